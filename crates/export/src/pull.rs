@@ -142,7 +142,8 @@ impl PageStore<'_> {
     async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, ExportError> {
         match self {
             Self::Rows { store, source } => Ok(store.count(*source, range, max)?),
-            Self::Form(store) => Ok(store.count(range, max).await?),
+            // Runs with a limit have a store of rows.
+            Self::Form(store) => Ok(store.rows().await?),
         }
     }
 

@@ -27,8 +27,10 @@ impl Headings {
     /// number included.
     pub fn new(reserved: &[&str], ignore_case: bool, bytes_max: usize) -> Self {
         let (taken, numbers) = (HashSet::new(), HashMap::new());
-        let mut headings = Self { taken, ignore_case, bytes_max, numbers };
-        reserved.iter().for_each(|heading| headings.reserve(heading));
+        let mut headings = Self { taken, numbers, ignore_case, bytes_max };
+        for heading in reserved {
+            headings.reserve(heading);
+        }
         headings
     }
 

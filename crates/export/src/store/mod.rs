@@ -1,5 +1,7 @@
 //! The row store: submissions in an SQLite database, with the coverage they add.
 
+#[cfg(feature = "postgres")]
+mod copy;
 mod error;
 mod open;
 mod rows;

@@ -9,6 +9,8 @@ CREATE TABLE sources (
     title TEXT,
     -- Name of the view that `sync` maintains; null in spools.
     view TEXT,
+    -- Number of submissions that `sync` has stored: counting them would take time on each run.
+    rows INTEGER NOT NULL DEFAULT 0,
     UNIQUE (origin, form_id)
 );
 -- `data` is the exact JSON text of the answers; `extra` is a JSON object of unknown members, or empty.

@@ -6,7 +6,7 @@ use super::labels::{EncodedPage, LabelSet, RowToEncode};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
 use super::sqlite::SqliteForm;
-use crate::store::{PageToWrite, PageWritten, RowRange};
+use crate::store::{PageToWrite, PageWritten};
 
 /// A form of a service.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +62,9 @@ impl FormStore {
         dispatch!(self, form => form.write_page(page), form.write_page(page))
     }
 
-    pub(crate) async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, SyncError> {
-        dispatch!(self, form => form.count(range, max), form.count(range, max))
+    /// Returns the number of stored submissions.
+    pub(crate) async fn rows(&mut self) -> Result<u64, SyncError> {
+        dispatch!(self, form => form.rows(), form.rows())
     }
 
     pub(crate) async fn overflows(&mut self) -> Result<Vec<String>, SyncError> {
@@ -87,7 +88,7 @@ impl FormStore {
 }
 
 /// Number of ids that [`FormStore::ids_after`] returns, unless fewer are left.
-pub(crate) const IDS_MAX: usize = 1_000;
+pub(crate) const IDS_MAX: u16 = 1_000;
 
 /// Returns the rows of a page to encode.
 pub(crate) fn rows_to_encode<'a>(page: &PageToWrite<'a>) -> Vec<RowToEncode<'a>> {

@@ -73,7 +73,7 @@ pub(crate) struct EncodedPage {
     pub(crate) first_new: usize,
     /// Indices of known labels with further types.
     pub(crate) widened: Vec<usize>,
-    /// Headings of those whose column type changes.
+    /// Headings of the known labels with another column type.
     pub(crate) retyped: Vec<String>,
 }
 

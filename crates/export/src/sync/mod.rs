@@ -161,7 +161,8 @@ impl SyncStore {
         mut on_event: impl FnMut(SyncEvent<'_>),
     ) -> Result<SyncSummary, ExportError> {
         let mut store = self.open_form(client, form, title).await?;
-        on_event(SyncEvent::Opened { view: store.view() });
+        let view = store.view().to_owned();
+        on_event(SyncEvent::Opened { view: &view });
         let pull_options = PullOptions {
             since: options.since,
             page_size: options.page_size,
@@ -171,10 +172,10 @@ impl SyncStore {
         };
         let on_page = |page: PullProgress<'_>| on_event(SyncEvent::Page(page));
         let pages = PageStore::Form(&mut store);
-        let pull = pull_into(client, form, pages, &pull_options, on_page).await?;
-        let (view, changes) = (store.view().to_owned(), store.take_changes());
-        self.close_form(store).await?;
-        Ok(SyncSummary { pull, view, changes })
+        let pull = pull_into(client, form, pages, &pull_options, on_page).await;
+        let changes = store.take_changes();
+        self.close_form(store).await;
+        Ok(SyncSummary { pull: pull?, view, changes })
     }
 
     /// Locks a form; adds it if it is new.
@@ -192,16 +193,15 @@ impl SyncStore {
         }
     }
 
-    /// Ends the lock of a form.
+    /// Ends the lock of a form. A dropped form ends it too, but not at once.
     #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "same signature"))]
-    async fn close_form(&mut self, store: FormStore) -> Result<(), SyncError> {
+    async fn close_form(&mut self, store: FormStore) {
         match (&mut self.0, store) {
             #[cfg(feature = "postgres")]
             (Backend::Postgres(backend), FormStore::Postgres(form)) => {
-                Ok(backend.close_form(form).await?)
+                backend.close_form(form).await;
             }
-            // The lock of a file ends when it is dropped.
-            _ => Ok(()),
+            (_, store) => drop(store),
         }
     }
 }

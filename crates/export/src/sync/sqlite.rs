@@ -13,8 +13,7 @@ use super::labels::{EncodedPage, LabelLimits, LabelSet, RowToEncode, StoredLabel
 use super::names::{form_hash, quoted, view_names};
 use crate::lock::FileLock;
 use crate::store::{
-    PageToWrite, PageWritten, RowRange, RowStore, SourceKey, StoreError, TransactionError,
-    write_page,
+    PageToWrite, PageWritten, RowStore, SourceKey, StoreError, TransactionError, write_page,
 };
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
@@ -68,6 +67,7 @@ impl SqliteForm {
             let mut labels = current_labels(transaction, source, known)?;
             let encoded = labels.encode(&rows_to_encode(page));
             let written = write_page(transaction, source, page, &encoded.rows)?;
+            count_new(transaction, source, written.new)?;
             save_labels(transaction, source, view, &mut labels, &encoded)?;
             Ok((written, labels, encoded))
         })?;
@@ -76,8 +76,10 @@ impl SqliteForm {
         Ok(written)
     }
 
-    pub(crate) fn count(&self, range: RowRange, max: u64) -> Result<u64, StoreError> {
-        self.store.count(self.source, range, max)
+    pub(crate) fn rows(&self) -> Result<u64, StoreError> {
+        let select = "SELECT rows FROM sources WHERE key = ?1";
+        let rows = self.store.connection().query_row(select, [self.source.key()], |row| row.get(0));
+        rows.map(i64::unsigned_abs).map_err(|error| self.store.failed(error))
     }
 
     pub(crate) fn overflows(&self) -> Result<Vec<String>, StoreError> {
@@ -89,7 +91,7 @@ impl SqliteForm {
              AND deleted_at IS NULL AND fetched_at < ?3 ORDER BY id LIMIT ?4";
         let read = || -> rusqlite::Result<Vec<String>> {
             let mut select = self.store.connection().prepare_cached(SELECT)?;
-            let values = params![self.source.key(), after, before, IDS_MAX as i64];
+            let values = params![self.source.key(), after, before, IDS_MAX];
             select.query_map(values, |row| row.get(0))?.collect()
         };
         read().map_err(|error| self.store.failed(error))
@@ -150,6 +152,15 @@ fn name_view(
     Err(TransactionError::Damaged("all names for the view of the form are taken".to_owned()))
 }
 
+fn count_new(transaction: &Transaction<'_>, source: SourceKey, new: u64) -> rusqlite::Result<()> {
+    if new > 0 {
+        let new = i64::try_from(new).unwrap_or(i64::MAX);
+        let update = "UPDATE sources SET rows = rows + ?2 WHERE key = ?1";
+        transaction.prepare_cached(update)?.execute([source.key(), new])?;
+    }
+    Ok(())
+}
+
 /// Adds cells to submissions without them.
 fn fill_cells(transaction: &Transaction<'_>, source: SourceKey) -> rusqlite::Result<()> {
     let mut labels = read_labels(transaction, source)?;
@@ -163,6 +174,7 @@ fn fill_cells(transaction: &Transaction<'_>, source: SourceKey) -> rusqlite::Res
         let data: String = row.get(1)?;
         let encoded = labels.encode(&[RowToEncode { data: &data, instant: row.get(2)? }]);
         update.execute(params![row.get::<_, i64>(0)?, encoded.rows[0].cells])?;
+        count_new(transaction, source, 1)?;
         write_labels(transaction, source, &labels, &encoded)?;
     }
     Ok(())
@@ -238,7 +250,8 @@ fn write_labels(
         "UPDATE labels SET types = types | ?3 WHERE source = ?1 AND position = ?2",
     )?;
     for index in &page.widened {
-        let (position, types) = (*index as i64 + 1, labels.labels()[*index].types.bits());
+        let position = i64::try_from(index + 1).unwrap_or(i64::MAX);
+        let types = labels.labels()[*index].types.bits();
         widen.execute(params![source.key(), position, types])?;
     }
     Ok(())

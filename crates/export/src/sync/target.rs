@@ -25,7 +25,7 @@ pub struct SyncTarget(Location);
 enum Location {
     Sqlite(PathBuf),
     #[cfg(feature = "postgres")]
-    Postgres(Address),
+    Postgres(Box<Address>),
 }
 
 impl SyncTarget {
@@ -36,6 +36,7 @@ impl SyncTarget {
 
     /// Sets the schema of a PostgreSQL database, `public` by default. An SQLite database has none, and
     /// stays as it is.
+    #[must_use]
     pub fn schema(mut self, name: &str) -> Self {
         match &mut self.0 {
             Location::Sqlite(_) => {}
@@ -79,7 +80,7 @@ impl FromStr for SyncTarget {
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             #[cfg(feature = "postgres")]
-            return Ok(Self(Location::Postgres(text.parse()?)));
+            return Ok(Self(Location::Postgres(Box::new(text.parse()?))));
             #[cfg(not(feature = "postgres"))]
             return Err(SyncError::Target("this build has no support for PostgreSQL".to_owned()));
         }

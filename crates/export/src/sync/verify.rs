@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use tokio::time::Instant;
 
 use super::error::SyncError;
-use super::form_store::{FormStore, IDS_MAX};
+use super::form_store::FormStore;
 use super::{SyncEvent, SyncStore, ViewChanges};
 use crate::error::ExportError;
 use crate::pull::{PullProgress, next_page, unix_micros_now};
@@ -78,34 +78,43 @@ impl SyncStore {
     ) -> Result<VerifySummary, ExportError> {
         let mut store = self.open_form(client, form, None).await?;
         on_event(SyncEvent::Opened { view: store.view() });
-        let started = unix_micros_now();
-        let mut seen = SeenIds::new()?;
-        let mut summary = read_all(client, form, options, &mut store, &mut seen, on_event).await?;
-        let mut after = String::new();
-        loop {
-            let ids = store.ids_after(&after, started).await?;
-            let Some(last) = ids.last() else { break };
-            after.clone_from(last);
-            let is_last = ids.len() < IDS_MAX;
-            let deleted = seen.without_seen(ids)?;
-            summary.deleted += deleted.len() as u64;
-            if options.mark_deleted && summary.completeness == Completeness::Proven {
-                store.mark_deleted(&deleted, started).await?;
-                summary.is_marked = true;
-            }
-            if is_last {
-                break;
-            }
-        }
-        summary.view = store.view().to_owned();
-        summary.changes = store.take_changes();
-        self.close_form(store).await?;
+        let verified = verify_form(client, form, options, &mut store, on_event).await;
+        self.close_form(store).await;
+        let summary = verified?;
         let VerifySummary { completeness, deleted, .. } = summary;
         if options.mark_deleted && completeness != Completeness::Proven {
             return Err(SyncError::NotProven { missing: deleted, completeness }.into());
         }
         Ok(summary)
     }
+}
+
+async fn verify_form(
+    client: &Client,
+    form: &FormId,
+    options: &VerifyOptions,
+    store: &mut FormStore,
+    on_event: impl FnMut(SyncEvent<'_>),
+) -> Result<VerifySummary, ExportError> {
+    let started = unix_micros_now();
+    let mut seen = SeenIds::new()?;
+    let mut summary = read_all(client, form, options, store, &mut seen, on_event).await?;
+    summary.is_marked = options.mark_deleted && summary.completeness == Completeness::Proven;
+    let mut after = String::new();
+    loop {
+        // A row that another run stores meanwhile is not in the list, and is not deleted.
+        let ids = store.ids_after(&after, started).await?;
+        let Some(last) = ids.last() else { break };
+        after.clone_from(last);
+        let deleted = seen.without_seen(ids)?;
+        summary.deleted += deleted.len() as u64;
+        if summary.is_marked {
+            store.mark_deleted(&deleted, started).await?;
+        }
+    }
+    summary.view = store.view().to_owned();
+    summary.changes = store.take_changes();
+    Ok(summary)
 }
 
 /// Reads the whole list and stores the submissions that are missing or different.

@@ -8,6 +8,10 @@ mod export;
 mod json;
 mod limited;
 mod parquet;
+#[cfg(all(feature = "postgres", unix))]
+#[expect(dead_code, reason = "tests of other crates use the rest")]
+#[path = "../../../receiver/tests/it/postgres_cluster.rs"]
+mod postgres_cluster;
 mod pull;
 mod readers;
 mod render;

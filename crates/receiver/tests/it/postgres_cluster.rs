@@ -198,7 +198,7 @@ fn is_root() -> bool {
 }
 
 /// The directory of PostgreSQL's programs: from the search path, or Debian's newest version.
-fn find_programs() -> Option<PathBuf> {
+pub(crate) fn find_programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let resolve =
         |dir: PathBuf| Some(dir.join("postgres").canonicalize().ok()?.parent()?.to_owned());

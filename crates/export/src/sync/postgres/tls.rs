@@ -1,12 +1,7 @@
 //! TLS to a PostgreSQL server, with the checks that libpq's `sslmode` names.
 
-use std::fmt;
-use std::future::Future;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -16,10 +11,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_platform_verifier::BuilderVerifierExt;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_postgres::Socket;
-use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
-use tokio_rustls::TlsConnector;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::PostgresError;
 
@@ -36,32 +28,23 @@ pub(super) enum CertificateCheck {
     System,
 }
 
-/// Makes connections with TLS.
-#[derive(Clone)]
-pub(super) struct Tls(TlsConnector);
-
-impl Tls {
-    pub(super) fn new(check: &CertificateCheck) -> Result<Self, PostgresError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider.clone())
-            .with_safe_default_protocol_versions()
-            .map_err(PostgresError::Tls)?;
-        let verifier = match check {
-            CertificateCheck::System => {
-                let config = builder.with_platform_verifier().map_err(PostgresError::Tls)?;
-                return Ok(Self::from_config(config.with_no_client_auth()));
-            }
-            CertificateCheck::None => Verifier { authorities: None, check_host: false, provider },
-            CertificateCheck::Authority(path) => Verifier::new(path, false, provider)?,
-            CertificateCheck::AuthorityAndHost(path) => Verifier::new(path, true, provider)?,
-        };
-        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
-        Ok(Self::from_config(builder.with_no_client_auth()))
-    }
-
-    fn from_config(config: ClientConfig) -> Self {
-        Self(TlsConnector::from(Arc::new(config)))
-    }
+/// Prepares connections with TLS.
+pub(super) fn tls(check: &CertificateCheck) -> Result<MakeRustlsConnect, PostgresError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(PostgresError::Tls)?;
+    let verifier = match check {
+        CertificateCheck::System => {
+            let builder = builder.with_platform_verifier().map_err(PostgresError::Tls)?;
+            return Ok(MakeRustlsConnect::new(builder.with_no_client_auth()));
+        }
+        CertificateCheck::None => Verifier { authorities: None, check_host: false, provider },
+        CertificateCheck::Authority(path) => Verifier::new(path, false, provider)?,
+        CertificateCheck::AuthorityAndHost(path) => Verifier::new(path, true, provider)?,
+    };
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
 }
 
 /// Checks certificates as libpq does.
@@ -151,77 +134,5 @@ impl ServerCertVerifier for Verifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tls")
-    }
-}
-
-impl MakeTlsConnect<Socket> for Tls {
-    type Stream = TlsStream;
-    type TlsConnect = HostConnector;
-    type Error = io::Error;
-
-    fn make_tls_connect(&mut self, host: &str) -> io::Result<HostConnector> {
-        let name = ServerName::try_from(host.to_owned());
-        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error));
-        Ok(HostConnector { name, connector: self.0.clone() })
-    }
-}
-
-/// Connects to one host with TLS.
-pub(super) struct HostConnector {
-    /// A socket of this machine has no name; it is never asked for TLS.
-    name: io::Result<ServerName<'static>>,
-    connector: TlsConnector,
-}
-
-impl TlsConnect<Socket> for HostConnector {
-    type Stream = TlsStream;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<TlsStream>> + Send>>;
-
-    fn connect(self, socket: Socket) -> Self::Future {
-        Box::pin(async move { Ok(TlsStream(self.connector.connect(self.name?, socket).await?)) })
-    }
-}
-
-/// An encrypted connection.
-pub(super) struct TlsStream(tokio_rustls::client::TlsStream<Socket>);
-
-impl tokio_postgres::tls::TlsStream for TlsStream {
-    fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
-    }
-}
-
-impl AsyncRead for TlsStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for TlsStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }

@@ -4,10 +4,19 @@ use formsvc_export::{SyncStore, SyncTarget};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
+#[cfg(feature = "postgres")]
+use super::postgres_schema::PostgresSchema;
+
 /// A database that tests synchronize with.
 pub(super) struct Database {
     pub(super) target: SyncTarget,
-    folder: tempfile::TempDir,
+    kind: Kind,
+}
+
+enum Kind {
+    Sqlite(tempfile::TempDir),
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresSchema>),
 }
 
 /// A row of texts; `None` is null.
@@ -16,41 +25,82 @@ pub(super) type Texts = Vec<Option<String>>;
 impl Database {
     pub(super) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { target: SyncTarget::sqlite(folder.path().join("rows.db")), folder }
+        let target = SyncTarget::sqlite(folder.path().join("rows.db"));
+        Self { target, kind: Kind::Sqlite(folder) }
+    }
+
+    /// A new schema; `None` if PostgreSQL is not installed.
+    #[cfg(feature = "postgres")]
+    pub(super) async fn postgres() -> Option<Self> {
+        let schema = PostgresSchema::create().await?;
+        Some(Self { target: schema.target(), kind: Kind::Postgres(Box::new(schema)) })
     }
 
     /// A database of each kind that this machine has.
     pub(super) async fn all() -> Vec<Self> {
+        #[cfg(feature = "postgres")]
+        if let Some(postgres) = Self::postgres().await {
+            return vec![Self::sqlite(), postgres];
+        }
         vec![Self::sqlite()]
     }
 
+    /// The file of an SQLite database.
     pub(super) fn path(&self) -> std::path::PathBuf {
-        self.folder.path().join("rows.db")
+        match &self.kind {
+            Kind::Sqlite(folder) => folder.path().join("rows.db"),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(_) => panic!("the database has no file"),
+        }
     }
 
-    /// The address with which another process opens the database.
-    pub(super) fn address(&self) -> String {
-        self.target.to_string()
+    #[cfg(feature = "postgres")]
+    pub(super) fn schema(&self) -> &PostgresSchema {
+        match &self.kind {
+            Kind::Sqlite(_) => panic!("the database has no schema"),
+            Kind::Postgres(schema) => schema,
+        }
+    }
+
+    /// The address and the schema with which another process opens the database.
+    pub(super) fn address(&self) -> (String, &str) {
+        match &self.kind {
+            Kind::Sqlite(_) => (self.target.to_string(), ""),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(schema) => (schema.url(), &schema.name),
+        }
     }
 
     pub(super) async fn open(&self) -> SyncStore {
         self.target.open().await.unwrap()
     }
 
-    /// The SQL name of a table or view of the program.
+    /// The SQL name of a table or view.
     pub(super) fn table(&self, name: &str) -> String {
-        format!("\"{name}\"")
+        match &self.kind {
+            Kind::Sqlite(_) => format!("\"{name}\""),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(schema) => schema.table(name),
+        }
     }
 
     pub(super) async fn query(&self, sql: &str) -> Vec<Texts> {
-        query(&Connection::open(self.path()).unwrap(), sql)
+        match &self.kind {
+            Kind::Sqlite(_) => query(&Connection::open(self.path()).unwrap(), sql),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(schema) => schema.query(sql).await,
+        }
     }
 
     pub(super) async fn execute(&self, sql: &str) {
-        Connection::open(self.path()).unwrap().execute_batch(sql).unwrap();
+        match &self.kind {
+            Kind::Sqlite(_) => Connection::open(self.path()).unwrap().execute_batch(sql).unwrap(),
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(schema) => drop(schema.query(sql).await),
+        }
     }
 
-    /// Ids and exact answers of the form, by id.
+    /// Id, time and exact answers of the stored submissions, by id.
     pub(super) async fn rows(&self) -> Vec<Texts> {
         let table = self.table("submissions");
         self.query(&format!("SELECT id, created_at, data FROM {table} ORDER BY id")).await
@@ -58,9 +108,15 @@ impl Database {
 
     /// The names of the view's columns.
     pub(super) async fn columns(&self, view: &str) -> Vec<String> {
-        let connection = Connection::open(self.path()).unwrap();
-        let select = connection.prepare(&format!("SELECT * FROM {}", self.table(view))).unwrap();
-        select.column_names().into_iter().map(str::to_owned).collect()
+        match &self.kind {
+            Kind::Sqlite(_) => {
+                let connection = Connection::open(self.path()).unwrap();
+                let select = connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
+                select.column_names().map(str::to_owned).collect()
+            }
+            #[cfg(feature = "postgres")]
+            Kind::Postgres(schema) => schema.columns(view).await,
+        }
     }
 }
 

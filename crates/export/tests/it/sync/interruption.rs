@@ -124,3 +124,18 @@ async fn time_limit_saves_the_pages_received() {
         assert_eq!(sync(&mut store, &service).await.unwrap().pull.rows, 500);
     }
 }
+
+/// A run can be spawned on a runtime with several threads.
+#[test]
+fn futures_of_a_store_are_send() {
+    fn assert_send<T: Send>(_: &T) {}
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, form, options) = (service(1).client(), form_id(), SyncOptions::default());
+        let mut store = Database::sqlite().open().await;
+        let verify = formsvc_export::VerifyOptions::default();
+        assert_send(&store.sync(&client, &form, None, &options, |_| {}));
+        assert_send(&store.verify(&client, &form, &verify, |_| {}));
+        assert_send(&store.status());
+    });
+}

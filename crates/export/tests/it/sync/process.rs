@@ -9,8 +9,9 @@ use formsvc_export::{ExportError, SyncError, SyncEvent, SyncOptions, SyncTarget}
 use super::database::Database;
 use super::{form_id, service, sync};
 
-/// Address of the database of a child process.
+/// Address and schema of the database of a child process.
 const TARGET: &str = "FORMSVC_TEST_SYNC_TARGET";
+const SCHEMA: &str = "FORMSVC_TEST_SYNC_SCHEMA";
 const ROWS: u32 = 3_000;
 
 /// The child process: synchronizes a generated form and prints a line for each page. Does nothing in an
@@ -18,7 +19,9 @@ const ROWS: u32 = 3_000;
 #[tokio::test]
 async fn child_process() {
     let Ok(target) = std::env::var(TARGET) else { return };
-    let mut store = target.parse::<SyncTarget>().unwrap().open().await.unwrap();
+    let target: SyncTarget = target.parse().unwrap();
+    let target = target.schema(&std::env::var(SCHEMA).unwrap());
+    let mut store = target.open().await.unwrap();
     let (client, options) = (service(ROWS).client(), SyncOptions::default());
     let on_event = |event: SyncEvent<'_>| {
         if let SyncEvent::Page(page) = event {
@@ -28,10 +31,12 @@ async fn child_process() {
     store.sync(&client, &form_id(), None, &options, on_event).await.unwrap();
 }
 
-fn start_child(target: &str) -> Child {
+fn start_child(database: &Database) -> Child {
+    let (target, schema) = database.address();
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "sync::process::child_process", "--nocapture"])
         .env(TARGET, target)
+        .env(SCHEMA, schema)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -48,7 +53,7 @@ fn wait_for_pages(child: &mut Child, pages: usize) -> bool {
 async fn killed_processes_leave_a_database_that_a_run_completes() {
     for database in Database::all().await {
         for pages in [1, 2, 5, 9, 3] {
-            let mut child = start_child(&database.address());
+            let mut child = start_child(&database);
             assert!(wait_for_pages(&mut child, pages));
             child.kill().unwrap();
             child.wait().unwrap();
@@ -66,7 +71,7 @@ async fn killed_processes_leave_a_database_that_a_run_completes() {
 #[tokio::test]
 async fn lock_of_a_killed_process_is_free() {
     for database in Database::all().await {
-        let mut child = start_child(&database.address());
+        let mut child = start_child(&database);
         assert!(wait_for_pages(&mut child, 1));
         // The child is stopped rather than fast: the lock is held for as long as it exists.
         signal(&child, "STOP");

@@ -1,9 +1,9 @@
-//! What a run stores, and what it costs.
+//! Rows, cells and views of a run, and its requests.
 
 use formsvc_client::Completeness;
 use formsvc_client::test_util::{MockService, form, generate};
 use formsvc_export::{
-    ExportError, RowRange, RowSource, SpoolFolder, SyncError, SyncEvent, SyncOptions,
+    ExportError, RowRange, RowSource, SpoolFolder, SyncError, SyncEvent, SyncOptions, ViewChanges,
 };
 
 use super::database::{Database, texts};
@@ -44,7 +44,7 @@ async fn nothing_new_costs_one_request_and_no_write() {
         let summary = sync(&mut store, &service).await.unwrap();
         assert_eq!(service.requests().len(), before + 1);
         assert_eq!((summary.pull.new, summary.pull.rows, summary.pull.requests), (0, 300, 1));
-        assert_eq!(summary.changes, Default::default());
+        assert_eq!(summary.changes, ViewChanges::default());
         assert_eq!(database.rows().await, rows);
     }
 }

@@ -1,0 +1,335 @@
+//! PostgreSQL: rights, tables of other programs, lost connections, poolers.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+use formsvc_client::test_util::MockService;
+use formsvc_export::{ExportError, PostgresError, SyncError, SyncEvent, SyncOptions, SyncTarget};
+
+use super::database::{Database, texts};
+use super::postgres_schema::PostgresSchema;
+use super::{form_id, service, service_with, sync};
+
+fn postgres_error(error: ExportError) -> PostgresError {
+    match error {
+        ExportError::Sync(SyncError::Postgres(error)) => error,
+        error => panic!("{error}"),
+    }
+}
+
+/// Creates a user without rights; returns its name.
+async fn create_user(schema: &PostgresSchema) -> String {
+    let user = format!("user_{}", schema.name);
+    schema.query(&format!("CREATE ROLE {user} LOGIN")).await;
+    user
+}
+
+/// Syncs as a user without rights and grants those that the message names, until it works. Returns the
+/// statements.
+async fn grant_until_it_works(
+    database: &Database,
+    user: &str,
+    service: &MockService,
+) -> Vec<String> {
+    let schema = database.schema();
+    let target = schema.target_of(user);
+    let mut statements = Vec::new();
+    loop {
+        let before = service.requests().len();
+        let error = match target.open().await {
+            Ok(mut store) => match sync(&mut store, service).await {
+                Ok(_) => return statements,
+                Err(error) => error,
+            },
+            Err(error) => error.into(),
+        };
+        assert_eq!(service.requests().len(), before, "no request before the rights are there");
+        let PostgresError::Rights { user: named, statement } = postgres_error(error) else {
+            panic!("other error")
+        };
+        assert_eq!(named, user);
+        schema.query(&statement).await;
+        statements.push(statement);
+        assert!(statements.len() < 5, "{statements:?}");
+    }
+}
+
+#[tokio::test]
+async fn missing_rights_are_named_before_the_first_request() {
+    let Some(database) = Database::postgres().await else { return };
+    let user = create_user(database.schema()).await;
+    let schema = &database.schema().name;
+    let statements = grant_until_it_works(&database, &user, &service(3)).await;
+    let expected = format!("GRANT USAGE, CREATE ON SCHEMA \"{schema}\" TO \"{user}\";");
+    assert_eq!(statements, [expected]);
+}
+
+#[tokio::test]
+async fn user_with_rights_on_tables_only_stores_rows() {
+    let Some(database) = Database::postgres().await else { return };
+    let view = sync(&mut database.open().await, &service_with(&["{}"])).await.unwrap().view;
+    let user = create_user(database.schema()).await;
+    let statements = grant_until_it_works(&database, &user, &service_with(&["{}"])).await;
+    assert!(statements.iter().all(|statement| !statement.contains("CREATE")), "{statements:?}");
+    let mut store = database.schema().target_of(&user).open().await.unwrap();
+    let summary = sync(&mut store, &service_with(&["{}", r#"{"new":"x"}"#])).await.unwrap();
+    assert_eq!(summary.pull.replaced + summary.pull.new, 1);
+    let hint = summary.changes.outdated.unwrap();
+    assert!(hint.contains("GRANT USAGE, CREATE ON SCHEMA"), "{hint}");
+    // The owner's next run adds the column.
+    let summary = sync(&mut database.open().await, &service_with(&["{}", r#"{"new":"x"}"#])).await;
+    assert_eq!(summary.unwrap().changes.outdated, None);
+    let select = format!("SELECT new FROM {} WHERE id = 'sub_001'", database.table(&view));
+    assert_eq!(database.query(&select).await, [texts(&["x"])]);
+}
+
+#[tokio::test]
+async fn missing_schema_is_an_error_with_its_statement() {
+    let Some(database) = Database::postgres().await else { return };
+    let target = database.schema().target().schema("no \"such");
+    let error = target.open().await.unwrap_err().to_string();
+    assert!(error.ends_with("CREATE SCHEMA \"no \"\"such\";"), "{error}");
+}
+
+#[tokio::test]
+async fn tables_of_other_programs_stay_as_they_are() {
+    let Some(database) = Database::postgres().await else { return };
+    let schema = &database.schema().name;
+    let create = ["submissions", "sources", "labels", "meta"].map(|name| {
+        format!("CREATE TABLE {schema}.{name} (x int); INSERT INTO {schema}.{name} VALUES (7);")
+    });
+    database.execute(&create.concat()).await;
+    sync(&mut database.open().await, &service(3)).await.unwrap();
+    let rows = database.query(&format!("SELECT x FROM {schema}.submissions")).await;
+    assert_eq!(rows, [texts(&["7"])]);
+
+    let Some(other) = Database::postgres().await else { return };
+    let schema = &other.schema().name;
+    other.execute(&format!("CREATE TABLE {schema}.formsvc_labels (x int)")).await;
+    let error = other.target.open().await.unwrap_err().to_string();
+    assert!(error.contains("`formsvc_meta` is missing"), "{error}");
+    let count = format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{schema}'");
+    assert_eq!(other.query(&count).await, [texts(&["1"])]);
+}
+
+#[tokio::test]
+async fn tables_of_another_release_are_refused() {
+    let Some(database) = Database::postgres().await else { return };
+    sync(&mut database.open().await, &service(3)).await.unwrap();
+    let schema = &database.schema().name;
+    database.execute(&format!("UPDATE {schema}.formsvc_meta SET version = 9")).await;
+    let error = database.target.open().await.unwrap_err().to_string();
+    assert!(error.contains("version is `9`"), "{error}");
+}
+
+#[tokio::test]
+async fn object_of_the_user_under_the_view_name_is_kept() {
+    let Some(database) = Database::postgres().await else { return };
+    let view = sync(&mut database.open().await, &service(3)).await.unwrap().view;
+    let name = database.table(&view);
+    database.execute(&format!("DROP VIEW {name}; CREATE TABLE {name} (x int)")).await;
+    let error = sync(&mut database.open().await, &service(3)).await.unwrap_err();
+    assert!(matches!(postgres_error(error), PostgresError::View { .. }));
+    database.execute(&format!("DROP TABLE {name}")).await;
+    sync(&mut database.open().await, &service(3)).await.unwrap();
+    assert_eq!(database.query(&format!("SELECT count(*) FROM {name}")).await, [texts(&["3"])]);
+}
+
+#[tokio::test]
+async fn lost_connection_is_an_error_and_the_same_call_continues() {
+    let Some(database) = Database::postgres().await else { return };
+    let (service, schema) = (service(1_500), &database.schema().name);
+    let (client, form, options) = (service.client(), form_id(), SyncOptions::default());
+    let mut store = database.open().await;
+    for pages in [1, 3, 6] {
+        let mut left = pages;
+        let on_event = |event: SyncEvent<'_>| {
+            left -= u32::from(matches!(event, SyncEvent::Page(_)));
+            if left == 0 {
+                terminate_sessions(database.schema());
+            }
+        };
+        let error = store.sync(&client, &form, None, &options, on_event).await.unwrap_err();
+        let error = postgres_error(error);
+        assert!(matches!(error, PostgresError::Lost(_)), "{error:?}");
+    }
+    let summary = store.sync(&client, &form, None, &options, |_| {}).await.unwrap();
+    assert_eq!(summary.pull.rows, 1_500);
+    let distinct = format!("SELECT count(DISTINCT id) FROM {schema}.formsvc_submissions");
+    assert_eq!(database.query(&distinct).await, [texts(&["1500"])]);
+}
+
+/// Ends the sessions of runs with this schema, and waits until they have ended.
+fn terminate_sessions(schema: &PostgresSchema) {
+    let sql = format!(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
+         WHERE application_name = '{}'",
+        schema.name
+    );
+    let output = Command::new("psql")
+        .args([
+            "-XAtq",
+            "-U",
+            "nobody",
+            "-d",
+            "postgres",
+            "-h",
+            &schema.socket_folder(),
+            "-c",
+            &sql,
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "t", "{output:?}");
+}
+
+#[tokio::test]
+async fn query_that_uses_the_view_does_not_stop_a_run() {
+    let Some(database) = Database::postgres().await else { return };
+    let view = sync(&mut database.open().await, &service_with(&["{}"])).await.unwrap().view;
+    let name = database.table(&view);
+    let mut reader = Command::new("psql")
+        .args(["-XAtq", "-U", "nobody", "-d", "postgres", "-h", &database.schema().socket_folder()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdin = reader.stdin.as_mut().unwrap();
+    writeln!(stdin, "BEGIN; SELECT 'ready' FROM {name};").unwrap();
+    let mut line = [0; 6];
+    std::io::Read::read_exact(reader.stdout.as_mut().unwrap(), &mut line).unwrap();
+    let newer = service_with(&["{}", r#"{"new":"x"}"#]);
+    let summary = sync(&mut database.open().await, &newer).await.unwrap();
+    let hint = summary.changes.outdated.unwrap();
+    assert!(hint.contains("the next run adds the columns"), "{hint}");
+    reader.kill().unwrap();
+    reader.wait().unwrap();
+    let summary = sync(&mut database.open().await, &newer).await.unwrap();
+    assert_eq!(summary.changes.outdated, None);
+    assert!(database.columns(&view).await.contains(&"new".to_owned()));
+}
+
+#[tokio::test]
+async fn nothing_new_writes_no_row() {
+    let Some(database) = Database::postgres().await else { return };
+    let service = service_with(&["{}"; 20]);
+    let mut store = database.open().await;
+    sync(&mut store, &service).await.unwrap();
+    let schema = &database.schema().name;
+    let versions = ["sources", "submissions", "labels", "coverage"]
+        .map(|table| format!("SELECT string_agg(xmin::text, ',') FROM {schema}.formsvc_{table}"));
+    // A lock on a row changes xmax only.
+    let versions = versions.join(" UNION ALL ");
+    let before = database.query(&versions).await;
+    sync(&mut store, &service).await.unwrap();
+    assert_eq!(database.query(&versions).await, before);
+}
+
+/// PgBouncer in transaction mode, in front of the shared server.
+struct Pooler {
+    process: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Pooler {
+    /// Starts a pooler; `None` if it is not installed.
+    fn start(schema: &PostgresSchema) -> Option<Self> {
+        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"]
+            .into_iter()
+            .find(|path| std::path::Path::new(path).exists());
+        let Some(program) = program else {
+            let _ = std::io::stderr().write_all(b"skipped: PgBouncer is not installed\n");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (path, config) = (folder.path().to_str().unwrap(), folder.path().join("pgbouncer.ini"));
+        std::fs::write(
+            &config,
+            format!(
+                "[databases]\n* = host={} user=nobody\n[pgbouncer]\nlisten_addr =\n\
+                 unix_socket_dir = {path}\nauth_type = any\npool_mode = transaction\n\
+                 default_pool_size = 4\nlisten_port = 5432\n",
+                schema.socket_folder()
+            ),
+        )
+        .unwrap();
+        // It refuses to run as root.
+        let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+        let mut command = if is_root {
+            let owner = Command::new("chown").args(["-R", "nobody", path]).status().unwrap();
+            assert!(owner.success());
+            let mut command = Command::new("setpriv");
+            command.args([
+                "--reuid",
+                "nobody",
+                "--regid",
+                "nogroup",
+                "--clear-groups",
+                "--",
+                program,
+            ]);
+            command
+        } else {
+            Command::new(program)
+        };
+        let process =
+            command.arg(&config).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let socket = folder.path().join(".s.PGSQL.5432");
+        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+            // Sleeps because the pooler does not signal that it is ready.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Some(Self { process, folder })
+    }
+
+    fn target(&self, schema: &PostgresSchema) -> SyncTarget {
+        let host = self.folder.path().to_str().unwrap().replace('/', "%2F");
+        let url = format!("postgres:///postgres?host={host}&user=nobody");
+        url.parse::<SyncTarget>().unwrap().schema(&schema.name)
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test]
+async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
+    let Some(database) = Database::postgres().await else { return };
+    let Some(pooler) = Pooler::start(database.schema()) else { return };
+    let (target, service) = (pooler.target(database.schema()), service(2_000));
+    // Both runs create the tables, and merge their coverage.
+    let runs: Vec<_> = (0..3)
+        .map(|_| {
+            let (target, service) = (target.clone(), service.clone());
+            async move { sync(&mut target.open().await.unwrap(), &service).await.unwrap() }
+        })
+        .collect();
+    let summaries = futures_util::future::join_all(runs).await;
+    assert_eq!(summaries.iter().map(|summary| summary.pull.new).sum::<u64>(), 2_000);
+    let view = database.table(&summaries[0].view);
+    let sum = database.query(&format!("SELECT sum(\"Number\"::int) FROM {view}")).await;
+    assert_eq!(sum, [texts(&[&(2_000 * 2_001 / 2).to_string()])]);
+    let mut store = target.open().await.unwrap();
+    let status = store.status().await.unwrap().pop().unwrap();
+    assert_eq!((status.rows, status.coverage.intervals().len()), (2_000, 1));
+    // No session keeps a lock or a prepared statement.
+    let locks = database.query(
+        "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+        WHERE locktype = 'advisory' AND client_addr IS NULL AND application_name LIKE 'formsvc%'",
+    );
+    assert_eq!(locks.await, [texts(&["0"])]);
+}
+
+#[tokio::test]
+async fn run_leaves_no_lock_in_its_session() {
+    let Some(database) = Database::postgres().await else { return };
+    let mut first = database.open().await;
+    sync(&mut first, &service(10)).await.unwrap();
+    // The first store is still connected.
+    sync(&mut database.open().await, &service(10)).await.unwrap();
+    sync(&mut first, &service(10)).await.unwrap();
+}
