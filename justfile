@@ -22,6 +22,7 @@ soak:
     FORMSVC_SOAK=1 cargo test -p formsvc-tests --test e2e deliveries:: -- --nocapture --test-threads=1 2>&1 | tee target/soak.log
     cargo test -p formsvc-server --test it delivery::c -- --nocapture --test-threads=1 2>&1 | tee -a target/soak.log
     FORMSVC_SOAK=1 cargo test -p formsvc-examples --test examples kill:: -- --nocapture 2>&1 | tee -a target/soak.log
+    FORMSVC_SOAK=1 cargo test -p formsvc-cli --test it submissions::faults -- --nocapture --test-threads=1 2>&1 | tee -a target/soak.log
     FORMSVC_SOAK=1 cargo test -p formsvc-server --test it cmd::postgres::faults -- --nocapture --test-threads=1 2>&1 | tee -a target/soak.log
     printf '\n| Failure | Accepted | Delivered | Twice | Lag: half, 99 of 100, all, in ms | | Test |\n|---|---|---|---|---|---|---|\n'
     awk '/^test .* \.\.\./ { test = $2 } { at = index($0, "ledger |") } at { print substr($0, at + 7), "`" test "` |" }' target/soak.log

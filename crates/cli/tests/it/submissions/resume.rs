@@ -153,7 +153,10 @@ fn dry_run_requests_one_page_and_writes_nothing() {
     let plan = ["submissions", "export", "big", "--dry-run", "-o", out.to_str().unwrap()];
     let said = run(&mut sandbox.formsvc(&plan), folder.path());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    for expected in ["~", "requests", "at the service's 300 requests in 60 s", "the newest 100"] {
+    assert!(said.stderr.contains("more than 100 submissions"), "{}", said.stderr);
+    let said = run(sandbox.formsvc(&plan).args(["--since", "2000-01-01"]), folder.path());
+    for expected in ["~", " requests, ", "at the service's 300 requests in 60 s", "the newest 100"]
+    {
         assert!(said.stderr.contains(expected), "no {expected:?} in {}", said.stderr);
     }
     assert!(!out.exists());
@@ -161,7 +164,7 @@ fn dry_run_requests_one_page_and_writes_nothing() {
     let service = Canned::start(vec![one_form(), page(&format!("{NEWER},{OLDER}"), None)]);
     let plan = ["submissions", "export", "survey", "--since", "2026-01-02", "--dry-run"];
     let said = run(service.formsvc(&plan).env("TZ", "UTC"), folder.path());
-    let expected = "Survey: 1 submissions in 1 request, ~1 s at the usual 300 requests a minute";
+    let expected = "Survey: 1 submission in 1 request, ~1 s at the usual 300 requests a minute";
     assert!(said.stderr.contains(expected), "{}", said.stderr);
     assert_eq!(service.pending(), 2);
 }

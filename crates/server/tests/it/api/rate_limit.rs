@@ -29,6 +29,19 @@ async fn the_301st_request_is_refused_and_whoever_waits_as_told_is_served() {
 }
 
 #[tokio::test]
+async fn answers_announce_the_limit_while_it_is_on() {
+    let service = Service::with_limit(RateLimit::per_minute(NonZeroU32::MIN)).await;
+    for (target, status) in [("/api/v1/me", 200), ("/api/v1/forms/none/submissions", 429)] {
+        let answer = service.get(target).await;
+        assert_eq!(answer.status.as_u16(), status, "{target}");
+        assert_eq!(answer.header("ratelimit-policy"), "\"default\";q=1;w=60", "{target}");
+    }
+    assert_eq!(service.get("/livez").await.header("ratelimit-policy"), "");
+    let unlimited = Service::with_limit(RateLimit::Off).await;
+    assert_eq!(unlimited.get("/api/v1/me").await.header("ratelimit-policy"), "");
+}
+
+#[tokio::test]
 async fn keys_of_one_user_have_quotas_of_their_own() {
     let service = Service::with_limit(RateLimit::per_minute(NonZeroU32::MIN)).await;
     service.get("/api/v1/me").await.assert_ok();

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use formsvc_client::{PAGE_SIZE_MAX, RatePolicy, Timestamp};
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
-use indicatif::HumanCount;
 
 use super::super::range::Bounds;
 use super::{Export, counted, spools};
@@ -40,17 +39,19 @@ impl Export {
         let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
         let since = bounds.since().as_ref().map(Timestamp::unix_micros);
         let until = bounds.until().as_ref().map(Timestamp::unix_micros);
+        // Submissions that are older than their form were imported: then its creation says nothing.
+        let created = created.filter(|created| times.last().is_some_and(|last| created < last));
         let plan = if page.has_more() {
             since.or(created).map(|oldest| Plan::extrapolate(&times, oldest, until))
         } else {
             Some(Plan::count(&times, since, until))
         };
         let text = match plan {
-            None => {
-                "the number of submissions cannot be estimated, because the form is not in the \
-                     list of forms; `--since` gives a start"
-                    .to_owned()
-            }
+            None => format!(
+                "more than {}; their number cannot be estimated, because the time of the first one \
+                 is unknown; `--since` gives a start",
+                counted(times.len() as u64, "submission")
+            ),
             Some(plan) => {
                 let basis = if since.is_some() { "`--since`" } else { "the creation of the form" };
                 let limit = rate_limit(cx.settings.max_rate, client.rate_policy());
@@ -88,8 +89,8 @@ impl Export {
         let limit =
             limit.map_or("without a rate limit".to_owned(), |(_, text)| format!("at {text}"));
         let mark = if plan.is_exact { "" } else { "~" };
-        let (rows, requests) = (HumanCount(rows), counted(requests, "request"));
-        let numbers = format!("{mark}{rows} submissions in {mark}{requests}, {time} {limit}");
+        let (rows, requests) = (counted(rows, "submission"), counted(requests, "request"));
+        let numbers = format!("{mark}{rows} in {mark}{requests}, {time} {limit}");
         if plan.is_exact {
             return numbers;
         }

@@ -6,10 +6,11 @@ mod status;
 mod verify;
 
 use std::convert::Infallible;
+use std::io;
 
 use clap::{Args, Subcommand};
 use formsvc_client::{Client, FormId};
-use formsvc_export::{SyncStatus, SyncStore, SyncTarget};
+use formsvc_export::{ExportError, StoreError, StoreProblem, SyncStatus, SyncStore, SyncTarget};
 use secrecy::{ExposeSecret, SecretString};
 
 pub(in crate::cmd) use self::report::FIELDS;
@@ -109,6 +110,18 @@ pub(in crate::cmd::submissions) async fn open(
     let store = target.open().await?;
     store.warnings().iter().for_each(|warning| cx.progress.warn(warning));
     Ok(store)
+}
+
+/// Returns the forms of a database; none if the first sync has yet to create it.
+async fn known_forms(store: &mut SyncStore) -> Result<Vec<SyncStatus>, CliError> {
+    match store.status().await {
+        Err(ExportError::Store(error)) if is_missing(&error) => Ok(Vec::new()),
+        forms => Ok(forms?),
+    }
+}
+
+fn is_missing(error: &StoreError) -> bool {
+    matches!(error.problem(), StoreProblem::Io(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Finds a form: by its full id in the database, which takes no request, or else in the service.

@@ -8,7 +8,7 @@ use formsvc_export::{SyncEvent, SyncOptions, SyncStore, SyncSummary, SyncTarget}
 use tokio::time::{Instant, sleep_until};
 
 use super::report::{self, Report};
-use super::{Target, find_form, new_title, open};
+use super::{Target, find_form, known_forms, new_title, open};
 use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{explain_stopped, incomplete};
 use crate::cmd::submissions::range::place;
@@ -97,7 +97,7 @@ impl Run {
         let mut store = open(cx, target).await?;
         let client = cx.client().await?;
         if forms.len() < self.forms.len() {
-            let known = store.status().await?;
+            let known = known_forms(&mut store).await?;
             for name in &self.forms[forms.len()..] {
                 forms.push(find_form(cx, client, &known, name).await?);
             }

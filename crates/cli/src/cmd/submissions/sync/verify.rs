@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::report::{complete, remark_changes};
 use super::run::sync_form;
-use super::{Target, find_form, open};
+use super::{Target, find_form, known_forms, open};
 use crate::args::whole;
 use crate::cmd::submissions::export::{counted, explain_stopped};
 use crate::context::Context;
@@ -69,7 +69,7 @@ impl Verify {
         let mut listing = cx.output.listing(&FIELDS)?;
         let mut store = open(cx, &self.target.read()?).await?;
         let client = cx.client().await?;
-        let known = store.status().await?;
+        let known = known_forms(&mut store).await?;
         let form = find_form(cx, client, &known, &self.form).await?;
         let mut options = SyncOptions::default();
         options.page_size = self.page_size;

@@ -1,0 +1,182 @@
+//! `formsvc submissions sync`, and `export --from` of the database.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Canned, Said, answer, one_form, page, signal};
+
+const NEWER: &str = r#"{"id":"sub_2","data":{"a":"y"},"created_at":"2026-01-02T00:00:00.000Z"}"#;
+const OLDER: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
+const CURSOR: Option<&str> = Some("2026-01-02T00:00:00.000Z");
+
+fn both() -> Option<String> {
+    page(&format!("{NEWER},{OLDER}"), None)
+}
+
+fn revoked() -> Option<String> {
+    answer("401 Unauthorized", "", r#"{"error":{"code":"key_revoked","message":"revoked"}}"#)
+}
+
+/// A database in a folder of its own.
+struct Database(tempfile::TempDir);
+
+impl Database {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn command(&self, service: &Canned, args: &[&str]) -> Command {
+        let mut command = service.formsvc(&[&["submissions"], args].concat());
+        command.env("FORMSVC_SYNC_TO", self.url()).env("FORMSVC_STATE_DIR", self.0.path());
+        command
+    }
+
+    fn run(&self, service: &Canned, args: &[&str]) -> Said {
+        self.command(service, args).output().unwrap().into()
+    }
+
+    fn url(&self) -> String {
+        format!("sqlite:{}", self.0.path().join("rows.db").display())
+    }
+
+    fn export(&self, service: &Canned, args: &[&str]) -> Said {
+        self.run(service, &[&["export", "frm_1", "--from", &self.url()], args].concat())
+    }
+
+    fn status(&self, service: &Canned) -> Value {
+        let said = self.run(service, &["sync", "status", "--output", "json"]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        serde_json::from_str(&said.stdout).unwrap()
+    }
+}
+
+#[test]
+fn sync_with_nothing_new_is_one_request() {
+    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
+    let said = database.run(&service, &["sync", "survey", "--output", "json"]);
+    assert_eq!((said.code, service.pending()), (Some(0), 2), "{}", said.stderr);
+    let reports: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&reports[0]["new"], &reports[0]["complete"]), (&2.into(), &"yes".into()));
+    assert!(said.stderr.contains("Survey: 2 new submissions"), "{}", said.stderr);
+    let said = database.run(&service, &["sync", "frm_1"]);
+    assert_eq!((said.code, service.pending()), (Some(0), 1), "{}", said.stderr);
+    assert!(said.stderr.contains("Survey: nothing new; 2 submissions"), "{}", said.stderr);
+    assert_eq!(said.stdout, "");
+}
+
+#[test]
+fn status_and_export_of_a_database_make_no_request() {
+    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    service.pending();
+    let status = database.status(&service);
+    assert_eq!((&status[0]["submissions"], &status[0]["gaps"]), (&2.into(), &0.into()));
+    let said = database.export(&service, &[]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(
+        said.stdout,
+        "id,created_at,a\nsub_2,2026-01-02T00:00:00.000Z,y\nsub_1,2026-01-01T00:00:00.000Z,x\n"
+    );
+    let ndjson =
+        database.export(&service, &["--format", "ndjson", "--since", "2026-01-02T00:00:00Z"]);
+    assert_eq!(ndjson.stdout, format!("{NEWER}\n"));
+    let unknown = database.run(&service, &["export", "other", "--from", &database.url()]);
+    assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
+    assert!(service.asked_nothing());
+}
+
+#[test]
+fn export_of_an_incomplete_database_is_exit_9() {
+    let answers = vec![one_form(), page(NEWER, CURSOR), revoked(), both()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let said = database.run(&service, &["sync", "survey"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert!(said.stderr.contains("1 new submission stored"), "{}", said.stderr);
+    assert_eq!(database.status(&service)[0]["complete"], "no");
+    let said = database.export(&service, &[]);
+    assert_eq!((said.code, &*said.stdout), (Some(9), ""), "{}", said.stderr);
+    let said = database.export(&service, &["--allow-incomplete"]);
+    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 2), "{}", said.stderr);
+    assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));
+    let said = database.export(&service, &[]);
+    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 3), "{}", said.stderr);
+}
+
+#[test]
+fn verify_marks_deleted_submissions_on_request() {
+    let answers = vec![one_form(), both(), page(NEWER, None)];
+    let (service, database) = (Canned::start(answers), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    let said = database.run(&service, &["sync", "verify", "frm_1"]);
+    assert_eq!(said.code, Some(9), "{}", said.stderr);
+    assert!(said.stderr.contains("1 stored are not in the service"), "{}", said.stderr);
+    let said = database.run(&service, &["sync", "verify", "frm_1", "--mark-deleted"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(database.status(&service)[0]["deleted"], 1);
+    assert_eq!(database.export(&service, &[]).stdout.lines().count(), 2);
+    assert_eq!(database.export(&service, &["--include-deleted"]).stdout.lines().count(), 3);
+    let said = database.run(&service, &["sync", "verify", "frm_1"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+}
+
+#[test]
+fn second_run_of_a_form_is_exit_10() {
+    let answers = vec![one_form(), page(NEWER, CURSOR), None];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let mut command = database.command(&service, &["sync", "survey"]);
+    let mut first = command.stderr(Stdio::piped()).spawn().unwrap();
+    (0..3).for_each(|_| drop(service.request()));
+    let said = database.run(&service, &["sync", "frm_1"]);
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+    assert!(said.stderr.contains("locked by another run"), "{}", said.stderr);
+    assert!(service.asked_nothing());
+    signal(&first, "KILL");
+    first.wait().unwrap();
+}
+
+#[test]
+fn watch_stores_new_submissions_until_a_signal() {
+    let answers = vec![one_form(), page(OLDER, None), both()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let watch = ["sync", "survey", "--watch", "--interval", "50ms"];
+    let child = database.command(&service, &watch).stderr(Stdio::piped()).spawn().unwrap();
+    (0..5).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr.matches("1 new submission").count(), 2, "{stderr}");
+    assert_eq!(database.status(&service)[0]["submissions"], 2);
+}
+
+#[test]
+fn password_of_a_database_is_never_printed() {
+    let service = Canned::start(vec![one_form()]);
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| -> Said {
+        let mut command = service.formsvc(args);
+        command.env("FORMSVC_STATE_DIR", folder.path()).output().unwrap().into()
+    };
+    // No server listens there.
+    for (address, code) in [
+        ("postgres://ada:pass.word@127.0.0.1:1/db", 6),
+        ("postgres:/ada:pass.word@127.0.0.1:1/db", 2),
+        ("pass.word", 2),
+    ] {
+        for args in [
+            &["submissions", "sync", "survey", "-v", "--to", address][..],
+            &["submissions", "sync", "status", "--error-format", "json", "--to", address],
+            &["submissions", "export", "survey", "--from", address],
+        ] {
+            let said = run(args);
+            assert_eq!(said.code, Some(code), "{args:?}: {}", said.stderr);
+            assert!(!said.stderr.contains("pass.word"), "{args:?}: {}", said.stderr);
+        }
+    }
+    assert!(service.asked_nothing());
+    let said = run(&["submissions", "sync", "survey"]);
+    assert!(said.stderr.contains("FORMSVC_SYNC_TO"), "{}", said.stderr);
+    assert!(!Path::new("pass.word").exists());
+}
