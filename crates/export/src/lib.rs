@@ -17,6 +17,10 @@ mod schema;
 mod spool;
 mod store;
 mod stream;
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(clippy::unused_async, reason = "SQLite alone needs no await")
+)]
 mod sync;
 
 pub use compress::Compression;

@@ -35,7 +35,6 @@ macro_rules! dispatch {
     };
 }
 
-#[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "same signatures"))]
 impl FormStore {
     pub(crate) fn view(&self) -> &str {
         match self {

@@ -194,7 +194,6 @@ impl SyncStore {
     }
 
     /// Ends the lock of a form. A dropped form ends it too, but not at once.
-    #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "same signature"))]
     async fn close_form(&mut self, store: FormStore) {
         match (&mut self.0, store) {
             #[cfg(feature = "postgres")]

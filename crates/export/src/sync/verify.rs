@@ -1,9 +1,7 @@
 //! Compares the stored submissions of a form with all that the service has.
 
-use std::path::Path;
-
 use formsvc_client::{Client, Completeness, FormId};
-use rusqlite::{Connection, params};
+use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::error::SyncError;
@@ -11,7 +9,7 @@ use super::form_store::FormStore;
 use super::{SyncEvent, SyncStore, ViewChanges};
 use crate::error::ExportError;
 use crate::pull::{PullProgress, next_page, unix_micros_now};
-use crate::store::{PageToWrite, StoreError};
+use crate::store::PageToWrite;
 
 /// How to verify a form.
 #[derive(Clone, Debug)]
@@ -97,19 +95,20 @@ async fn verify_form(
     on_event: impl FnMut(SyncEvent<'_>),
 ) -> Result<VerifySummary, ExportError> {
     let started = unix_micros_now();
-    let mut seen = SeenIds::new()?;
+    let mut seen = SeenIds::default();
     let mut summary = read_all(client, form, options, store, &mut seen, on_event).await?;
+    seen.sort();
     summary.is_marked = options.mark_deleted && summary.completeness == Completeness::Proven;
     let mut after = String::new();
     loop {
         // A row that another run stores meanwhile is not in the list, and is not deleted.
-        let ids = store.ids_after(&after, started).await?;
+        let mut ids = store.ids_after(&after, started).await?;
         let Some(last) = ids.last() else { break };
         after.clone_from(last);
-        let deleted = seen.without_seen(ids)?;
-        summary.deleted += deleted.len() as u64;
+        ids.retain(|id| !seen.contains(id));
+        summary.deleted += ids.len() as u64;
         if summary.is_marked {
-            store.mark_deleted(&deleted, started).await?;
+            store.mark_deleted(&ids, started).await?;
         }
     }
     summary.view = store.view().to_owned();
@@ -131,7 +130,9 @@ async fn read_all(
     let (mut pages, mut summary) = (query.pages(), VerifySummary::default());
     while let Some(page) = next_page(&mut pages, options.deadline).await? {
         let rows = page.submissions();
-        seen.add(rows.iter().map(|row| row.id.as_str()))?;
+        for row in rows {
+            seen.add(row.id.as_str());
+        }
         // Coverage stays as it is: the next sync closes its gaps.
         let now = unix_micros_now();
         let page_to_write = PageToWrite { rows, interval: None, overflows: &[], now };
@@ -151,51 +152,25 @@ async fn read_all(
     Ok(summary)
 }
 
-/// The ids of a list, in a temporary database, because they could need more memory than there is.
-struct SeenIds(Connection);
+/// Hashes of the ids of a list, 16 bytes each. They are searched after [`sort`](Self::sort).
+#[derive(Default)]
+struct SeenIds(Vec<[u8; 16]>);
 
 impl SeenIds {
-    fn new() -> Result<Self, StoreError> {
-        // SQLite deletes a database without a name when it is closed, also after a crash.
-        let create = || {
-            let database = Connection::open("")?;
-            database.execute_batch("CREATE TABLE seen (id TEXT PRIMARY KEY) WITHOUT ROWID")?;
-            Ok(Self(database))
-        };
-        create().map_err(temporary_error)
+    fn add(&mut self, id: &str) {
+        self.0.push(Self::hash(id));
     }
 
-    fn add<'a>(&mut self, ids: impl Iterator<Item = &'a str>) -> Result<(), StoreError> {
-        let insert = || {
-            let transaction = self.0.transaction()?;
-            let mut insert =
-                transaction.prepare_cached("INSERT OR IGNORE INTO seen VALUES (?1)")?;
-            for id in ids {
-                insert.execute([id])?;
-            }
-            drop(insert);
-            transaction.commit()
-        };
-        insert().map_err(temporary_error)
+    fn sort(&mut self) {
+        self.0.sort_unstable();
     }
 
-    fn without_seen(&self, mut ids: Vec<String>) -> Result<Vec<String>, StoreError> {
-        let mut select = self
-            .0
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM seen WHERE id = ?1)")
-            .map_err(temporary_error)?;
-        let mut failed = None;
-        ids.retain(|id| {
-            let is_seen = select.query_row(params![id], |row| row.get::<_, bool>(0));
-            !is_seen.unwrap_or_else(|error| {
-                failed = Some(error);
-                true
-            })
-        });
-        failed.map_or(Ok(ids), |error| Err(temporary_error(error)))
+    fn contains(&self, id: &str) -> bool {
+        self.0.binary_search(&Self::hash(id)).is_ok()
     }
-}
 
-fn temporary_error(error: rusqlite::Error) -> StoreError {
-    StoreError::sqlite(Path::new("temporary database"), error)
+    fn hash(id: &str) -> [u8; 16] {
+        let hash = Sha256::digest(id);
+        std::array::from_fn(|at| hash[at])
+    }
 }

@@ -8,7 +8,7 @@ mod export;
 mod json;
 mod limited;
 mod parquet;
-#[cfg(all(feature = "postgres", unix))]
+#[cfg(unix)]
 #[expect(dead_code, reason = "tests of other crates use the rest")]
 #[path = "../../../receiver/tests/it/postgres_cluster.rs"]
 mod postgres_cluster;
@@ -17,4 +17,5 @@ mod readers;
 mod render;
 mod sqlite;
 mod support;
+#[cfg(unix)]
 mod sync;

@@ -1,8 +1,5 @@
 //! The tables in a schema, and the rights that they need.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
 use tokio_postgres::error::SqlState;
 
 use super::connect::Connection;
@@ -39,90 +36,56 @@ pub(super) async fn check(
     schema: &str,
     access: Access,
 ) -> Result<bool, PostgresError> {
-    const SELECT: &str = "SELECT current_user::text, current_setting('server_encoding'), \
-         n.oid IS NOT NULL, coalesce(has_schema_privilege(n.oid, 'USAGE'), false), \
-         coalesce(has_schema_privilege(n.oid, 'CREATE'), false) \
-         FROM (SELECT 1) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = $1";
-    let row = connection.client.query_typed_one(SELECT, typed![schema => TEXT]).await?;
+    const SELECT: &str = "WITH wanted AS (SELECT w.name, w.privilege, c.oid, \
+         has_table_privilege(c.oid, w.privilege) AS is_granted \
+         FROM unnest($2::text[], $3::text[]) AS w (name, privilege) \
+         LEFT JOIN (pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+         ON n.oid = c.relnamespace AND n.nspname = $1) ON c.relname = w.name) \
+         SELECT current_user::text, current_setting('server_encoding'), \
+         (SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = $1), \
+         (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_catalog.pg_namespace WHERE nspname = $1), \
+         ARRAY(SELECT DISTINCT name FROM wanted WHERE oid IS NULL ORDER BY 1), \
+         ARRAY(SELECT DISTINCT name FROM wanted WHERE NOT is_granted ORDER BY 1), \
+         ARRAY(SELECT DISTINCT privilege FROM wanted WHERE NOT is_granted ORDER BY 1)";
+    let (tables, privileges): (Vec<&str>, Vec<&str>) = RIGHTS
+        .iter()
+        .flat_map(|(table, rights)| rights.iter().map(|right| (*table, *right)))
+        .filter(|(_, right)| access == Access::Write || *right == "SELECT")
+        .unzip();
+    let values = typed![schema => TEXT, tables => TEXT_ARRAY, privileges => TEXT_ARRAY];
+    let row = connection.client.query_typed_one(SELECT, values).await?;
     let (user, encoding): (String, String) = (row.get(0), row.get(1));
-    let (exists, has_usage, has_create): (bool, bool, bool) = (row.get(2), row.get(3), row.get(4));
+    let (has_usage, has_create): (Option<bool>, Option<bool>) = (row.get(2), row.get(3));
+    let (missing, of_tables): (Vec<&str>, Vec<&str>) = (row.get(4), row.get(5));
+    let rights: Vec<&str> = row.get(6);
     if !encoding.eq_ignore_ascii_case("UTF8") {
         return Err(PostgresError::Encoding(encoding));
     }
-    if !exists {
+    let (Some(has_usage), Some(has_create)) = (has_usage, has_create) else {
         return Err(PostgresError::NoSchema { schema: schema.to_owned() });
-    }
+    };
     let lacks = |rights: &str, object: &str| PostgresError::Rights {
         statement: format!("GRANT {rights} ON {object} TO {};", quoted(&user)),
         user: user.clone(),
     };
     let schema_object = format!("SCHEMA {}", quoted(schema));
-    let missing = missing_rights(connection, schema, access).await?;
-    if missing.tables.len() == RIGHTS.len() {
-        return match (access, has_usage && has_create) {
-            (Access::Write, false) => Err(lacks("USAGE, CREATE", &schema_object)),
-            _ => Ok(false),
-        };
+    if missing.len() == RIGHTS.len() {
+        let may_create = has_usage && has_create || access == Access::Read;
+        return if may_create { Ok(false) } else { Err(lacks("USAGE, CREATE", &schema_object)) };
     }
-    if let Some(table) = missing.tables.first() {
+    if let Some(table) = missing.first() {
         let reason = format!("table `{table}` is missing, but others exist");
         return Err(PostgresError::Foreign { schema: schema.to_owned(), reason });
     }
     if !has_usage {
         return Err(lacks("USAGE", &schema_object));
     }
-    if !missing.rights.is_empty() {
-        let rights: Vec<_> = missing.rights.into_iter().collect();
-        let names: BTreeSet<_> =
-            missing.of_tables.iter().map(|table| qualified(schema, table)).collect();
-        let names: Vec<_> = names.into_iter().collect();
+    if !rights.is_empty() {
+        let names: Vec<_> = of_tables.iter().map(|table| qualified(schema, table)).collect();
         return Err(lacks(&rights.join(", "), &names.join(", ")));
     }
     check_version(connection, schema).await?;
     Ok(true)
-}
-
-/// Rights that the user lacks.
-#[derive(Default)]
-struct MissingRights {
-    /// Tables that do not exist.
-    tables: Vec<&'static str>,
-    /// Tables of which the user lacks a right.
-    of_tables: Vec<&'static str>,
-    rights: BTreeSet<&'static str>,
-}
-
-async fn missing_rights(
-    connection: &Connection,
-    schema: &str,
-    access: Access,
-) -> Result<MissingRights, PostgresError> {
-    const SELECT: &str = "SELECT c.oid IS NOT NULL, \
-         coalesce(has_table_privilege(c.oid, wanted.privilege), false) \
-         FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS wanted (name, privilege, number) \
-         LEFT JOIN (pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
-         ON n.oid = c.relnamespace AND n.nspname = $1) ON c.relname = wanted.name \
-         ORDER BY wanted.number";
-    let wanted: Vec<(&'static str, &'static str)> = RIGHTS
-        .iter()
-        .flat_map(|(table, rights)| rights.iter().map(|right| (*table, *right)))
-        .filter(|(_, right)| access == Access::Write || *right == "SELECT")
-        .collect();
-    let (tables, rights): (Vec<&str>, Vec<&str>) = wanted.iter().copied().unzip();
-    let values = typed![schema => TEXT, tables => TEXT_ARRAY, rights => TEXT_ARRAY];
-    let mut missing = MissingRights::default();
-    let rows = connection.client.query_typed(SELECT, values).await?;
-    for ((table, right), row) in wanted.into_iter().zip(rows) {
-        if !row.get::<_, bool>(0) {
-            if !missing.tables.contains(&table) {
-                missing.tables.push(table);
-            }
-        } else if !row.get::<_, bool>(1) {
-            missing.of_tables.push(table);
-            missing.rights.insert(right);
-        }
-    }
-    Ok(missing)
 }
 
 async fn check_version(connection: &Connection, schema: &str) -> Result<(), PostgresError> {
@@ -152,7 +115,7 @@ pub(super) async fn create(connection: &mut Connection, schema: &str) -> Result<
     if !check(connection, schema, Access::Write).await? {
         create = include_str!("schema.sql").replace("{schema}", &quoted(schema));
     }
-    let _ = write!(create, "COMMIT;");
+    create.push_str("COMMIT;");
     connection.client.batch_execute(&create).await?;
     Ok(())
 }

@@ -4,7 +4,6 @@ use formsvc_export::{SyncStore, SyncTarget};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-#[cfg(feature = "postgres")]
 use super::postgres_schema::PostgresSchema;
 
 /// A database that tests synchronize with.
@@ -15,7 +14,6 @@ pub(super) struct Database {
 
 enum Kind {
     Sqlite(tempfile::TempDir),
-    #[cfg(feature = "postgres")]
     Postgres(Box<PostgresSchema>),
 }
 
@@ -30,7 +28,6 @@ impl Database {
     }
 
     /// A new schema; `None` if PostgreSQL is not installed.
-    #[cfg(feature = "postgres")]
     pub(super) async fn postgres() -> Option<Self> {
         let schema = PostgresSchema::create().await?;
         Some(Self { target: schema.target(), kind: Kind::Postgres(Box::new(schema)) })
@@ -38,23 +35,17 @@ impl Database {
 
     /// A database of each kind that this machine has.
     pub(super) async fn all() -> Vec<Self> {
-        #[cfg(feature = "postgres")]
-        if let Some(postgres) = Self::postgres().await {
-            return vec![Self::sqlite(), postgres];
-        }
-        vec![Self::sqlite()]
+        [Some(Self::sqlite()), Self::postgres().await].into_iter().flatten().collect()
     }
 
     /// The file of an SQLite database.
     pub(super) fn path(&self) -> std::path::PathBuf {
         match &self.kind {
             Kind::Sqlite(folder) => folder.path().join("rows.db"),
-            #[cfg(feature = "postgres")]
             Kind::Postgres(_) => panic!("the database has no file"),
         }
     }
 
-    #[cfg(feature = "postgres")]
     pub(super) fn schema(&self) -> &PostgresSchema {
         match &self.kind {
             Kind::Sqlite(_) => panic!("the database has no schema"),
@@ -66,7 +57,6 @@ impl Database {
     pub(super) fn address(&self) -> (String, &str) {
         match &self.kind {
             Kind::Sqlite(_) => (self.target.to_string(), ""),
-            #[cfg(feature = "postgres")]
             Kind::Postgres(schema) => (schema.url(), &schema.name),
         }
     }
@@ -79,7 +69,6 @@ impl Database {
     pub(super) fn table(&self, name: &str) -> String {
         match &self.kind {
             Kind::Sqlite(_) => format!("\"{name}\""),
-            #[cfg(feature = "postgres")]
             Kind::Postgres(schema) => schema.table(name),
         }
     }
@@ -87,7 +76,6 @@ impl Database {
     pub(super) async fn query(&self, sql: &str) -> Vec<Texts> {
         match &self.kind {
             Kind::Sqlite(_) => query(&Connection::open(self.path()).unwrap(), sql),
-            #[cfg(feature = "postgres")]
             Kind::Postgres(schema) => schema.query(sql).await,
         }
     }
@@ -95,7 +83,6 @@ impl Database {
     pub(super) async fn execute(&self, sql: &str) {
         match &self.kind {
             Kind::Sqlite(_) => Connection::open(self.path()).unwrap().execute_batch(sql).unwrap(),
-            #[cfg(feature = "postgres")]
             Kind::Postgres(schema) => drop(schema.query(sql).await),
         }
     }
@@ -114,7 +101,6 @@ impl Database {
                 let select = connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
                 select.column_names().map(str::to_owned).collect()
             }
-            #[cfg(feature = "postgres")]
             Kind::Postgres(schema) => schema.columns(view).await,
         }
     }

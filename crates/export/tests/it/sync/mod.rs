@@ -3,11 +3,8 @@
 mod database;
 mod interruption;
 mod labels;
-#[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "postgres")]
 mod postgres_schema;
-#[cfg(feature = "postgres")]
 mod postgres_tls;
 mod process;
 mod pull;

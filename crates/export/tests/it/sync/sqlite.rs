@@ -121,7 +121,6 @@ async fn rows_of_an_earlier_pull_get_cells() {
     assert_eq!(sum, [texts(&[&(250 * 251 / 2).to_string()])]);
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn database_is_private_and_the_lock_file_is_removed() {
     use std::os::unix::fs::PermissionsExt;
