@@ -18,7 +18,7 @@ use super::judge::{Page, whole_seconds};
 use super::probe::{Exchange, Probe};
 use super::{ApiOptions, Key};
 use crate::report::excerpt;
-use crate::send::{Outgoing, Sender};
+use crate::send::{HttpSender, Outgoing};
 
 /// Forms that are read to find one with several pages.
 const FORMS_TRIED_MAX: usize = 10;
@@ -58,7 +58,7 @@ const UNKNOWN_FORM: &str = "frm_00000000000000000000000000";
 type Probed = Result<Vec<Exchange>, String>;
 
 pub(super) struct Session<'a, F> {
-    sender: &'a Sender,
+    sender: &'a HttpSender,
     options: &'a ApiOptions,
     on_request: F,
     started: Instant,
@@ -75,7 +75,7 @@ pub(super) struct Session<'a, F> {
 }
 
 impl<'a, F: FnMut(&str)> Session<'a, F> {
-    pub(super) fn new(sender: &'a Sender, options: &'a ApiOptions, on_request: F) -> Self {
+    pub(super) fn new(sender: &'a HttpSender, options: &'a ApiOptions, on_request: F) -> Self {
         let limit = NonZeroU32::new(RATE_LIMIT).expect("the limit is not zero");
         let limiter = RollingWindow::new(limit, RATE_WINDOW + WINDOW_MARGIN);
         Self {
