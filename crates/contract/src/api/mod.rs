@@ -4,11 +4,12 @@
 //! | Question | Module |
 //! |---|---|
 //! | which statements are checked, and how to fix a failure | [`API_CHECKS`] |
-//! | which requests are sent, once for all checks | `probe`, `session` |
+//! | which requests are sent, once for all checks | `probe`, `session`, `overload` |
 //! | whether an answer fulfils a statement, without I/O | `judge` |
 //! | facts beyond pass and fail | [`Profile`] |
 
 mod judge;
+mod overload;
 mod probe;
 mod profile;
 mod session;
