@@ -217,18 +217,17 @@ impl<'a> Runner<'a> {
         let sent = clock();
         let outcome = sender.send(request.outgoing).await;
         let received = clock();
-        let (mut lead, mut leak) = (0, None);
-        match &outcome {
-            Ok(answer) => {
-                lead = clock_lead(&answer.headers, sent, received);
-                leak = find_leak(answer, request.hidden_mac.as_deref(), secret.expose_secret());
-            }
+        let (clock_lead, leak) = match &outcome {
+            Ok(answer) => (
+                clock_lead(&answer.headers, sent, received),
+                find_leak(answer, request.hidden_mac.as_deref(), secret.expose_secret()),
+            ),
             Err(error) if !self.was_reached && is_unreachable(error.kind) => {
                 return Err(error.clone());
             }
-            Err(_) => {}
-        }
-        Ok(Exchange { label: step.label, is_repeat: false, outcome, clock_lead: lead, leak })
+            Err(_) => (0, None),
+        };
+        Ok(Exchange { label: step.label, is_repeat: false, outcome, clock_lead, leak })
     }
 
     fn submission(&self, check: &ReceiverCheck, at: usize) -> TestSubmission {
