@@ -174,8 +174,8 @@ mod tests {
             "https://u:pw@hooks.example:8443/secret?token=x",
             &[
                 case("fresh", JunitOutcome::Passed, "answered 200"),
-                case("stale", JunitOutcome::Failed, "answered 200: taken"),
-                case("get", JunitOutcome::Warned, "answered 200: taken"),
+                case("stale", JunitOutcome::Failed, "answered 200 (accepted)"),
+                case("get", JunitOutcome::Warned, "answered 200 (accepted)"),
                 case("future", JunitOutcome::Skipped, "not tried"),
             ],
         );
@@ -188,7 +188,9 @@ mod tests {
         }
         assert_eq!(xml.matches("<testcase classname=\"x.check\" ").count(), 4);
         assert!(xml.contains("name=\"fresh\" time=\"0.012\"/>"), "{xml}");
-        assert!(xml.contains("<failure type=\"check_failed\" message=\"answered 200: taken\">"));
+        assert!(
+            xml.contains("<failure type=\"check_failed\" message=\"answered 200 (accepted)\">")
+        );
         assert!(xml.contains("<skipped message=\"not tried\"/>"));
         assert_eq!(xml.matches('<').count(), xml.matches('>').count(), "{xml}");
     }

@@ -57,7 +57,7 @@ impl ClientBuilder<Client> {
     /// Checks every setting and creates the client with its thread. Fails like `build` of an async
     /// client, and if no thread can be started.
     pub fn build(self) -> Result<Client, Error> {
-        Ok(Client { client: self.build_async()?, runtime: Arc::new(OwnRuntime::start()?) })
+        Ok(Client { client: self.setup.build()?, runtime: Arc::new(OwnRuntime::start()?) })
     }
 }
 

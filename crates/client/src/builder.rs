@@ -29,12 +29,12 @@ const PRODUCT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
 /// values; `build` checks all of them.
 #[must_use]
 pub struct ClientBuilder<C = Client> {
-    setup: Setup,
+    pub(crate) setup: Setup,
     client: PhantomData<fn() -> C>,
 }
 
 #[derive(Default)]
-struct Setup {
+pub(crate) struct Setup {
     base_url: Option<String>,
     api_key: Option<Result<ApiKey, ApiKeyError>>,
     rate_limit: RateLimit,
@@ -198,11 +198,6 @@ impl<C> ClientBuilder<C> {
         self
     }
 
-    /// Checks every setting and creates an async client.
-    pub(crate) fn build_async(self) -> Result<Client, Error> {
-        self.setup.build()
-    }
-
     /// Creates a builder with base URL and API key from variables.
     pub(crate) fn from_vars(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         const BASE_URL: &str = "FORMSVC_BASE_URL";
@@ -221,7 +216,8 @@ impl<C> ClientBuilder<C> {
 }
 
 impl Setup {
-    fn build(mut self) -> Result<Client, Error> {
+    /// Checks every setting and creates an async client.
+    pub(crate) fn build(mut self) -> Result<Client, Error> {
         self.check_contradictions()?;
         let url = self.base_url.as_deref().ok_or_else(|| invalid("no base URL is set"))?;
         let base = BaseUrl::read(url, self.allow_insecure_http).map_err(invalid)?;
@@ -345,7 +341,7 @@ impl ClientBuilder {
     /// environment is invalid, if the base URL needs a proxy variable that is invalid, or if TLS
     /// cannot be set up.
     pub fn build(self) -> Result<Client, Error> {
-        self.build_async()
+        self.setup.build()
     }
 }
 

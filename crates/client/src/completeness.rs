@@ -3,6 +3,8 @@
 use std::fmt;
 
 use formsvc_protocol::{FormInstant, Timestamp};
+use serde::{Deserialize, Serialize};
+
 /// Why a list continues by the service's own cursors, so that its result is not proven complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,18 +20,7 @@ pub enum FallbackReason {
 }
 
 /// Whether a list contains every submission that the service has.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    serde::Serialize,
-    serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Completeness {

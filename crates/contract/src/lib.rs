@@ -1,5 +1,5 @@
-//! Checks whether a service and its webhook receivers follow the specification, from outside and in
-//! whatever language they are written, and explains signatures that do not match.
+//! Checks whether a forms service and webhook receivers in any language follow the specification, from
+//! outside, and explains signatures that do not match.
 //!
 //! | Question | Module |
 //! |---|---|
@@ -10,14 +10,13 @@
 //! | results of API and sender checks | [`report`] |
 //! | sending a request to any address | [`send`] |
 //! | bodies of deliveries | [`payload`] |
-//! | changing one value of a JSON text | [`edit`] |
-//! | the members of a JSON text, as they are spelled | [`members`] |
+//! | members of a JSON object or array, as unparsed text | [`members`] |
 //! | nesting depth of JSON, for recursive code | [`nesting`] |
 //! | valid and invalid signatures | [`variant`] |
 
 pub mod api;
-pub mod edit;
 pub mod explain;
+mod judgement;
 mod mac;
 pub mod members;
 pub mod nesting;

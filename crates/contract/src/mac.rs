@@ -1,10 +1,10 @@
-//! HMAC-SHA256 over any text, for signatures that are wrong on purpose or were made wrongly. Right ones are
-//! made and judged by [`formsvc_protocol::signature`] alone.
+//! HMAC-SHA256 of any bytes, for invalid signatures. Only [`formsvc_protocol::signature`] creates and
+//! verifies valid ones.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// A MAC in progress.
+/// An HMAC with its key.
 #[derive(Clone)]
 pub(crate) struct Keyed(Hmac<Sha256>);
 
@@ -13,7 +13,7 @@ impl Keyed {
         Self(Hmac::new_from_slice(key).expect("HMAC takes a key of any length"))
     }
 
-    /// The MAC of the parts, one after the other.
+    /// Returns the MAC of the concatenated parts.
     pub(crate) fn mac(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = self.0.clone();
         for part in parts {

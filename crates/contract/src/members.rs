@@ -1,16 +1,16 @@
-//! The parts of a JSON object or array, each as it is spelled: nothing is printed again.
+//! The members of a JSON object or array, as unparsed text with their original spelling.
 
 use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The names and values of an object, in order, repeated names included; an error if the text is none.
+/// Returns the names and values of an object in order, with repeated names. Fails for other JSON.
 ///
 /// ```
 /// let members = formsvc_contract::members::of_object(r#"{"a": 1.50, "a":[]}"#)?;
-/// let told: Vec<_> = members.iter().map(|(name, value)| (name.get(), value.get())).collect();
-/// assert_eq!(told, [("\"a\"", "1.50"), ("\"a\"", "[]")]);
+/// let texts: Vec<_> = members.iter().map(|(name, value)| (name.get(), value.get())).collect();
+/// assert_eq!(texts, [("\"a\"", "1.50"), ("\"a\"", "[]")]);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn of_object(text: &str) -> serde_json::Result<Vec<(&RawValue, &RawValue)>> {
@@ -19,7 +19,7 @@ pub fn of_object(text: &str) -> serde_json::Result<Vec<(&RawValue, &RawValue)>> 
     reader.end().map(|()| members)
 }
 
-/// The elements of an array, in order; an error if the text is none.
+/// Returns the elements of an array in order. Fails for other JSON.
 pub fn of_array(text: &str) -> serde_json::Result<Vec<&RawValue>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let elements = reader.deserialize_seq(Elements)?;

@@ -35,14 +35,14 @@ mod tests {
 
     #[test]
     fn depth_ignores_brackets_in_strings() {
-        for (json, deep) in [
+        for (json, expected) in [
             ("1", 0),
             ("{}", 1),
             (r#"{"a":1,"b":[]}"#, 2),
             (r#"{"[[[":"{{{\"[[","b":{"c":[[]]},"d":[]}"#, 4),
             (r#"{"a":"\\","b":[[]]}"#, 3),
         ] {
-            assert_eq!(depth(json.as_bytes()), deep, "{json}");
+            assert_eq!(depth(json.as_bytes()), expected, "{json}");
         }
         assert_eq!(depth("[".repeat(1 << 20).as_bytes()), 1 << 20);
     }

@@ -1,15 +1,15 @@
-//! Bodies of deliveries as the service makes them (SPEC §6). Randomness is passed in.
+//! Bodies of deliveries as the service sends them (SPEC §6). The caller passes the source of randomness.
 
 use bytes::Bytes;
 use formsvc_protocol::{Answers, FormId, Submission, SubmissionId, Timestamp, WebhookEvent};
 
-/// Random bits, of which the caller says where they come from.
+/// A source of random bits.
 pub type Random<'a> = &'a mut dyn FnMut() -> u64;
 
-/// What the answer to a question looks like.
+/// The type of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Shape {
+pub enum AnswerType {
     /// Text.
     Text,
     /// A JSON number.
@@ -28,18 +28,18 @@ pub enum Shape {
     Object,
 }
 
-/// The body of `submission.created`, to the byte as the service makes it of these.
+/// Returns the body of an event, byte for byte as the service sends it.
 pub fn body(event: &WebhookEvent) -> Bytes {
-    serde_json::to_vec(event).expect("an event is written as JSON").into()
+    serde_json::to_vec(event).expect("an event serializes").into()
 }
 
-/// The event that the service made of a submission of a form.
-pub fn of_submission(submission: Submission, form: FormId, title: &str) -> WebhookEvent {
+/// Creates the event of a submission of a form.
+pub fn event_of(submission: Submission, form: FormId, title: &str) -> WebhookEvent {
     let Submission { id, data, created_at, .. } = submission;
     WebhookEvent::submission_created(id, form, title, data, created_at)
 }
 
-/// An id that no submission has.
+/// Creates a random submission id.
 pub fn submission_id(random: Random<'_>) -> SubmissionId {
     SubmissionId::from_bits(bits(random))
 }
@@ -51,13 +51,13 @@ fn bits(random: Random<'_>) -> [u8; 16] {
     bits
 }
 
-/// A submission to a form that does not exist. Its answers are of every kind, and written as the service writes
-/// what visitors answer: characters as they are, and escaped only what must be. Whoever parses and prints it
-/// again gets other bytes in most languages, for letters beyond ASCII, slashes or a price that ends with a zero.
+/// Creates a submission of a form that does not exist, with answers of all types, spelled as the service
+/// spells them: only characters that JSON requires to be escaped are escaped. In most languages, parsing
+/// and printing changes the bytes: letters beyond ASCII, slashes, or a price with a trailing zero.
 pub fn sample(random: Random<'_>, created_at: Timestamp) -> WebhookEvent {
     const NAMES: [&str; 6] = ["Ada", "Zoë", "Søren", "María José", "李雷", "O\u{2019}Neill"];
     let name = NAMES[below(random, NAMES.len())];
-    // One digit after the point is not nought, and one is: what is lost when it is printed again is known.
+    // The price ends with exactly one zero, which parsers of floats lose.
     let (guests, euros, dimes) =
         (1 + below(random, 9), 1 + below(random, 99), 1 + below(random, 9));
     let data = format!(
@@ -72,24 +72,24 @@ pub fn sample(random: Random<'_>, created_at: Timestamp) -> WebhookEvent {
         euros = euros,
         dimes = dimes,
     );
-    let data = Answers::parse(data).expect("the sample is an object");
+    let data = Answers::parse(data).expect("the sample is a JSON object");
     let form = FormId::from_bits(*b"formsvc-sample\0\0");
     WebhookEvent::submission_created(submission_id(random), form, "Sample form", data, created_at)
 }
 
-/// A submission to a form with these questions, with answers made up.
-pub fn made_up(
+/// Creates a submission with generated answers to the questions of a form.
+pub fn generate(
     form: FormId,
     title: &str,
-    questions: &[(String, Shape)],
+    questions: &[(String, AnswerType)],
     random: Random<'_>,
     created_at: Timestamp,
 ) -> WebhookEvent {
     let answers: Vec<String> = questions
         .iter()
-        .map(|(label, shape)| {
-            let label = serde_json::to_string(label).expect("a text is written as JSON");
-            format!("{label}:{}", answer(*shape, random))
+        .map(|(label, kind)| {
+            let label = serde_json::to_string(label).expect("a string serializes");
+            format!("{label}:{}", answer(*kind, random))
         })
         .collect();
     let data = format!("{{{}}}", answers.join(","));
@@ -97,21 +97,21 @@ pub fn made_up(
     WebhookEvent::submission_created(submission_id(random), form, title, data, created_at)
 }
 
-fn answer(shape: Shape, random: Random<'_>) -> String {
+fn answer(kind: AnswerType, random: Random<'_>) -> String {
     const WORDS: [&str; 8] =
         ["example", "Zoë's answer", "second", "two words", "größer", "sample", "日本", "last"];
     let word = WORDS[below(random, WORDS.len())];
     let number = below(random, 1_000);
     let (month, day) = (1 + below(random, 12), 1 + below(random, 28));
-    match shape {
-        Shape::Text => format!("\"{word} {number}\""),
-        Shape::Number => format!("{number}"),
-        Shape::NumberText => format!("\"{number}\""),
-        Shape::Date => format!("\"2026-{month:02}-{day:02}\""),
-        Shape::Time => format!("\"2026-{month:02}-{day:02}T09:30:00Z\""),
-        Shape::Boolean => number.is_multiple_of(2).to_string(),
-        Shape::List => format!("[\"{word}\",\"{number}\"]"),
-        Shape::Object => format!("{{\"{word}\":{number}}}"),
+    match kind {
+        AnswerType::Text => format!("\"{word} {number}\""),
+        AnswerType::Number => format!("{number}"),
+        AnswerType::NumberText => format!("\"{number}\""),
+        AnswerType::Date => format!("\"2026-{month:02}-{day:02}\""),
+        AnswerType::Time => format!("\"2026-{month:02}-{day:02}T09:30:00Z\""),
+        AnswerType::Boolean => number.is_multiple_of(2).to_string(),
+        AnswerType::List => format!("[\"{word}\",\"{number}\"]"),
+        AnswerType::Object => format!("{{\"{word}\":{number}}}"),
     }
 }
 
@@ -136,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_the_fields_of_the_specification_in_its_order_and_the_answers_to_the_byte() {
+    fn body_has_specified_order_and_exact_answers() {
         let data = r#"{ "b" : 1.50, "a":"\/" }"#;
         let submission: Submission = serde_json::from_str(&format!(
             r#"{{"id":"sub_1","data":{data},"created_at":"2026-01-01T00:00:00.000Z"}}"#
         ))
         .unwrap();
-        let event = of_submission(submission, FormId::new("frm_1").unwrap(), "A \"form\"");
+        let event = event_of(submission, FormId::new("frm_1").unwrap(), "A \"form\"");
         let expected = format!(
             r#"{{"event":"submission.created","submission_id":"sub_1","form_id":"frm_1","form_title":"A \"form\"","data":{data},"created_at":"2026-01-01T00:00:00.000Z"}}"#
         );
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bits_make_the_same_sample_and_others_another() {
+    fn sample_depends_on_the_random_bits() {
         let make = || body(&sample(&mut counting(), at()));
         assert_eq!(make(), make());
         let mut bits = counting();
@@ -160,9 +160,8 @@ mod tests {
         assert_eq!(body(&read), make());
     }
 
-    /// As the service writes what visitors answer, and not as any other program does.
     #[test]
-    fn the_texts_of_a_sample_are_escaped_in_one_way() {
+    fn sample_is_spelled_as_the_service_does() {
         let mut bits = counting();
         for _ in 0..20 {
             let event = sample(&mut bits, at());
@@ -181,34 +180,33 @@ mod tests {
     }
 
     #[test]
-    fn every_question_gets_an_answer_of_its_shape() {
-        let shapes = [
-            Shape::Text,
-            Shape::Number,
-            Shape::NumberText,
-            Shape::Date,
-            Shape::Time,
-            Shape::Boolean,
-            Shape::List,
-            Shape::Object,
+    fn generated_answers_have_their_types() {
+        let types = [
+            AnswerType::Text,
+            AnswerType::Number,
+            AnswerType::NumberText,
+            AnswerType::Date,
+            AnswerType::Time,
+            AnswerType::Boolean,
+            AnswerType::List,
+            AnswerType::Object,
         ];
-        let questions: Vec<_> =
-            shapes.iter().map(|shape| (format!("\"{shape:?}\""), *shape)).collect();
+        let questions: Vec<_> = types.iter().map(|kind| (format!("\"{kind:?}\""), *kind)).collect();
         let form = FormId::new("frm_1").unwrap();
-        let event = made_up(form, "F", &questions, &mut counting(), at());
+        let event = generate(form, "F", &questions, &mut counting(), at());
         let fields = event.data.fields();
-        assert_eq!(fields.len(), shapes.len());
-        for ((label, value), (asked, shape)) in fields.iter().zip(&questions) {
+        assert_eq!(fields.len(), types.len());
+        for ((label, value), (asked, kind)) in fields.iter().zip(&questions) {
             assert_eq!(label, asked);
             let value: serde_json::Value = serde_json::from_str(value.as_json()).unwrap();
-            let fits = match shape {
-                Shape::Number => value.is_number(),
-                Shape::Boolean => value.is_boolean(),
-                Shape::List => value.is_array(),
-                Shape::Object => value.is_object(),
+            let fits = match kind {
+                AnswerType::Number => value.is_number(),
+                AnswerType::Boolean => value.is_boolean(),
+                AnswerType::List => value.is_array(),
+                AnswerType::Object => value.is_object(),
                 _ => value.is_string(),
             };
-            assert!(fits, "{shape:?}: {value}");
+            assert!(fits, "{kind:?}: {value}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use formsvc_contract::api::API_CHECKS;
-use formsvc_contract::receiver::CHECKS;
+use formsvc_contract::receiver::RECEIVER_CHECKS;
 use formsvc_contract::sender::SENDER_CHECKS;
 
 use crate::markdown::Section;
@@ -69,7 +69,7 @@ fn problems(root: &Path, statements: &'static str) -> io::Result<Vec<String>> {
     let checks = API_CHECKS.iter().map(|check| check.info.id);
     let checks = checks.chain(SENDER_CHECKS.iter().map(|check| check.info.id));
     let checks: BTreeSet<String> =
-        checks.chain(CHECKS.iter().map(|check| check.id)).map(str::to_owned).collect();
+        checks.chain(RECEIVER_CHECKS.iter().map(|check| check.id)).map(str::to_owned).collect();
     let mut known = vec![checks.clone()];
     for (_, directories) in &COLUMNS[1..] {
         let mut tests = BTreeSet::new();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, Key, check_api};
 use formsvc_contract::report::{Report, Verdict};
-use formsvc_contract::send::{Sender, SenderOptions as HttpOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_contract::sender::{SENDER_CHECKS, SenderOptions, check_sender, submit};
 use formsvc_protocol::{EndpointId, Form, RetrySchedule};
 use formsvc_server::admin::{Admin, FormOptions};
@@ -121,8 +121,8 @@ fn not_passed(reports: &[Report]) -> Vec<&'static str> {
 
 async fn assert_passes(store: Arc<dyn Store>) {
     let deployment = Deployment::start(store).await;
-    let options = HttpOptions { answer_max: API_ANSWER_MAX, ..HttpOptions::default() };
-    let sender = Sender::new(options).unwrap();
+    let options = HttpSenderOptions { answer_max: API_ANSWER_MAX, ..HttpSenderOptions::default() };
+    let sender = HttpSender::new(options).unwrap();
     let began = Instant::now();
     let api = check_api(&sender, &deployment.options(), |_| true, |_| {}).await;
     assert_eq!(api.reports.len(), API_CHECKS.len());
@@ -133,7 +133,12 @@ async fn assert_passes(store: Arc<dyn Store>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     deployment.register(format!("http://{}/", listener.local_addr().unwrap())).await;
     let time_limit = Duration::from_secs(60);
-    let options = SenderOptions { secret: SECRET.into(), time_limit, max_pause: None };
+    let options = SenderOptions {
+        secrets: vec![SECRET.into()],
+        masked: Vec::new(),
+        time_limit,
+        max_pause: None,
+    };
     let form = deployment.base_url.join(&deployment.form.url).unwrap();
     let (results, submitted) = tokio::join!(
         check_sender(listener, &options, |_| true, |_| {}),

@@ -1,8 +1,8 @@
-//! Changes of a body: by a flag in one place, or by a person.
+//! Changes of a body: by `--set` and `--unset`, or in an editor.
 
 use bytes::Bytes;
-use formsvc_contract::edit;
 
+use super::edit;
 use crate::editor;
 use crate::error::CliError;
 use crate::key::aside;
@@ -11,7 +11,7 @@ use crate::pretty::pretty;
 /// A change of the body.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Path, and JSON.
+    /// Sets the value at a path to this JSON text.
     Set(String, String),
     Unset(String),
 }
@@ -22,7 +22,7 @@ pub(crate) fn set(text: &str) -> Result<Change, String> {
         .split_once('=')
         .filter(|(path, _)| !path.is_empty())
         .ok_or("expected PATH=VALUE, such as data.Name=Ada")?;
-    let value = edit::literal(value).map_err(|error| error.to_string())?;
+    let value = edit::parse_value(value).map_err(|error| error.to_string())?;
     Ok(Change::Set(path.to_owned(), value.into_owned()))
 }
 
@@ -32,10 +32,10 @@ pub(crate) fn unset(text: &str) -> Result<Change, String> {
     Ok(Change::Unset(text.to_owned()))
 }
 
-/// A body with changes made, and whether one of them added something.
+/// Applies changes to a body. Returns the new body, and true if a change added a value.
 pub(crate) fn changed(body: &Bytes, changes: &[Change]) -> Result<(Bytes, bool), CliError> {
     let Ok(text) = std::str::from_utf8(body) else {
-        return Err(CliError::usage("the body is no text, so nothing in it has a path"));
+        return Err(CliError::usage("the body is not UTF-8, so it has no paths"));
     };
     let (mut text, mut any_new) = (text.to_owned(), false);
     for change in changes {
@@ -51,14 +51,14 @@ pub(crate) fn changed(body: &Bytes, changes: &[Change]) -> Result<(Bytes, bool),
                 Change::Set(path, _) => format!("--set {path}=…"),
                 Change::Unset(path) => format!("--unset {path}"),
             };
-            CliError::usage(format!("`{flag}` cannot be done")).because(&error)
+            CliError::usage(format!("cannot apply `{flag}`")).because(&error)
         })?;
     }
     Ok((text.into(), any_new))
 }
 
-/// What a person makes of a body. One that is left as it is stays as it was, to the byte; JSON is laid
-/// out for them, and the line feed that editors end a text with is no part of it.
+/// Opens a body in the user's editor and returns the result. JSON is indented for editing; a body that the
+/// user does not change keeps its bytes. The line feed that editors add at the end is removed.
 pub(crate) async fn edited(body: Bytes) -> Result<Bytes, CliError> {
     let laid_out = pretty(&body);
     let shown = laid_out.as_ref().map_or(body.clone(), |text| text.clone().into());
@@ -79,8 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_has_a_path_and_a_value() {
-        let Ok(Change::Set(path, value)) = set("data.a=b=c") else { panic!("a text") };
+    fn set_needs_path_and_value() {
+        let Ok(Change::Set(path, value)) = set("data.a=b=c") else { panic!("not a string") };
         assert_eq!((&*path, &*value), ("data.a", "\"b=c\""));
         for bad in ["", "data.a", "=1", "a={"] {
             assert!(set(bad).is_err(), "{bad}");

@@ -8,6 +8,7 @@ pub(crate) mod capture;
 pub(crate) mod changes;
 pub(crate) mod columns;
 pub(crate) mod diff;
+mod edit;
 pub(crate) mod end_to_end;
 pub(crate) mod expected;
 pub(crate) mod explanation;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_contract::send::{SendError, SendErrorKind, Sender, SenderOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendError, SendErrorKind};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -51,28 +51,28 @@ impl SenderArgs {
         cx: &Context,
         timeout: Duration,
         answer_max: usize,
-    ) -> Result<Sender, CliError> {
+    ) -> Result<HttpSender, CliError> {
         let mut network = cx.network()?.clone();
         network.set_insecure(self.insecure);
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
-        new_sender(SenderOptions { timeout, network, headers, answer_max })
+        new_sender(HttpSenderOptions { timeout, network, headers, answer_max })
     }
 }
 
 /// Creates a sender for addresses that the user types while a listener runs. It has the network settings
 /// of the listener's sender, but neither its headers nor `--insecure`: these are for the targets only.
-pub(crate) fn plain(sender: &Sender) -> Result<Sender, CliError> {
+pub(crate) fn plain(sender: &HttpSender) -> Result<HttpSender, CliError> {
     let mut network = sender.network().clone();
     network.set_insecure(false);
     let (timeout, headers) = (sender.timeout(), HeaderMap::new());
-    new_sender(SenderOptions { timeout, network, headers, answer_max: TYPED_MAX })
+    new_sender(HttpSenderOptions { timeout, network, headers, answer_max: TYPED_MAX })
 }
 
-fn new_sender(options: SenderOptions) -> Result<Sender, CliError> {
-    Sender::new(options)
+fn new_sender(options: HttpSenderOptions) -> Result<HttpSender, CliError> {
+    HttpSender::new(options)
         .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
 }
 

@@ -71,11 +71,9 @@ impl Call<'_> {
             self.shared.emit(&ClientEvent::RateLimited { operation, wait: duration, reason });
         };
         self.shared.limiter.acquire(max_wait, on_wait).await.map_err(|Wait { duration, .. }| {
-            let what = format!(
-                "the rate limit requires a wait of {}, and at most {} are allowed",
-                seconds(duration),
-                seconds(max_wait)
-            );
+            let (wait, most) = (seconds(duration), seconds(max_wait));
+            let what =
+                format!("the rate limit requires a wait of {wait}, and at most {most} are allowed");
             let mut parts = Error::parts(ErrorKind::RateLimitWait, self.operation, what);
             parts.retry_after = Some(duration);
             parts.retryable = true;

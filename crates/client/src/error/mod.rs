@@ -211,13 +211,8 @@ impl Parts {
 
     fn write_answer(&self, f: &mut fmt::Formatter<'_>, status: StatusCode) -> fmt::Result {
         if let (Some(code), Some(message)) = (&self.code, &self.message) {
-            return write!(
-                f,
-                "{} {}: {}",
-                status.as_u16(),
-                EscapedText(short(code.as_str())),
-                EscapedText(short(message))
-            );
+            let (code, message) = (EscapedText(short(code.as_str())), EscapedText(short(message)));
+            return write!(f, "{} {code}: {message}", status.as_u16());
         }
         write!(f, "{status}")?;
         self.write_excerpt(f)

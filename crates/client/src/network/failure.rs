@@ -141,10 +141,8 @@ impl NetworkSettings {
         let proxy = match self.route(target) {
             Route::Proxy(proxy) => Some(proxy),
             Route::Unusable(message) => {
-                return Some(ConnectFailure {
-                    kind: ConnectFailureKind::ProxyUnreachable,
-                    message,
-                });
+                let kind = ConnectFailureKind::ProxyUnreachable;
+                return Some(ConnectFailure { kind, message });
             }
             _ => None,
         };

@@ -1,11 +1,13 @@
 //! Lists of services with cursors of seconds or milliseconds, which do not distinguish tied rows.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use formsvc_client::{
     ClientEvent, Completeness, Cursor, ErrorKind, FallbackReason, RateLimit, ResumeToken,
     SubmissionQuery,
 };
+use formsvc_protocol::FormInstant;
 
 use crate::support::bodies::{error, last, page_of, row_at, time};
 use crate::support::builder;
@@ -49,6 +51,131 @@ fn cursors(fake: &Fake) -> Vec<String> {
     let cursor = |path: String| path.split_once("cursor=").map(|(_, c)| c.replace("%3A", ":"));
     fake.sent().into_iter().map(|path| cursor(path).unwrap_or_default()).collect()
 }
+
+/// The behaviour of a service besides cutting its cursors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quirk {
+    None,
+    RefusesForeignCursors,
+    IgnoresForeignCursors,
+    /// The last row of the first page is deleted before the second page.
+    DeletesRow,
+}
+
+const SECOND: i64 = 1_000_000;
+const MILLISECOND: i64 = 1_000;
+/// 2026-01-01T12:00:00.123Z
+const NEWEST: i64 = 1_767_268_800 * SECOND + 123 * MILLISECOND;
+
+/// The times of a form, newest first: `lead` rows in units of their own, `tied` rows in one unit, then
+/// `tail` rows in units of their own. The units are far apart, so that no cursor of the client is by
+/// chance one of the service.
+fn times_with_tie(unit: i64, lead: usize, tied: usize, tail: usize) -> Vec<i64> {
+    let start = |n: usize| NEWEST - NEWEST % unit - i64::try_from(n).unwrap() * 10 * unit;
+    // A service with cursors of seconds shows different milliseconds within the second.
+    let within =
+        |n: usize| if unit == SECOND { i64::try_from(n).unwrap() * MILLISECOND } else { 0 };
+    let tie = (0..tied).map(|n| start(lead) + within(tied - n));
+    (0..lead).map(start).chain(tie).chain((1..=tail).map(|n| start(lead + n))).collect()
+}
+
+/// A service that cuts its cursors to a unit and answers with rows of strictly older units.
+fn cutting_service(unit: i64, times: &[i64], quirk: Quirk) -> Arc<Fake> {
+    let mut rows: Vec<(u32, i64)> = (0..).zip(times.iter().copied()).collect();
+    let cut = move |time: i64| time - time.rem_euclid(unit);
+    let print = move |time: i64| {
+        let text = FormInstant::from_micros(cut(time)).to_cursor().as_str().to_owned();
+        if unit == SECOND { text.replace(".000Z", "Z") } else { text }
+    };
+    let (mut requests, mut first_page) = (0, 0);
+    Fake::rule(move |request| {
+        requests += 1;
+        let query = request.uri().query().unwrap().as_bytes();
+        let parameters: HashMap<_, _> = url::form_urlencoded::parse(query).into_owned().collect();
+        let limit: usize = parameters["limit"].parse().unwrap();
+        let mut cursor = parameters.get("cursor");
+        if requests == 2 && quirk == Quirk::DeletesRow {
+            rows.remove(first_page - 1);
+        }
+        let is_foreign = cursor.is_some_and(|c| rows.iter().all(|(_, time)| print(*time) != *c));
+        match quirk {
+            Quirk::RefusesForeignCursors if is_foreign => {
+                return Answer::Status(400, Vec::new(), error("bad_request", "no such cursor"));
+            }
+            Quirk::IgnoresForeignCursors if is_foreign => cursor = None,
+            _ => {}
+        }
+        let instant = |cursor: &String| FormInstant::parse_cursor(cursor).unwrap().micros();
+        let bound = cursor.map_or(i64::MAX, |cursor| cut(instant(cursor)));
+        let from = rows.partition_point(|(_, time)| cut(*time) >= bound);
+        let to = rows.len().min(from + limit);
+        if requests == 1 {
+            first_page = to;
+        }
+        let next = rows[from..to].last().map(|(_, time)| print(*time));
+        let shown = |time: i64| FormInstant::from_micros(time).to_timestamp().to_string();
+        let page = rows[from..to].iter().map(|(n, time)| row_at(*n, &shown(*time)));
+        ok(page_of(&page.collect::<Vec<_>>(), next.as_deref(), to < rows.len()))
+    })
+}
+
+/// Requests beyond one for each p − 1 rows: the known rows of the tie are requested twice, and a page
+/// that lies in one unit is requested with two more cursors.
+const EXTRA_REQUESTS: usize = 3;
+
+/// Prints the table of requests with `--nocapture`.
+#[tokio::test]
+async fn ties_are_complete_or_end_with_a_typed_error() {
+    use Quirk::{DeletesRow, IgnoresForeignCursors, None, RefusesForeignCursors};
+    println!(
+        "| cursor | service | page size | rows in one unit | rows | read | requests | ⌈n/(p−1)⌉ | result |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for (unit, name) in [(MILLISECOND, "millisecond"), (SECOND, "second")] {
+        for quirk in [None, RefusesForeignCursors, IgnoresForeignCursors, DeletesRow] {
+            for (page, tied) in
+                [1, 2, 7, 25, 100].into_iter().flat_map(|page| TIES.map(|tied| (page, tied)))
+            {
+                // The first page ends within the tie.
+                let lead = page - (tied / 2).min(page);
+                let times = times_with_tie(unit, lead, tied, 2 * page + 3);
+                let (fake, events) = (cutting_service(unit, &times, quirk), Events::default());
+                let page_size = u32::try_from(page).unwrap();
+                let out = read(list(&fake, &events).page_size(page_size)).await;
+                let (n, read, requests) = (times.len(), out.ids.len(), fake.sent().len());
+                let least = if page > 1 { n.div_ceil(page - 1).to_string() } else { "–".into() };
+                let error = out.error.as_ref();
+                let result =
+                    error.map_or_else(|| out.completeness.to_string(), ToString::to_string);
+                println!(
+                    "| {name} | {quirk:?} | {page} | {tied} | {n} | {read} | {requests} | {least} | {result} |"
+                );
+                let distinct: BTreeSet<_> = out.ids.iter().collect();
+                assert_eq!(distinct.len(), read, "a row is repeated");
+                let is_proven = error.is_none() && out.completeness == Completeness::Proven;
+                if let Some(error) = error {
+                    assert_eq!(error.kind(), ErrorKind::TieOverflow);
+                    let start = FormInstant::from_micros(times[lead] - times[lead] % unit);
+                    let named = format!("the {name} `{}`", start.to_timestamp());
+                    assert!(quirk != None || result.contains(&named), "{result}");
+                } else if is_proven {
+                    assert_eq!(read, n, "the deleted row was on the first page");
+                    assert_eq!(*events.lock().unwrap(), [""; 0]);
+                } else {
+                    assert_eq!(events.lock().unwrap().len(), 1, "the fallback is reported once");
+                }
+                if quirk == None {
+                    assert_eq!(is_proven, tied < page.max(2), "{page} {tied}");
+                    let most = n.div_ceil((page - 1).max(1)) + EXTRA_REQUESTS;
+                    assert!(page == 1 || requests <= most, "{requests} requests, at most {most}");
+                }
+                assert!(!is_proven || matches!(quirk, None | DeletesRow), "{quirk:?}");
+            }
+        }
+    }
+}
+
+const TIES: [usize; 5] = [2, 7, 99, 100, 250];
 
 /// Rows as `(number, time)`, followed by the cursor of a service of milliseconds.
 fn millis(rows: &[(u32, u32)], has_more: bool) -> Answer {

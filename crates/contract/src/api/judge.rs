@@ -12,32 +12,10 @@ use serde_json::{Map, Value};
 
 use super::probe::Exchange;
 use super::session::{CURSOR_MAX, OTHER_LIMIT, PAGES_MAX};
+use crate::judgement::{Judgement, Problem, fail, is_wire_time, require, skip};
 
 /// Size of a page, in bytes, that a service may limit instead of the number of rows.
 const LARGE_PAGE: usize = 1 << 20;
-
-/// Why a check does not pass.
-#[derive(Debug)]
-pub(super) enum Problem {
-    /// The exchange at this position violates the statement.
-    Fail(usize, String),
-    /// The answers do not show whether the statement holds.
-    Skip(String),
-}
-
-pub(super) type Judged = Result<(), Problem>;
-
-fn fail(found: impl Into<String>) -> Problem {
-    Problem::Fail(0, found.into())
-}
-
-fn skip(found: impl Into<String>) -> Problem {
-    Problem::Skip(found.into())
-}
-
-fn require(holds: bool, found: impl FnOnce() -> String) -> Judged {
-    if holds { Ok(()) } else { Err(fail(found())) }
-}
 
 /// A page of submissions.
 pub(super) struct Page<'a> {
@@ -100,16 +78,16 @@ fn answered_pages(exchanges: &[Exchange]) -> Result<Vec<Page<'_>>, Problem> {
     }
 }
 
-pub(super) fn json_object(exchanges: &[Exchange]) -> Judged {
+pub(super) fn json_object(exchanges: &[Exchange]) -> Judgement {
     object(&exchanges[0]).map(drop).map_err(fail)
 }
 
-pub(super) fn list(exchanges: &[Exchange]) -> Judged {
+pub(super) fn list(exchanges: &[Exchange]) -> Judgement {
     data(&exchanges[0]).map(drop).map_err(fail)
 }
 
 /// The first page is well-formed, and so is every other page that is answered 200.
-pub(super) fn page_shape(exchanges: &[Exchange]) -> Judged {
+pub(super) fn page_shape(exchanges: &[Exchange]) -> Judgement {
     let is_judged = |at: usize, one: &Exchange| at == 0 || one.status() == Some(200);
     let mut judged = exchanges.iter().enumerate().filter(|(at, one)| is_judged(*at, one));
     judged.try_for_each(|(at, exchange)| {
@@ -118,7 +96,7 @@ pub(super) fn page_shape(exchanges: &[Exchange]) -> Judged {
 }
 
 /// Every answer with a JSON body has its media type.
-pub(super) fn media_type(exchanges: &[Exchange]) -> Judged {
+pub(super) fn media_type(exchanges: &[Exchange]) -> Judgement {
     for (at, exchange) in exchanges.iter().enumerate() {
         let found = exchange.header(&CONTENT_TYPE).unwrap_or_default();
         let essence = found.split(';').next().unwrap_or_default().trim();
@@ -129,22 +107,22 @@ pub(super) fn media_type(exchanges: &[Exchange]) -> Judged {
     Ok(())
 }
 
-pub(super) fn user_fields(exchanges: &[Exchange]) -> Judged {
+pub(super) fn user_fields(exchanges: &[Exchange]) -> Judgement {
     let user = exchanges[0].json.as_deref().unwrap_or(&Value::Null);
     strings(user, &["id", "email", "name"]).map_err(fail)
 }
 
-pub(super) fn form_fields(exchanges: &[Exchange]) -> Judged {
+pub(super) fn form_fields(exchanges: &[Exchange]) -> Judgement {
     let names = ["id", "public_id", "title", "status", "created_at", "updated_at", "url"];
     each(data(&exchanges[0]).map_err(skip)?, |form| strings(form, &names))
 }
 
-pub(super) fn form_times(exchanges: &[Exchange]) -> Judged {
+pub(super) fn form_times(exchanges: &[Exchange]) -> Judgement {
     let forms = data(&exchanges[0]).map_err(skip)?;
     each(forms, |form| is_time(form, "created_at").and_then(|()| is_time(form, "updated_at")))
 }
 
-pub(super) fn form_url(exchanges: &[Exchange]) -> Judged {
+pub(super) fn form_url(exchanges: &[Exchange]) -> Judgement {
     each(data(&exchanges[0]).map_err(skip)?, |form| {
         let (url, public_id) = (text(form, "url")?, text(form, "public_id")?);
         let wanted = format!("/f/{public_id}");
@@ -152,16 +130,16 @@ pub(super) fn form_url(exchanges: &[Exchange]) -> Judged {
     })
 }
 
-pub(super) fn forms_count(exchanges: &[Exchange]) -> Judged {
+pub(super) fn forms_count(exchanges: &[Exchange]) -> Judgement {
     let count = data(&exchanges[0]).map_err(skip)?.len();
     require(count <= FORMS_LISTED_MAX, || format!("the list has {count} forms"))
 }
 
-pub(super) fn forms_order(exchanges: &[Exchange]) -> Judged {
+pub(super) fn forms_order(exchanges: &[Exchange]) -> Judgement {
     newest_first(data(&exchanges[0]).map_err(skip)?.iter())
 }
 
-pub(super) fn row_fields(exchanges: &[Exchange]) -> Judged {
+pub(super) fn row_fields(exchanges: &[Exchange]) -> Judgement {
     each(page(&exchanges[0])?.rows, |row| {
         strings(row, &["id", "created_at"])?;
         let is_object = row.get("data").is_some_and(Value::is_object);
@@ -169,16 +147,16 @@ pub(super) fn row_fields(exchanges: &[Exchange]) -> Judged {
     })
 }
 
-pub(super) fn row_times(exchanges: &[Exchange]) -> Judged {
+pub(super) fn row_times(exchanges: &[Exchange]) -> Judgement {
     each(page(&exchanges[0])?.rows, |row| is_time(row, "created_at"))
 }
 
 /// Newest first on each page and from page to page.
-pub(super) fn rows_order(exchanges: &[Exchange]) -> Judged {
+pub(super) fn rows_order(exchanges: &[Exchange]) -> Judgement {
     newest_first(pages(exchanges)?.iter().flat_map(|page| page.rows))
 }
 
-pub(super) fn pagination_fields(exchanges: &[Exchange]) -> Judged {
+pub(super) fn pagination_fields(exchanges: &[Exchange]) -> Judgement {
     for (at, page) in pages(exchanges)?.iter().enumerate() {
         if page.has_more.is_none() {
             return Err(Problem::Fail(at, "`has_more` is not a boolean".to_owned()));
@@ -191,7 +169,7 @@ pub(super) fn pagination_fields(exchanges: &[Exchange]) -> Judged {
     Ok(())
 }
 
-pub(super) fn cursor_is_time(exchanges: &[Exchange]) -> Judged {
+pub(super) fn cursor_is_time(exchanges: &[Exchange]) -> Judgement {
     let page = page(&exchanges[0])?;
     let cursor = page.next_cursor.ok_or_else(|| skip("the page has no `next_cursor`"))?;
     let is_time = cursor.parse::<Timestamp>().is_ok();
@@ -199,7 +177,7 @@ pub(super) fn cursor_is_time(exchanges: &[Exchange]) -> Judged {
 }
 
 /// A page that is not the last has exactly `limit` rows, and the last has at most as many.
-pub(super) fn exact_limit(exchanges: &[Exchange], limit: usize) -> Judged {
+pub(super) fn exact_limit(exchanges: &[Exchange], limit: usize) -> Judgement {
     let page = &answered_pages(&exchanges[..1])?[0];
     let count = page.rows.len();
     let fits = if page.has_more == Some(true) { count == limit } else { count <= limit };
@@ -210,7 +188,7 @@ pub(super) fn exact_limit(exchanges: &[Exchange], limit: usize) -> Judged {
 }
 
 /// Refused or capped.
-pub(super) fn limit_over_max(exchanges: &[Exchange]) -> Judged {
+pub(super) fn limit_over_max(exchanges: &[Exchange]) -> Judgement {
     if exchanges[0].status() == Some(400) {
         return Ok(());
     }
@@ -219,7 +197,7 @@ pub(super) fn limit_over_max(exchanges: &[Exchange]) -> Judged {
 }
 
 /// The newest four rows, then the same rows on two pages of two.
-pub(super) fn pages_continue(exchanges: &[Exchange]) -> Judged {
+pub(super) fn pages_continue(exchanges: &[Exchange]) -> Judgement {
     let ids: Vec<Vec<&str>> = answered_pages(exchanges)?.iter().map(Page::ids).collect();
     at_most(&ids, |at| if at == 0 { 4 } else { 2 })?;
     let [four, first, second] = &ids[..] else {
@@ -231,11 +209,11 @@ pub(super) fn pages_continue(exchanges: &[Exchange]) -> Judged {
     require(second[..] == four[2..4], || {
         format!("the second page has {second:?}, not {:?}", &four[2..4])
     })
-    .map_err(|problem| at(problem, 2))
+    .map_err(|problem| problem.at(2))
 }
 
 /// The newest four rows, then the first page of two: more rows follow it.
-pub(super) fn more_rows_follow(exchanges: &[Exchange]) -> Judged {
+pub(super) fn more_rows_follow(exchanges: &[Exchange]) -> Judgement {
     let pages = pages(exchanges)?;
     if pages[1].has_more == Some(false) {
         let found = "`has_more` is false on a page that older submissions follow";
@@ -244,7 +222,7 @@ pub(super) fn more_rows_follow(exchanges: &[Exchange]) -> Judged {
     Ok(())
 }
 
-fn at_most(pages: &[Vec<&str>], limit: impl Fn(usize) -> usize) -> Judged {
+fn at_most(pages: &[Vec<&str>], limit: impl Fn(usize) -> usize) -> Judgement {
     let too_long = pages.iter().enumerate().find(|(at, page)| page.len() > limit(*at));
     too_long.map_or(Ok(()), |(at, page)| {
         let found = format!("the page has {} submissions, not {}", page.len(), limit(at));
@@ -253,7 +231,7 @@ fn at_most(pages: &[Vec<&str>], limit: impl Fn(usize) -> usize) -> Judged {
 }
 
 /// All pages, and all pages with another limit: both show the same submissions, and each once.
-pub(super) fn pages_agree(exchanges: &[Exchange]) -> Judged {
+pub(super) fn pages_agree(exchanges: &[Exchange]) -> Judgement {
     let pages = pages(exchanges)?;
     let end = pages.iter().position(|page| page.has_more == Some(false));
     let end = end.ok_or_else(|| skip("the end of the list was not read"))? + 1;
@@ -283,7 +261,7 @@ pub(super) fn pages_agree(exchanges: &[Exchange]) -> Judged {
 }
 
 /// All pages: no cursor repeats, and the last page has `has_more: false`.
-pub(super) fn list_ends(exchanges: &[Exchange]) -> Judged {
+pub(super) fn list_ends(exchanges: &[Exchange]) -> Judgement {
     if exchanges[0].status() == Some(400) {
         return Err(skip("`limit=100` is refused"));
     }
@@ -307,13 +285,13 @@ pub(super) fn list_ends(exchanges: &[Exchange]) -> Judged {
 }
 
 /// The status and code of an error answer.
-pub(super) fn error(exchange: &Exchange, status: u16, code: &str) -> Judged {
+pub(super) fn error(exchange: &Exchange, status: u16, code: &str) -> Judgement {
     let is = exchange.status() == Some(status) && exchange.code() == Some(code);
     require(is, || unexpected(exchange, &format!("{status} `{code}`")))
 }
 
 /// Every error answer has the error shape.
-pub(super) fn error_shape(exchanges: &[Exchange]) -> Judged {
+pub(super) fn error_shape(exchanges: &[Exchange]) -> Judgement {
     let errors = exchanges.iter().enumerate();
     for (at, exchange) in errors.filter(|(_, exchange)| exchange.status() != Some(200)) {
         let json = exchange.json.as_deref().unwrap_or(&Value::Null);
@@ -325,7 +303,7 @@ pub(super) fn error_shape(exchanges: &[Exchange]) -> Judged {
 }
 
 /// Malformed parameters: which of them are refused is open, the code of a 400 is not.
-pub(super) fn bad_request(exchanges: &[Exchange]) -> Judged {
+pub(super) fn bad_request(exchanges: &[Exchange]) -> Judgement {
     let broken = exchanges.iter().position(|one| one.status().is_none_or(|status| status >= 500));
     if let Some(at) = broken {
         return Err(Problem::Fail(at, unexpected(&exchanges[at], "400 `bad_request`")));
@@ -340,24 +318,27 @@ pub(super) fn bad_request(exchanges: &[Exchange]) -> Judged {
     }
 }
 
-pub(super) fn rate_limited(exchanges: &[Exchange]) -> Judged {
-    error(last(exchanges), 429, "rate_limited").map_err(|problem| at(problem, exchanges.len() - 1))
+pub(super) fn rate_limited(exchanges: &[Exchange]) -> Judgement {
+    error(last(exchanges), 429, "rate_limited").map_err(|problem| problem.at(exchanges.len() - 1))
 }
 
 /// The limit refuses no request of the first 300 in a minute.
-pub(super) fn full_quota(exchanges: &[Exchange]) -> Judged {
+pub(super) fn full_quota(exchanges: &[Exchange]) -> Judgement {
     let recent = refused(exchanges)?.recent;
     require(recent >= RATE_LIMIT as usize, || {
         format!("refused after {recent} requests in a minute (those of other clients count)")
     })
-    .map_err(|problem| at(problem, exchanges.len() - 1))
+    .map_err(|problem| problem.at(exchanges.len() - 1))
 }
 
-pub(super) fn retry_after_seconds(exchanges: &[Exchange]) -> Judged {
+pub(super) fn retry_after_seconds(exchanges: &[Exchange]) -> Judgement {
     let value = refused(exchanges)?.header(&RETRY_AFTER);
     let is_seconds = value.and_then(whole_seconds).is_some_and(|wait| !wait.is_zero());
-    require(is_seconds, || format!("`Retry-After` is {value:?}, not whole seconds from 1 up"))
-        .map_err(|problem| at(problem, exchanges.len() - 1))
+    require(is_seconds, || match value {
+        Some(value) => format!("`Retry-After` is `{value}`, not whole seconds from 1 up"),
+        None => "`Retry-After` is missing".to_owned(),
+    })
+    .map_err(|problem| problem.at(exchanges.len() - 1))
 }
 
 /// Parses the digits of `Retry-After`.
@@ -366,7 +347,7 @@ pub(super) fn whole_seconds(value: &str) -> Option<Duration> {
     value.parse::<u32>().ok().filter(|_| is_digits).map(|wait| Duration::from_secs(wait.into()))
 }
 
-pub(super) fn admitted_after_wait(exchanges: &[Exchange]) -> Judged {
+pub(super) fn admitted_after_wait(exchanges: &[Exchange]) -> Judgement {
     let exchange = last(exchanges);
     require(exchange.status() == Some(200), || {
         format!("{} after the time in `Retry-After`", exchange.describe())
@@ -382,15 +363,8 @@ fn last(exchanges: &[Exchange]) -> &Exchange {
     &exchanges[exchanges.len() - 1]
 }
 
-fn at(problem: Problem, at: usize) -> Problem {
-    match problem {
-        Problem::Fail(_, found) => Problem::Fail(at, found),
-        skip @ Problem::Skip(_) => skip,
-    }
-}
-
 /// Tests each element of a list.
-fn each(items: &[Value], test: impl Fn(&Value) -> Result<(), String>) -> Judged {
+fn each(items: &[Value], test: impl Fn(&Value) -> Result<(), String>) -> Judgement {
     if items.is_empty() {
         return Err(skip("the list is empty"));
     }
@@ -409,19 +383,12 @@ fn text<'a>(object: &'a Value, name: &str) -> Result<&'a str, String> {
     value.as_str().ok_or_else(|| format!("`{name}` is not a string"))
 }
 
-/// `YYYY-MM-DDThh:mm:ss.sssZ`
-pub(crate) fn is_wire_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let is_spelled = bytes.len() == 24 && text.ends_with('Z');
-    is_spelled && bytes[10] == b'T' && bytes[19] == b'.' && text.parse::<Timestamp>().is_ok()
-}
-
 fn is_time(object: &Value, name: &str) -> Result<(), String> {
     let text = text(object, name)?;
     if is_wire_time(text) { Ok(()) } else { Err(format!("`{name}` is `{text}`")) }
 }
 
-fn newest_first<'a>(items: impl Iterator<Item = &'a Value>) -> Judged {
+fn newest_first<'a>(items: impl Iterator<Item = &'a Value>) -> Judgement {
     let time = |item: &Value| item.get("created_at")?.as_str()?.parse::<Timestamp>().ok();
     let times: Option<Vec<Timestamp>> = items.map(time).collect();
     let times = times.ok_or_else(|| skip("an element has no time"))?;

@@ -4,11 +4,12 @@
 //! | Question | Module |
 //! |---|---|
 //! | which statements are checked, and how to fix a failure | [`API_CHECKS`] |
-//! | which requests are sent, once for all checks | `probe`, `session` |
+//! | which requests are sent, once for all checks | `probe`, `session`, `overload` |
 //! | whether an answer fulfils a statement, without I/O | `judge` |
 //! | facts beyond pass and fail | [`Profile`] |
 
 mod judge;
+mod overload;
 mod probe;
 mod profile;
 mod session;
@@ -20,18 +21,17 @@ use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+use crate::judgement::Problem;
 use crate::report::{CheckInfo, Report, Verdict, excerpt};
-use crate::send::Sender;
+use crate::send::HttpSender;
 
 pub use profile::{ForeignCursors, LimitOverMax, Profile, RetryAfterForm};
 pub use table::{API_CHECKS, ApiCheck, ApiTest};
 
-use judge::Problem;
-pub(crate) use judge::is_wire_time;
 use probe::Exchange;
 use session::Session;
 
-/// Recommended [`SenderOptions::answer_max`](crate::send::SenderOptions::answer_max): a page of
+/// Recommended [`HttpSenderOptions::answer_max`](crate::send::HttpSenderOptions::answer_max): a page of
 /// submissions of the reference service has at most 16 MiB and one row more.
 pub const API_ANSWER_MAX: usize = 24 << 20;
 
@@ -77,15 +77,17 @@ pub struct ApiOptions {
 pub struct ApiResults {
     /// One report for each wanted check, in the order of the table, and one for a failed gate.
     pub reports: Vec<Report>,
-    /// Facts about the deployment.
+    /// Facts about the deployment. Complete only if all checks are wanted.
     pub profile: Profile,
 }
 
 /// Runs the checks that are wanted. `on_request` is called with the method and path of each request.
 ///
 /// The first check is a gate: if it fails, the deployment is not the service, and the others are skipped.
+/// The requests that only the profile needs are sent if all checks are wanted. For a part of the checks,
+/// the profile contains the facts that their own answers show.
 pub async fn check_api(
-    sender: &Sender,
+    sender: &HttpSender,
     options: &ApiOptions,
     is_wanted: impl Fn(&CheckInfo) -> bool,
     on_request: impl FnMut(&str),
@@ -93,6 +95,7 @@ pub async fn check_api(
     let mut session = Session::new(sender, options, on_request);
     let mut reports = Vec::new();
     let mut gate = None;
+    let all_wanted = API_CHECKS.iter().all(|check| is_wanted(&check.info));
     for check in API_CHECKS {
         let is_gate = check.info.id == API_CHECKS[0].info.id;
         let wanted = is_wanted(&check.info);
@@ -105,7 +108,7 @@ pub async fn check_api(
         };
         if is_gate && report.verdict == Verdict::Fail {
             gate = Some(format!("not tried: `{}` failed", check.info.id));
-        } else if is_gate {
+        } else if is_gate && all_wanted {
             // Before the checks that exceed the rate limit.
             session.send_profile_probes().await;
         }
@@ -113,7 +116,7 @@ pub async fn check_api(
             reports.push(report);
         }
     }
-    ApiResults { reports, profile: Profile::of(&session) }
+    ApiResults { reports, profile: Profile::new(&session) }
 }
 
 async fn run_check(check: &ApiCheck, session: &mut Session<'_, impl FnMut(&str)>) -> Report {

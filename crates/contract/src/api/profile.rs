@@ -11,7 +11,8 @@ use super::probe::{Exchange, Probe};
 use super::session::Session;
 use crate::report::excerpt;
 
-/// Facts about a deployment, which clients may want to know. `None`: unknown, since no answer shows it.
+/// Facts about a deployment that matter to clients. `None`: no answer shows the fact, or its request was
+/// not sent because only a part of the checks was wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Profile {
@@ -80,7 +81,7 @@ pub enum RetryAfterForm {
 }
 
 impl Profile {
-    pub(super) fn of<F: FnMut(&str)>(session: &Session<'_, F>) -> Self {
+    pub(super) fn new<F: FnMut(&str)>(session: &Session<'_, F>) -> Self {
         let first = |probe| session.sent(probe).first();
         let page = |probe| first(probe).and_then(|exchange| Page::of(exchange).ok());
         let mut profile = Self::default();

@@ -8,17 +8,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use formsvc_protocol::RollingWindow;
 use formsvc_protocol::limits::{PAGE_SIZE_MAX, RATE_LIMIT, RATE_WINDOW};
-use futures_util::future::join_all;
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method};
 use secrecy::ExposeSecret;
 use url::{Position, Url};
 
-use super::judge::{Page, whole_seconds};
+use super::judge::Page;
 use super::probe::{Exchange, Probe};
 use super::{ApiOptions, Key};
 use crate::report::excerpt;
-use crate::send::{Outgoing, Sender};
+use crate::send::{HttpSender, Outgoing};
 
 /// Forms that are read to find one with several pages.
 const FORMS_TRIED_MAX: usize = 10;
@@ -43,28 +42,23 @@ const VALUES_MAX: usize = 1 << 20;
 /// Submissions that the paging checks need.
 const ROWS_MIN: usize = 4;
 /// Added to the service's window: see [`RollingWindow`].
-const WINDOW_MARGIN: Duration = Duration::from_secs(2);
-/// Requests that are sent at once to exceed the rate limit.
-const BURST: usize = 10;
-/// Requests that exceed any rate limit of [`RATE_LIMIT`] in a minute: a fixed minute that ends meanwhile
-/// admits twice as many.
-const OVERLOAD_MAX: usize = 2 * RATE_LIMIT as usize + BURST;
+pub(super) const WINDOW_MARGIN: Duration = Duration::from_secs(2);
 /// A cursor before all submissions, which the service did not issue.
 const OLD_CURSOR: &str = "2000-01-01T00:00:00.000Z";
 /// The id of no form.
 const UNKNOWN_FORM: &str = "frm_00000000000000000000000000";
 
 /// The exchanges of a probe, or why it was not sent.
-type Probed = Result<Vec<Exchange>, String>;
+pub(super) type Probed = Result<Vec<Exchange>, String>;
 
 pub(super) struct Session<'a, F> {
-    sender: &'a Sender,
-    options: &'a ApiOptions,
-    on_request: F,
+    sender: &'a HttpSender,
+    pub(super) options: &'a ApiOptions,
+    pub(super) on_request: F,
     started: Instant,
     limiter: RollingWindow,
     /// When requests with the key were sent.
-    sent: Vec<Instant>,
+    pub(super) sent: Vec<Instant>,
     probed: HashMap<Probe, Probed>,
     /// The id of the form to read submissions of, or why there is none.
     form: Option<Result<String, String>>,
@@ -75,7 +69,7 @@ pub(super) struct Session<'a, F> {
 }
 
 impl<'a, F: FnMut(&str)> Session<'a, F> {
-    pub(super) fn new(sender: &'a Sender, options: &'a ApiOptions, on_request: F) -> Self {
+    pub(super) fn new(sender: &'a HttpSender, options: &'a ApiOptions, on_request: F) -> Self {
         let limit = NonZeroU32::new(RATE_LIMIT).expect("the limit is not zero");
         let limiter = RollingWindow::new(limit, RATE_WINDOW + WINDOW_MARGIN);
         Self {
@@ -284,66 +278,6 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         self.form.insert(form).clone()
     }
 
-    /// Exceeds the rate limit. If a request is refused too early, earlier requests of another client may
-    /// have counted: tries again after a minute without requests.
-    async fn overload(&mut self) -> Probed {
-        if !self.options.spend_quota {
-            return Err("needs --spend-quota".to_owned());
-        }
-        let exchanges = self.burst_until_refused().await;
-        let pause = RATE_WINDOW + WINDOW_MARGIN;
-        let is_early = exchanges.last().is_some_and(|last| {
-            last.is_refused_by_rate_limit() && last.recent < RATE_LIMIT as usize
-        });
-        if !is_early || pause > self.options.max_wait {
-            return Ok(exchanges);
-        }
-        (self.on_request)("waiting for a minute without requests");
-        tokio::time::sleep(pause).await;
-        self.sent.clear();
-        Ok(self.burst_until_refused().await)
-    }
-
-    /// Sends requests until one is refused. Returns the last that passed and the first refused.
-    async fn burst_until_refused(&mut self) -> Vec<Exchange> {
-        let began = Instant::now();
-        let mut passed = None;
-        for _ in 0..OVERLOAD_MAX / BURST {
-            (self.on_request)("GET /api/v1/me, until the rate limit refuses it");
-            let (url, key) = (self.url(&["me"], &[]), Some(&self.options.key));
-            let burst = (0..BURST).map(|_| self.exchange(url.clone(), key, HeaderMap::new()));
-            let mut answers = join_all(burst).await;
-            let now = Instant::now();
-            self.sent.retain(|at| now.duration_since(*at) < RATE_WINDOW);
-            let refused = answers.iter().position(Exchange::is_refused_by_rate_limit);
-            let is_accepted = |answer: &&Exchange| !answer.is_refused_by_rate_limit();
-            let accepted = answers.iter().filter(is_accepted).count();
-            self.sent.extend(std::iter::repeat_n(now, accepted));
-            if let Some(at) = refused {
-                let mut refused = answers.swap_remove(at);
-                refused.recent = self.sent.len();
-                refused.took = began.elapsed();
-                return passed.into_iter().chain([refused]).collect();
-            }
-            passed = answers.pop();
-        }
-        passed.into_iter().collect()
-    }
-
-    /// Waits as long as the service asked, then sends one request.
-    async fn wait_and_read(&mut self) -> Result<Exchange, String> {
-        let refused = self.get(Probe::Overload).await?.last();
-        let refused = refused.filter(|exchange| exchange.is_refused_by_rate_limit());
-        let wait = refused.and_then(|exchange| whole_seconds(exchange.header(&RETRY_AFTER)?));
-        let wait = wait.ok_or("the rate limit announced no wait")?;
-        if wait > self.options.max_wait {
-            return Err(format!("the wait of {wait:?} is longer than --max-wait"));
-        }
-        tokio::time::sleep(wait).await;
-        let url = self.url(&["me"], &[]);
-        Ok(self.exchange(url, Some(&self.options.key), HeaderMap::new()).await)
-    }
-
     async fn read(&mut self, path: &[&str], query: &[(&str, &str)], key: Option<&Key>) -> Exchange {
         let url = self.url(path, query);
         self.send(url, key, HeaderMap::new()).await
@@ -367,7 +301,12 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         excerpt(request.as_bytes(), &self.secrets())
     }
 
-    async fn exchange(&self, url: Url, key: Option<&Key>, mut headers: HeaderMap) -> Exchange {
+    pub(super) async fn exchange(
+        &self,
+        url: Url,
+        key: Option<&Key>,
+        mut headers: HeaderMap,
+    ) -> Exchange {
         let request = self.describe(&url);
         headers.extend(key.map(|key| (AUTHORIZATION, key.header.clone())));
         let outgoing = Outgoing { method: Method::GET, url, headers, body: Bytes::new() };
@@ -385,7 +324,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     }
 
     /// A URL below `/api/v1`.
-    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
+    pub(super) fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
         let mut url = self.options.base_url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(["api", "v1"]).extend(path);

@@ -1,7 +1,8 @@
 //! The checks of the API: one table.
 
-use super::judge::{self, Judged};
+use super::judge;
 use super::probe::{Exchange, Probe as P};
+use crate::judgement::Judgement;
 use crate::report::Check;
 
 /// A check of the API.
@@ -11,14 +12,14 @@ pub type ApiCheck = Check<ApiTest>;
 #[derive(Clone, Copy, Debug)]
 pub struct ApiTest {
     pub(super) probes: &'static [P],
-    pub(super) judge: fn(&[Exchange]) -> Judged,
+    pub(super) judge: fn(&[Exchange]) -> Judgement,
 }
 
 const fn check(
     id: &'static str,
     section: u8,
     probes: &'static [P],
-    judge: fn(&[Exchange]) -> Judged,
+    judge: fn(&[Exchange]) -> Judgement,
 ) -> ApiCheck {
     Check::new(id, section, ApiTest { probes, judge })
 }

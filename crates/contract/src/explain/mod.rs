@@ -40,7 +40,7 @@ pub const TOO_DEEP: &str = "the body is nested too deeply to compare";
 /// Value of [`Explanation::limit`].
 pub const TOO_LONG: &str = "the body is too long to try what changed it";
 
-/// A delivery whose signature is to be explained.
+/// A delivery with a signature to explain.
 #[derive(Clone)]
 pub struct ExplainRequest<'a> {
     /// The headers: names in lower case, values unchanged.

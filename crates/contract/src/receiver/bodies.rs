@@ -1,14 +1,13 @@
-//! The bodies that checks send. Each is a text of which two places are filled in; nothing prints JSON
-//! here, since every byte is the point.
+//! The bodies of the checks: templates with exact bytes, because each byte is under test.
 
-/// Where the id of the submission is put.
+/// Placeholder of the submission's id.
 const ID: &str = "@ID@";
-/// Where the time is put.
+/// Placeholder of the submission's time.
 const AT: &str = "@AT@";
-/// Where much text is put.
+/// Placeholder of a long text.
 const FILL: &str = "@FILL@";
 
-/// What a check sends.
+/// A kind of body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Plain,
@@ -24,7 +23,7 @@ pub(super) enum Body {
     Oversize,
 }
 
-/// The answer that is changed in what is tampered with, and what it becomes.
+/// The answer that [`tampered`] changes, and its replacement.
 const TAMPERED: (&str, &str) = ("\"Amount\":\"100\"", "\"Amount\":\"900\"");
 
 const PLAIN: &str = concat!(
@@ -88,7 +87,7 @@ const LARGE: usize = 200 << 10;
 const OVERSIZE: usize = 2 << 20;
 
 impl Body {
-    /// The bytes.
+    /// Fills in the id and time of a submission.
     pub(super) fn bytes(self, id: &str, at: &str) -> Vec<u8> {
         let (text, fill) = match self {
             Self::Plain | Self::TrailingNewline => (PLAIN, 0),
@@ -112,13 +111,13 @@ impl Body {
         text.into_bytes()
     }
 
-    /// The event that the header names.
+    /// Returns the value of `X-Service-Event`.
     pub(super) fn event(self) -> &'static str {
         if self == Self::UnknownEvent { "form.archived" } else { "submission.created" }
     }
 }
 
-/// The body, with one answer changed to another of the same length.
+/// Replaces one answer of the plain body by another of the same length.
 pub(super) fn tampered(body: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(body);
     text.replacen(TAMPERED.0, TAMPERED.1, 1).into_bytes()
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn every_body_is_an_event_with_all_places_filled() {
+    fn each_body_is_an_event_without_placeholders() {
         for body in ALL {
             let bytes = bytes(body);
             let text = std::str::from_utf8(&bytes).unwrap();
@@ -167,32 +166,32 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_body_is_what_the_service_would_write() {
+    fn plain_body_is_spelled_as_the_service_does() {
         let text = String::from_utf8(bytes(Body::Plain)).unwrap();
         let event: WebhookEvent = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::to_string(&event).unwrap(), text);
     }
 
     #[test]
-    fn whoever_prints_json_again_changes_the_bodies_that_are_there_to_tell() {
+    fn reserialized_bodies_of_raw_checks_differ() {
         for body in ALL {
             let bytes = bytes(body);
             let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
             let changed = serde_json::to_vec(&json).unwrap() != bytes;
-            let tells = [Body::Escapes, Body::Pretty, Body::KeyOrder, Body::Numbers];
-            if tells.contains(&body) || body == Body::TrailingNewline {
+            let raw = [Body::Escapes, Body::Pretty, Body::KeyOrder, Body::Numbers];
+            if raw.contains(&body) || body == Body::TrailingNewline {
                 assert!(changed, "{body:?}");
             }
         }
         assert!(!bytes(Body::Unicode).is_ascii());
         let ascii = ALL.into_iter().filter(|body| *body != Body::Unicode);
         for body in ascii {
-            assert!(bytes(body).is_ascii(), "{body:?} would tell of encodings too");
+            assert!(bytes(body).is_ascii(), "{body:?} would also test the encoding");
         }
     }
 
     #[test]
-    fn tampering_changes_one_answer_and_not_the_length() {
+    fn tampered_body_has_one_changed_byte() {
         let (before, after) = (bytes(Body::Plain), tampered(&bytes(Body::Plain)));
         assert_eq!(before.len(), after.len());
         assert_eq!(before.iter().zip(&after).filter(|(a, b)| a != b).count(), 1);

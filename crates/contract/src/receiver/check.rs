@@ -1,12 +1,12 @@
 //! A row of the table of checks.
 
 use super::bodies::Body;
-use super::mark::Mark;
-use super::seen::{Found, Seen};
+use super::exchange::{Evidence, Finding};
+use super::signature_kind::SignatureKind;
 
 /// A check of a receiver.
 #[derive(Debug)]
-pub struct Check {
+pub struct ReceiverCheck {
     /// Stable name, on command lines and in reports.
     pub id: &'static str,
     /// Section of the specification.
@@ -22,18 +22,18 @@ pub struct Check {
     /// True if the checks after it are skipped if it fails.
     pub(super) is_gate: bool,
     pub(super) plan: Plan,
-    pub(super) judge: fn(&Seen<'_>) -> Found,
+    pub(super) judge: fn(&Evidence<'_>) -> Finding,
 }
 
 /// The requests of a check, in their order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Plan {
-    /// One after the other, each a submission of its own.
-    Each(&'static [Step]),
-    /// One after the other, all of them one submission.
-    Again(&'static [Step]),
-    /// One submission so many times at once. Requests answered with 503 are repeated.
-    AtOnce(Step, u8),
+    /// One after the other, each with another submission.
+    Separate(&'static [Step]),
+    /// One after the other, all with the same submission.
+    Same(&'static [Step]),
+    /// This number of concurrent requests with the same submission. Those answered with 503 are repeated.
+    Concurrent(Step, u8),
 }
 
 /// A request of a check.
@@ -42,35 +42,45 @@ pub(super) struct Step {
     /// Its name among the requests of its check; empty if it is the only one.
     pub(super) label: &'static str,
     pub(super) body: Body,
-    pub(super) mark: Mark,
-    pub(super) way: Way,
+    pub(super) signature: SignatureKind,
+    pub(super) mode: SendMode,
 }
 
-/// How a signed delivery is sent.
+/// The difference between the signed delivery and the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Unchanged.
-    Whole,
-    /// With an answer changed after signing.
+pub(super) enum SendMode {
+    /// None.
+    Unchanged,
+    /// An answer is changed after signing.
     Tampered,
-    /// By GET, without a body.
+    /// GET, without a body.
     Get,
 }
 
-pub(super) const fn step(label: &'static str, body: Body, mark: Mark) -> Step {
-    Step { label, body, mark, way: Way::Whole }
+pub(super) const fn step(label: &'static str, body: Body, signature: SignatureKind) -> Step {
+    Step { label, body, signature, mode: SendMode::Unchanged }
 }
 
 pub(super) const fn check(
     id: &'static str,
     section: u8,
     plan: Plan,
-    judge: fn(&Seen<'_>) -> Found,
-) -> Check {
-    Check { id, section, sends: "", wants: "", why: "", fix: "", is_gate: false, plan, judge }
+    judge: fn(&Evidence<'_>) -> Finding,
+) -> ReceiverCheck {
+    ReceiverCheck {
+        id,
+        section,
+        sends: "",
+        wants: "",
+        why: "",
+        fix: "",
+        is_gate: false,
+        plan,
+        judge,
+    }
 }
 
-impl Check {
+impl ReceiverCheck {
     pub(super) const fn sends(self, sends: &'static str) -> Self {
         Self { sends, ..self }
     }
@@ -94,8 +104,8 @@ impl Check {
     /// Returns the number of requests, without repeats after 503.
     pub fn requests(&self) -> usize {
         match self.plan {
-            Plan::Each(steps) | Plan::Again(steps) => steps.len(),
-            Plan::AtOnce(_, times) => times.into(),
+            Plan::Separate(steps) | Plan::Same(steps) => steps.len(),
+            Plan::Concurrent(_, count) => count.into(),
         }
     }
 }

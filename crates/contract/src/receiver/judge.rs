@@ -1,192 +1,191 @@
-//! What answers mean. Pure: exchanges go in, a finding comes out.
+//! Judges the answers to the requests of a check. Pure.
 
 use std::time::Duration;
 
 use http::header::{LOCATION, RETRY_AFTER};
 
-use super::seen::{Exchange, Found, Outcome, Reply, Seen};
+use super::exchange::{Evidence, Exchange, Finding, Outcome};
 use crate::send::SendErrorKind;
 
-/// How much of the time an answer may take before it is worth a word, in percent.
-const CLOSE_CALL: u32 = 80;
+/// Percentage of the time limit from which an answer counts as slow.
+const SLOW_PERCENT: u32 = 80;
 
-/// Every request is to be taken: answered with 2xx.
-pub(super) fn accepted(seen: &Seen<'_>) -> Found {
-    match seen.exchanges.iter().find(|exchange| !exchange.is_accepted()) {
-        Some(exchange) => Found::new(Outcome::Fail, told(exchange)),
-        None => Found::new(Outcome::Ok, statuses(seen.exchanges)),
+/// Expects 2xx for every request.
+pub(super) fn accepted(evidence: &Evidence<'_>) -> Finding {
+    match evidence.exchanges.iter().find(|exchange| !exchange.is_accepted()) {
+        Some(exchange) => Finding::new(Outcome::Fail, describe(exchange)),
+        None => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
     }
 }
 
-/// As [`accepted`], where the specification does not say that it must be.
-pub(super) fn better_accepted(seen: &Seen<'_>) -> Found {
-    let found = accepted(seen);
-    match found.outcome {
-        Outcome::Fail => Found { outcome: Outcome::Warn, ..found },
-        _ => found,
+/// Expects 2xx, where the specification does not require it: other answers are a warning.
+pub(super) fn preferably_accepted(evidence: &Evidence<'_>) -> Finding {
+    let finding = accepted(evidence);
+    match finding.outcome {
+        Outcome::Fail => Finding { outcome: Outcome::Warn, ..finding },
+        _ => finding,
     }
 }
 
-/// Every request is to be refused: answered, and not with 2xx.
-pub(super) fn refused(seen: &Seen<'_>) -> Found {
-    let mut worst = Found::new(Outcome::Ok, statuses(seen.exchanges));
-    for exchange in seen.exchanges {
-        let found = match exchange.status() {
+/// Expects a refusal of every request: best 4xx, in any case an answer other than 2xx.
+pub(super) fn refused(evidence: &Evidence<'_>) -> Finding {
+    let mut worst = Finding::new(Outcome::Ok, statuses(evidence.exchanges));
+    for exchange in evidence.exchanges {
+        let problem = match exchange.status() {
             Some(400..=499) => continue,
-            Some(200..=299) => {
-                return Found::new(Outcome::Fail, format!("{}: taken", told(exchange)));
-            }
-            None => return Found::new(Outcome::Fail, told(exchange)),
-            Some(500..=599) => "which monitoring takes for an outage of yours",
-            Some(_) => "which tells a sender nothing",
+            Some(200..=299) => return Finding::new(Outcome::Fail, describe_accepted(exchange)),
+            None => return Finding::new(Outcome::Fail, describe(exchange)),
+            Some(500..=599) => "which monitoring counts as an error of the server",
+            Some(_) => "which is neither an acceptance (2xx) nor a refusal (4xx)",
         };
-        worst = Found::new(Outcome::Warn, format!("{}, {found}", told(exchange)));
+        worst = Finding::new(Outcome::Warn, format!("{}, {problem}", describe(exchange)));
     }
     worst
 }
 
-/// As [`accepted`], where the clocks matter.
-pub(super) fn accepted_in_time(seen: &Seen<'_>) -> Found {
-    with_clock(accepted(seen), seen)
+/// Expects 2xx for every request. A failure includes the error of the receiver's clock.
+pub(super) fn accepted_by_clock(evidence: &Evidence<'_>) -> Finding {
+    with_clock_error(accepted(evidence), evidence)
 }
 
-/// As [`refused`], where the clocks matter.
-pub(super) fn refused_in_time(seen: &Seen<'_>) -> Found {
-    with_clock(refused(seen), seen)
+/// Expects a refusal of every request. A failure includes the error of the receiver's clock.
+pub(super) fn refused_by_clock(evidence: &Evidence<'_>) -> Finding {
+    with_clock_error(refused(evidence), evidence)
 }
 
-/// Says what is off with the receiver's clock, which may be all that is wrong.
-fn with_clock(found: Found, seen: &Seen<'_>) -> Found {
-    let most = seen.exchanges.iter().map(|exchange| exchange.ahead).max_by_key(|ahead| ahead.abs());
-    match (found.outcome, most) {
-        (Outcome::Fail, Some(ahead @ (..=-1 | 1..))) => {
-            let side = if ahead > 0 { "ahead of" } else { "behind" };
-            let what = format!(
-                "{}; its clock is {} s {side} this machine's",
-                found.what,
-                ahead.unsigned_abs()
-            );
-            Found { what, ..found }
+/// Adds the error of the receiver's clock to a failure: it may be the cause.
+fn with_clock_error(finding: Finding, evidence: &Evidence<'_>) -> Finding {
+    let leads = evidence.exchanges.iter().map(|exchange| exchange.clock_lead);
+    match (finding.outcome, leads.max_by_key(|lead| lead.abs())) {
+        (Outcome::Fail, Some(lead @ (..=-1 | 1..))) => {
+            let side = if lead > 0 { "ahead of" } else { "behind" };
+            let (reason, seconds) = (finding.reason, lead.unsigned_abs());
+            let reason = format!("{reason}; its clock is {seconds} s {side} this machine's");
+            Finding { reason, ..finding }
         }
-        _ => found,
+        _ => finding,
     }
 }
 
-/// Requests that are better refused, and cost little when they are taken.
-pub(super) fn better_refused(seen: &Seen<'_>) -> Found {
-    match seen.exchanges.iter().find(|exchange| exchange.is_accepted()) {
-        Some(exchange) => Found::new(Outcome::Warn, format!("{}: taken", told(exchange))),
-        None => Found::new(Outcome::Ok, statuses(seen.exchanges)),
+/// Expects a refusal, where an acceptance does little harm and is a warning.
+pub(super) fn preferably_refused(evidence: &Evidence<'_>) -> Finding {
+    match evidence.exchanges.iter().find(|exchange| exchange.is_accepted()) {
+        Some(exchange) => Finding::new(Outcome::Warn, describe_accepted(exchange)),
+        None => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
     }
 }
 
-/// Too much to read is to be refused, or the connection closed, and not waited for.
-pub(super) fn bounded(seen: &Seen<'_>) -> Found {
-    let Some(exchange) = seen.exchanges.first() else { return nothing_seen() };
-    let is_closed = matches!(exchange.reply, Reply::Nothing(SendErrorKind::Closed, _));
+/// Expects that a body above the size limit is refused or the connection is closed, without a wait for
+/// the rest of the body.
+pub(super) fn oversize_refused(evidence: &Evidence<'_>) -> Finding {
+    let Some(exchange) = evidence.exchanges.first() else { return nothing_sent() };
     match exchange.status() {
-        Some(400..=499) => Found::new(Outcome::Ok, statuses(seen.exchanges)),
-        Some(200..=299) => Found::new(Outcome::Fail, format!("{}: taken", told(exchange))),
+        Some(400..=499) => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
+        Some(200..=299) => Finding::new(Outcome::Fail, describe_accepted(exchange)),
         Some(_) => {
-            let what = format!("{}, where 413 would say what is wrong", told(exchange));
-            Found::new(Outcome::Warn, what)
+            let reason = format!("{}; the status for a large body is 413", describe(exchange));
+            Finding::new(Outcome::Warn, reason)
         }
-        None if is_closed => Found::new(Outcome::Ok, "the connection was closed"),
-        None => Found::new(Outcome::Fail, told(exchange)),
+        None if exchange.error_kind() == Some(SendErrorKind::Closed) => {
+            Finding::new(Outcome::Ok, "the connection was closed")
+        }
+        None => Finding::new(Outcome::Fail, describe(exchange)),
     }
 }
 
-/// An answer is to come in time. What came instead of one is for other checks.
-pub(super) fn in_time(seen: &Seen<'_>) -> Found {
-    let Some(exchange) = seen.exchanges.first() else { return nothing_seen() };
-    let close = seen.limit * CLOSE_CALL / 100;
-    match &exchange.reply {
-        Reply::Nothing(SendErrorKind::Timeout, _) => {
-            let limit = seconds(seen.limit);
-            Found::new(Outcome::Fail, format!("no answer within {limit}"))
+/// Expects an answer within the time limit. Other failures are found by other checks.
+pub(super) fn within_timeout(evidence: &Evidence<'_>) -> Finding {
+    let Some(exchange) = evidence.exchanges.first() else { return nothing_sent() };
+    let limit = seconds(evidence.timeout);
+    match &exchange.outcome {
+        Err(error) if error.kind == SendErrorKind::Timeout => {
+            Finding::new(Outcome::Fail, format!("no answer within {limit}"))
         }
-        Reply::Nothing(..) => Found::new(Outcome::Skip, told(exchange)),
-        Reply::Answer(_) if exchange.took > close => {
-            let (took, limit) = (seconds(exchange.took), seconds(seen.limit));
-            Found::new(Outcome::Warn, format!("answered after {took}, close to {limit}"))
+        Err(_) => Finding::new(Outcome::Skip, describe(exchange)),
+        Ok(answer) if answer.took > evidence.timeout * SLOW_PERCENT / 100 => {
+            let took = seconds(answer.took);
+            let reason = format!("answered after {took}, close to the limit of {limit}");
+            Finding::new(Outcome::Warn, reason)
         }
-        Reply::Answer(_) => {
-            Found::new(Outcome::Ok, format!("answered after {}", seconds(exchange.took)))
-        }
+        Ok(answer) => Finding::new(Outcome::Ok, format!("answered after {}", seconds(answer.took))),
     }
 }
 
-/// An answer is not to send the service somewhere else.
-pub(super) fn no_redirect(seen: &Seen<'_>) -> Found {
-    let Some(exchange) = seen.exchanges.first() else { return nothing_seen() };
+/// Expects an answer that is not a redirect.
+pub(super) fn no_redirect(evidence: &Evidence<'_>) -> Finding {
+    let Some(exchange) = evidence.exchanges.first() else { return nothing_sent() };
     match exchange.status() {
         Some(300..=399) => {
-            let to = exchange.header(&LOCATION);
-            let to = to.map_or(String::new(), |to| format!(" to {to}"));
-            Found::new(Outcome::Fail, told(exchange) + &to)
+            let location = exchange.header(&LOCATION);
+            let location = location.map_or(String::new(), |location| format!(" to {location}"));
+            Finding::new(Outcome::Fail, describe(exchange) + &location)
         }
-        Some(_) => Found::new(Outcome::Ok, statuses(seen.exchanges)),
-        None => Found::new(Outcome::Skip, told(exchange)),
+        Some(_) => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
+        None => Finding::new(Outcome::Skip, describe(exchange)),
     }
 }
 
-/// One submission several times at once: each is to be taken, at the latest when it comes again after
-/// having been asked to by 503.
-pub(super) fn at_once(seen: &Seen<'_>) -> Found {
+/// Expects that concurrent deliveries of one submission are all accepted, at the latest when they are
+/// repeated after 503.
+pub(super) fn concurrent_accepted(evidence: &Evidence<'_>) -> Finding {
     let is_busy = |exchange: &&Exchange| exchange.status() == Some(503);
-    let wrong = |exchange: &&Exchange| !exchange.is_accepted() && !is_busy(exchange);
-    if let Some(exchange) = seen.exchanges.iter().find(wrong) {
-        return Found::new(Outcome::Fail, told(exchange));
+    let is_wrong = |exchange: &&Exchange| !exchange.is_accepted() && !is_busy(exchange);
+    if let Some(exchange) = evidence.exchanges.iter().find(is_wrong) {
+        return Finding::new(Outcome::Fail, describe(exchange));
     }
-    let busy: Vec<&Exchange> = seen.exchanges.iter().filter(is_busy).collect();
-    let again = seen.exchanges.iter().filter(|exchange| exchange.is_repeat).count();
-    if busy.len() > again {
-        return Found::new(Outcome::Fail, "answered 503 each time it came again");
+    let busy: Vec<&Exchange> = evidence.exchanges.iter().filter(is_busy).collect();
+    let repeats = evidence.exchanges.iter().filter(|exchange| exchange.is_repeat).count();
+    if busy.len() > repeats {
+        return Finding::new(Outcome::Fail, "answered 503 to every repeat");
     }
     if busy.iter().any(|exchange| exchange.header(&RETRY_AFTER).is_none()) {
-        let what = "503 without Retry-After while it was being handled, then taken";
-        return Found::new(Outcome::Warn, what);
+        let reason = "answered 503 without Retry-After, then accepted the repeat";
+        return Finding::new(Outcome::Warn, reason);
     }
-    Found::new(Outcome::Ok, statuses(seen.exchanges))
+    Finding::new(Outcome::Ok, statuses(evidence.exchanges))
 }
 
-/// No answer of the whole run is to hold what only the secret's owner can know.
-pub(super) fn silent(seen: &Seen<'_>) -> Found {
-    match seen.leaks.first() {
-        Some((check, what)) => {
-            Found::new(Outcome::Fail, format!("the answer to `{check}` holds {what}"))
+/// Expects that no answer of the run contains the secret or a valid signature that was not sent.
+pub(super) fn no_leak(evidence: &Evidence<'_>) -> Finding {
+    match evidence.leaks.first() {
+        Some((check, secret)) => {
+            Finding::new(Outcome::Fail, format!("the answer to `{check}` contains {secret}"))
         }
-        None => Found::new(Outcome::Ok, "no answer holds the secret or a right signature"),
+        None => Finding::new(Outcome::Ok, "no answer contains the secret or a valid signature"),
     }
 }
 
-fn nothing_seen() -> Found {
-    Found::new(Outcome::Skip, "nothing was sent")
+fn nothing_sent() -> Finding {
+    Finding::new(Outcome::Skip, "no request was sent")
 }
 
-/// What came of one request, in words.
-pub(super) fn told(exchange: &Exchange) -> String {
-    let came = match &exchange.reply {
-        Reply::Answer(answer) => format!("answered {}", answer.status.as_u16()),
-        Reply::Nothing(SendErrorKind::Refused, _) => "nothing listens any more".to_owned(),
-        Reply::Nothing(SendErrorKind::Closed, _) => {
-            "the connection was closed without an answer".to_owned()
-        }
-        Reply::Nothing(_, what) => what.clone(),
+/// Describes the answer to a request, with the request's label.
+fn describe(exchange: &Exchange) -> String {
+    let answer = match &exchange.outcome {
+        Ok(answer) => format!("answered {}", answer.status.as_u16()),
+        Err(error) => match error.kind {
+            SendErrorKind::Refused => "the connection was refused".to_owned(),
+            SendErrorKind::Closed => "the connection was closed without an answer".to_owned(),
+            _ => error.to_string(),
+        },
     };
-    if exchange.label.is_empty() { came } else { format!("{}: {came}", exchange.label) }
+    if exchange.label.is_empty() { answer } else { format!("{}: {answer}", exchange.label) }
 }
 
-/// The statuses that came, each once, in the order they came in.
+fn describe_accepted(exchange: &Exchange) -> String {
+    format!("{} (accepted)", describe(exchange))
+}
+
+/// Lists the distinct statuses, in the order of their arrival.
 fn statuses(exchanges: &[Exchange]) -> String {
-    let mut seen: Vec<String> = Vec::new();
+    let mut distinct: Vec<String> = Vec::new();
     for exchange in exchanges {
         let status = exchange.status().map_or("nothing".to_owned(), |status| status.to_string());
-        if !seen.contains(&status) {
-            seen.push(status);
+        if !distinct.contains(&status) {
+            distinct.push(status);
         }
     }
-    format!("answered {}", seen.join(", "))
+    format!("answered {}", distinct.join(", "))
 }
 
 fn seconds(time: Duration) -> String {
@@ -200,45 +199,46 @@ fn seconds(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::send::Answer;
+    use crate::send::{Answer, SendError};
     use bytes::Bytes;
     use http::{HeaderMap, HeaderValue, StatusCode};
 
-    const LIMIT: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
-    fn exchange(label: &'static str, reply: Reply, took: Duration) -> Exchange {
-        Exchange { label, is_repeat: false, reply, took, ahead: 0, leak: None }
+    type Judge = fn(&Evidence<'_>) -> Finding;
+
+    fn exchange(outcome: Result<Answer, SendError>) -> Exchange {
+        Exchange { label: "", is_repeat: false, outcome, clock_lead: 0, leak: None }
     }
 
     fn answer(status: u16) -> Exchange {
-        with(status, HeaderMap::new())
+        answer_with(status, HeaderMap::new(), Duration::from_millis(3))
     }
 
-    fn with(status: u16, headers: HeaderMap) -> Exchange {
+    fn answer_with(status: u16, headers: HeaderMap, took: Duration) -> Exchange {
         let status = StatusCode::from_u16(status).unwrap();
-        let (body, took) = (Bytes::new(), Duration::from_millis(3));
-        let answer = Answer { status, headers, body, truncated: false, took };
-        exchange("", Reply::Answer(answer), took)
+        exchange(Ok(Answer { status, headers, body: Bytes::new(), truncated: false, took }))
     }
 
-    fn nothing(kind: SendErrorKind) -> Exchange {
-        exchange("", Reply::Nothing(kind, "why".to_owned()), LIMIT)
+    fn error(kind: SendErrorKind) -> Exchange {
+        exchange(Err(SendError::new(kind, "why".to_owned())))
     }
 
-    fn later(seconds: &'static str) -> Exchange {
-        with(503, HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(seconds))]))
+    fn busy(retry_after: &'static str) -> Exchange {
+        let header = (RETRY_AFTER, HeaderValue::from_static(retry_after));
+        answer_with(503, HeaderMap::from_iter([header]), Duration::ZERO)
     }
 
-    fn judged(judge: fn(&Seen<'_>) -> Found, exchanges: &[Exchange]) -> Outcome {
-        judge(&Seen { exchanges, leaks: &[], limit: LIMIT }).outcome
+    fn find(judge: Judge, exchanges: &[Exchange]) -> Finding {
+        judge(&Evidence { exchanges, leaks: &[], timeout: TIMEOUT })
     }
 
     #[test]
-    fn each_judge_knows_each_kind_of_answer() {
+    fn judge_outcome_for_each_kind_of_answer() {
         use Outcome::{Fail, Ok, Skip, Warn};
         use SendErrorKind::{BadAnswer, Closed, Refused, Timeout};
-        type Row = (&'static str, fn(&Seen<'_>) -> Found, [Outcome; 11]);
-        let came = [
+        type Row = (&'static str, Judge, [Outcome; 11]);
+        let answers = [
             answer(200),
             answer(204),
             answer(302),
@@ -246,91 +246,107 @@ mod tests {
             answer(401),
             answer(500),
             answer(503),
-            nothing(Timeout),
-            nothing(Closed),
-            nothing(Refused),
-            nothing(BadAnswer),
+            error(Timeout),
+            error(Closed),
+            error(Refused),
+            error(BadAnswer),
         ];
         let rows: [Row; 8] = [
             ("accepted", accepted, [Ok, Ok, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail]),
             (
-                "better_accepted",
-                better_accepted,
+                "preferably_accepted",
+                preferably_accepted,
                 [Ok, Ok, Warn, Warn, Warn, Warn, Warn, Warn, Warn, Warn, Warn],
             ),
             ("refused", refused, [Fail, Fail, Warn, Ok, Ok, Warn, Warn, Fail, Fail, Fail, Fail]),
-            ("better_refused", better_refused, [Warn, Warn, Ok, Ok, Ok, Ok, Ok, Ok, Ok, Ok, Ok]),
-            ("bounded", bounded, [Fail, Fail, Warn, Ok, Ok, Warn, Warn, Fail, Ok, Fail, Fail]),
-            ("in_time", in_time, [Ok, Ok, Ok, Ok, Ok, Ok, Ok, Fail, Skip, Skip, Skip]),
+            (
+                "preferably_refused",
+                preferably_refused,
+                [Warn, Warn, Ok, Ok, Ok, Ok, Ok, Ok, Ok, Ok, Ok],
+            ),
+            (
+                "oversize_refused",
+                oversize_refused,
+                [Fail, Fail, Warn, Ok, Ok, Warn, Warn, Fail, Ok, Fail, Fail],
+            ),
+            (
+                "within_timeout",
+                within_timeout,
+                [Ok, Ok, Ok, Ok, Ok, Ok, Ok, Fail, Skip, Skip, Skip],
+            ),
             ("no_redirect", no_redirect, [Ok, Ok, Fail, Ok, Ok, Ok, Ok, Skip, Skip, Skip, Skip]),
-            ("at_once", at_once, [Ok, Ok, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail]),
+            (
+                "concurrent_accepted",
+                concurrent_accepted,
+                [Ok, Ok, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail, Fail],
+            ),
         ];
         for (name, judge, wanted) in rows {
-            for (came, wanted) in came.iter().zip(wanted) {
-                let found = judged(judge, std::slice::from_ref(came));
-                assert_eq!(found, wanted, "{name}: {}", told(came));
+            for (answer, wanted) in answers.iter().zip(wanted) {
+                let outcome = find(judge, std::slice::from_ref(answer)).outcome;
+                assert_eq!(outcome, wanted, "{name}: {}", describe(answer));
             }
         }
     }
 
     #[test]
-    fn one_wrong_answer_among_right_ones_counts_and_is_named() {
+    fn one_wrong_answer_decides_and_is_named() {
         let wrong = |status| Exchange { label: "this one", ..answer(status) };
-        let seen = |exchanges: &[Exchange], judge: fn(&Seen<'_>) -> Found| {
-            judge(&Seen { exchanges, leaks: &[], limit: LIMIT })
-        };
-        let found = seen(&[answer(200), wrong(401), answer(200)], accepted);
-        assert_eq!(found, Found::new(Outcome::Fail, "this one: answered 401"));
-        let found = seen(&[answer(401), wrong(204), answer(500)], refused);
-        assert_eq!(found, Found::new(Outcome::Fail, "this one: answered 204: taken"));
-        // What is worse is told, whichever came first.
-        assert_eq!(judged(refused, &[answer(500), answer(200)]), Outcome::Fail);
-        assert_eq!(seen(&[answer(401), answer(400)], refused).what, "answered 401, 400");
+        let finding = find(accepted, &[answer(200), wrong(401), answer(200)]);
+        assert_eq!(finding, Finding::new(Outcome::Fail, "this one: answered 401"));
+        let finding = find(refused, &[answer(401), wrong(204), answer(500)]);
+        assert_eq!(finding, Finding::new(Outcome::Fail, "this one: answered 204 (accepted)"));
+        // A failure counts more than a warning before it.
+        assert_eq!(find(refused, &[answer(500), answer(200)]).outcome, Outcome::Fail);
+        assert_eq!(find(refused, &[answer(401), answer(400)]).reason, "answered 401, 400");
     }
 
     #[test]
-    fn a_clock_that_is_off_is_told_where_it_matters() {
-        let off = |ahead, status| [Exchange { ahead, ..answer(status) }];
-        let found = |exchanges: &[Exchange], judge: fn(&Seen<'_>) -> Found| {
-            judge(&Seen { exchanges, leaks: &[], limit: LIMIT }).what
-        };
-        let told = found(&off(-400, 401), accepted_in_time);
-        assert_eq!(told, "answered 401; its clock is 400 s behind this machine's");
-        let told = found(&off(3, 200), refused_in_time);
-        assert_eq!(told, "answered 200: taken; its clock is 3 s ahead of this machine's");
-        assert_eq!(found(&off(0, 401), accepted_in_time), "answered 401");
-        assert_eq!(found(&off(400, 200), accepted_in_time), "answered 200");
+    fn clock_error_is_part_of_a_failure() {
+        let with_clock = |clock_lead, status| [Exchange { clock_lead, ..answer(status) }];
+        let reason = |judge: Judge, exchanges: &[Exchange]| find(judge, exchanges).reason;
+        assert_eq!(
+            reason(accepted_by_clock, &with_clock(-400, 401)),
+            "answered 401; its clock is 400 s behind this machine's"
+        );
+        assert_eq!(
+            reason(refused_by_clock, &with_clock(3, 200)),
+            "answered 200 (accepted); its clock is 3 s ahead of this machine's"
+        );
+        assert_eq!(reason(accepted_by_clock, &with_clock(0, 401)), "answered 401");
+        assert_eq!(reason(accepted_by_clock, &with_clock(400, 200)), "answered 200");
     }
 
     #[test]
-    fn an_answer_close_to_the_limit_is_worth_a_word() {
-        let after = |took| exchange("", answer(200).reply, took);
+    fn answer_close_to_the_time_limit_is_a_warning() {
         for (seconds, outcome) in [(7.9, Outcome::Ok), (8.1, Outcome::Warn)] {
             let took = Duration::from_secs_f64(seconds);
-            assert_eq!(judged(in_time, &[after(took)]), outcome, "{seconds}");
+            let exchanges = [answer_with(200, HeaderMap::new(), took)];
+            assert_eq!(find(within_timeout, &exchanges).outcome, outcome, "{seconds}");
         }
     }
 
     #[test]
-    fn who_is_busy_with_a_submission_is_judged_by_the_repeat() {
-        let again = |exchange| Exchange { is_repeat: true, ..exchange };
-        let judged = |exchanges: &[Exchange]| judged(at_once, exchanges);
-        assert_eq!(judged(&[answer(200), later("1"), again(answer(200))]), Outcome::Ok);
+    fn busy_receiver_is_judged_by_the_repeats() {
+        let repeat = |exchange| Exchange { is_repeat: true, ..exchange };
+        let outcome = |exchanges: &[Exchange]| find(concurrent_accepted, exchanges).outcome;
+        assert_eq!(outcome(&[answer(200), busy("1"), repeat(answer(200))]), Outcome::Ok);
         assert_eq!(
-            judged(&[answer(200), later("1"), again(later("1")), again(answer(200))]),
+            outcome(&[answer(200), busy("1"), repeat(busy("1")), repeat(answer(200))]),
             Outcome::Ok
         );
-        assert_eq!(judged(&[answer(200), later("1"), again(later("1"))]), Outcome::Fail);
-        assert_eq!(judged(&[answer(200), later("1"), again(answer(409))]), Outcome::Fail);
-        assert_eq!(judged(&[answer(200), answer(503), again(answer(200))]), Outcome::Warn);
-        assert_eq!(judged(&[answer(200), answer(409)]), Outcome::Fail);
+        assert_eq!(outcome(&[answer(200), busy("1"), repeat(busy("1"))]), Outcome::Fail);
+        assert_eq!(outcome(&[answer(200), busy("1"), repeat(answer(409))]), Outcome::Fail);
+        assert_eq!(outcome(&[answer(200), answer(503), repeat(answer(200))]), Outcome::Warn);
+        assert_eq!(outcome(&[answer(200), answer(409)]), Outcome::Fail);
     }
 
     #[test]
-    fn what_any_answer_gave_away_is_told_with_the_check_it_answered() {
-        let leaks = [("stale", "the right signature")];
-        let found = silent(&Seen { exchanges: &[answer(401)], leaks: &leaks, limit: LIMIT });
-        assert_eq!(found.outcome, Outcome::Fail);
-        assert_eq!(found.what, "the answer to `stale` holds the right signature");
+    fn leak_is_reported_with_its_check() {
+        let leaks = [("stale", "the valid signature")];
+        let exchanges = [answer(401)];
+        let finding = no_leak(&Evidence { exchanges: &exchanges, leaks: &leaks, timeout: TIMEOUT });
+        assert_eq!(finding.outcome, Outcome::Fail);
+        assert_eq!(finding.reason, "the answer to `stale` contains the valid signature");
     }
 }

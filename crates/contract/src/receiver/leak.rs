@@ -1,27 +1,32 @@
-//! Whether an answer gives away what only the owner of the secret can know.
+//! Finds secrets in answers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 use crate::send::Answer;
 
-/// What an answer gives away: the right MAC of what was sent, or the secret.
-pub(super) fn leak(answer: &Answer, hidden: Option<&str>, secret: &str) -> Option<&'static str> {
+/// Returns the name of the secret that an answer contains: the signing secret, or the valid MAC of the
+/// request in hex or base64.
+pub(super) fn find_leak(
+    answer: &Answer,
+    hidden_mac: Option<&str>,
+    secret: &str,
+) -> Option<&'static str> {
     let values = answer.headers.values().map(http::HeaderValue::as_bytes);
-    let told: Vec<&[u8]> = values.chain([&answer.body[..]]).collect();
-    let holds = |text: &str| told.iter().any(|part| contains(part, text.as_bytes()));
-    if holds(secret) {
+    let texts: Vec<&[u8]> = values.chain([&answer.body[..]]).collect();
+    let has = |part: &str| texts.iter().any(|text| contains(text, part.as_bytes()));
+    if has(secret) {
         return Some("the signing secret");
     }
-    let hidden = hidden?;
-    let bytes = hex::decode(hidden).unwrap_or_default();
-    let spelled = [
-        hidden.to_owned(),
-        hidden.to_ascii_uppercase(),
+    let mac = hidden_mac?;
+    let bytes = hex::decode(mac).unwrap_or_default();
+    let spellings = [
+        mac.to_owned(),
+        mac.to_ascii_uppercase(),
         STANDARD.encode(&bytes).trim_end_matches('=').to_owned(),
         URL_SAFE_NO_PAD.encode(&bytes),
     ];
-    spelled.iter().any(|text| holds(text)).then_some("the right signature")
+    spellings.iter().any(|mac| has(mac)).then_some("the valid signature")
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
@@ -47,17 +52,18 @@ mod tests {
     }
 
     #[test]
-    fn the_right_mac_and_the_secret_are_found_however_they_are_spelled() {
+    fn leak_of_secret_or_mac_is_found_in_any_spelling() {
         let mac = "ab".repeat(32);
         let base64 = STANDARD.encode([0xab; 32]);
-        for told in [format!("expected {mac}, got"), mac.to_uppercase(), base64] {
-            for answer in [answer(&told, ""), answer("", told.clone())] {
-                assert_eq!(leak(&answer, Some(&mac), "whsec_1"), Some("the right signature"));
-                assert_eq!(leak(&answer, None, "whsec_1"), None);
+        for text in [format!("expected {mac}, got"), mac.to_uppercase(), base64] {
+            for answer in [answer(&text, ""), answer("", text.clone())] {
+                let leak = find_leak(&answer, Some(&mac), "whsec_1");
+                assert_eq!(leak, Some("the valid signature"));
+                assert_eq!(find_leak(&answer, None, "whsec_1"), None);
             }
         }
-        let told = answer("", "key whsec_1");
-        assert_eq!(leak(&told, None, "whsec_1"), Some("the signing secret"));
-        assert_eq!(leak(&answer("no", "invalid"), Some(&mac), "whsec_1"), None);
+        let leak = find_leak(&answer("", "key whsec_1"), None, "whsec_1");
+        assert_eq!(leak, Some("the signing secret"));
+        assert_eq!(find_leak(&answer("no", "invalid"), Some(&mac), "whsec_1"), None);
     }
 }

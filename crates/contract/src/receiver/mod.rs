@@ -1,32 +1,27 @@
-//! Whether a receiver does what the service needs of it: anybody's, in any language, seen from outside.
+//! Checks of a webhook receiver in any language, from outside (SPEC §5, §6, §9).
 //!
-//! | Question | Where |
+//! | Question | Module |
 //! |---|---|
-//! | what is checked, why it matters and how to mend it | [`CHECKS`], one row a check |
-//! | which bytes are sent | `bodies`, `mark`, `make` |
-//! | what an answer means | `judge`, without I/O |
-//! | in which order, and when to stop | [`Runner`] |
+//! | which rules are checked, why they matter and how to fix a failure | [`RECEIVER_CHECKS`] |
+//! | which bytes are sent | `bodies`, `signature_kind`, `request` |
+//! | whether an answer follows the rule, without I/O | `judge` |
+//! | order of the requests, and when to stop | [`Runner`] |
 //!
-//! Every request is a submission of its own, whose ids say that it is a check ([`ID_PREFIX`]).
+//! Each request delivers its own test submission, recognizable by its ids ([`ID_PREFIX`], [`FORM_ID`]).
 
 mod bodies;
 mod check;
 mod clock;
+mod exchange;
 mod judge;
 mod leak;
-mod make;
-mod mark;
+mod request;
 mod runner;
-mod seen;
+mod signature_kind;
 mod table;
 
-pub use check::Check;
-pub use make::{FORM_ID, ID_PREFIX};
-pub use runner::{Given, Report, Runner};
-pub use seen::Outcome;
-pub use table::CHECKS;
-
-/// The check of an id.
-pub fn of_id(id: &str) -> Option<&'static Check> {
-    CHECKS.iter().find(|check| check.id == id)
-}
+pub use check::ReceiverCheck;
+pub use exchange::Outcome;
+pub use request::{FORM_ID, ID_PREFIX};
+pub use runner::{ReceiverOptions, ReceiverReport, Runner};
+pub use table::RECEIVER_CHECKS;

@@ -1,4 +1,4 @@
-//! Sends what checks ask for, one check after the other, and has the answers judged.
+//! Sends the requests of the checks, one check after the other, and judges the answers.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -9,242 +9,249 @@ use http::header::RETRY_AFTER;
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::check::{Check, Plan, Step};
-use super::clock;
-use super::leak::leak;
-use super::make::{ID_PREFIX, MadeUp, make};
-use super::mark::Keys;
-use super::seen::{Exchange, Outcome, Reply, Seen};
-use super::table::CHECKS;
-use crate::send::{SendError, SendErrorKind, Sender};
+use super::check::{Plan, ReceiverCheck, Step};
+use super::clock::clock_lead;
+use super::exchange::{Evidence, Exchange, Outcome};
+use super::leak::find_leak;
+use super::request::{CheckRequest, ID_PREFIX, TestSubmission};
+use super::signature_kind::Keys;
+use super::table::RECEIVER_CHECKS;
+use crate::send::{HttpSender, SendError, SendErrorKind};
 
-/// How often a receiver may ask for a repeat, as often as the service makes one (SPEC §6).
+/// Repeats of a request that is answered with 503: as many as the service's retries (SPEC §6).
 const REPEATS: usize = 3;
-/// After so many checks in a row without any answer the rest is not tried: the run has an end.
-const SILENT_CHECKS_MAX: usize = 3;
-/// The longest pause before the first repeat; each other is three times as long. Shorter than what a
-/// receiver may ask for, since here somebody waits, and it can say so once more.
+/// Consecutive checks without any answer after which the others are skipped.
+const UNANSWERED_CHECKS_MAX: usize = 3;
+/// Longest pause before the first repeat; it triples with each repeat. `Retry-After` may ask for more,
+/// but the user waits for the run, and a receiver that is still busy can answer 503 again.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What a run is given.
-pub struct Given<'a> {
-    /// Sends, with [`limit`](Self::limit) as its time.
-    pub sender: &'a Sender,
-    /// The receiver.
+/// The receiver, and the settings of a run.
+pub struct ReceiverOptions<'a> {
+    /// Sends the requests. Its time limit must be [`timeout`](Self::timeout).
+    pub sender: &'a HttpSender,
+    /// The URL of the receiver.
     pub url: &'a Url,
-    /// The secret it verifies with; not empty.
+    /// The signing secret of the receiver; not empty.
     pub secret: &'a SecretString,
-    /// How long an answer may take.
-    pub limit: Duration,
-    /// Tells the time.
+    /// Time limit of an answer.
+    pub timeout: Duration,
+    /// Returns the current time.
     pub clock: &'a (dyn Fn() -> SystemTime + Sync),
-    /// Random digits, which keep the ids of this run apart from those of others.
-    pub run: &'a str,
+    /// Random digits that make the submission ids of each run unique.
+    pub run_id: &'a str,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct ReceiverReport {
     /// The check.
-    pub check: &'static Check,
-    /// Whether the receiver does what it asks.
+    pub check: &'static ReceiverCheck,
+    /// The result.
     pub outcome: Outcome,
-    /// What was found; may hold what the receiver wrote.
+    /// The reason. Not sanitized, and may quote the receiver.
     pub found: String,
-    /// Requests made.
+    /// Number of requests.
     pub requests: usize,
-    /// Time it took.
+    /// Duration of the check.
     pub took: Duration,
 }
 
-/// Runs checks against a receiver.
+/// Runs the checks of a receiver.
 pub struct Runner<'a> {
-    given: Given<'a>,
-    right: SigningSecret,
-    /// What was given away, and by the answer to what.
+    options: ReceiverOptions<'a>,
+    key: SigningSecret,
+    /// Secrets in answers: the id of the check, and the name of the secret.
     leaks: Vec<(&'static str, &'static str)>,
-    silent: usize,
-    /// Whether the receiver was reached, or anything of it.
-    met: bool,
-    /// Why nothing more is tried.
-    over: Option<String>,
+    /// Number of consecutive checks without any answer.
+    unanswered_checks: usize,
+    /// True after the first check: the receiver could be reached.
+    was_reached: bool,
+    /// Why the remaining checks are skipped.
+    skip_reason: Option<String>,
 }
 
 impl<'a> Runner<'a> {
-    /// None where the secret is empty.
-    pub fn new(given: Given<'a>) -> Option<Self> {
-        let right = SigningSecret::new(given.secret.expose_secret())?;
-        Some(Self { given, right, leaks: Vec::new(), silent: 0, met: false, over: None })
+    /// Returns `None` if the secret is empty.
+    pub fn new(options: ReceiverOptions<'a>) -> Option<Self> {
+        let key = SigningSecret::new(options.secret.expose_secret())?;
+        Some(Self {
+            options,
+            key,
+            leaks: Vec::new(),
+            unanswered_checks: 0,
+            was_reached: false,
+            skip_reason: None,
+        })
     }
 
-    /// Runs those of the checks that are wanted, in the table's order, and says when each begins.
+    /// Runs the wanted checks in the order of the table. `on_check` is called before each.
     ///
-    /// Checks on which the others rest are made in any case, and reported where they are wanted or
-    /// fail. Nothing is judged of a receiver that cannot be reached: that is the error.
+    /// The gates are run in any case, and reported if they are wanted or fail. Returns an error if the
+    /// receiver cannot be reached at all.
     pub async fn run(
         mut self,
-        is_wanted: impl Fn(&Check) -> bool,
-        mut begins: impl FnMut(&Check),
-    ) -> Result<Vec<Report>, SendError> {
+        is_wanted: impl Fn(&ReceiverCheck) -> bool,
+        mut on_check: impl FnMut(&ReceiverCheck),
+    ) -> Result<Vec<ReceiverReport>, SendError> {
         let mut reports = Vec::new();
-        for check in CHECKS {
+        for check in RECEIVER_CHECKS {
             let wanted = is_wanted(check);
             if !wanted && !check.is_gate {
                 continue;
             }
-            let done = if let Some(why) = &self.over {
-                skipped(check, why)
+            let report = if let Some(reason) = &self.skip_reason {
+                skipped(check, reason)
             } else {
-                begins(check);
+                on_check(check);
                 self.check(check).await?
             };
-            if wanted || done.outcome == Outcome::Fail {
-                reports.push(done);
+            if wanted || report.outcome == Outcome::Fail {
+                reports.push(report);
             }
         }
         Ok(reports)
     }
 
-    async fn check(&mut self, check: &'static Check) -> Result<Report, SendError> {
+    async fn check(&mut self, check: &'static ReceiverCheck) -> Result<ReceiverReport, SendError> {
         let began = Instant::now();
         let exchanges = self.exchanges(check).await?;
-        self.met = true;
+        self.was_reached = true;
         for exchange in &exchanges {
-            self.leaks.extend(exchange.leak.map(|what| (check.id, what)));
+            self.leaks.extend(exchange.leak.map(|secret| (check.id, secret)));
         }
-        let seen = Seen { exchanges: &exchanges, leaks: &self.leaks, limit: self.given.limit };
-        let found = (check.judge)(&seen);
-        self.note(check, found.outcome, &exchanges);
-        Ok(Report {
+        let timeout = self.options.timeout;
+        let evidence = Evidence { exchanges: &exchanges, leaks: &self.leaks, timeout };
+        let finding = (check.judge)(&evidence);
+        self.set_skip_reason(check, finding.outcome, &exchanges);
+        Ok(ReceiverReport {
             check,
-            outcome: found.outcome,
-            found: found.what,
+            outcome: finding.outcome,
+            found: finding.reason,
             requests: exchanges.len(),
             took: began.elapsed(),
         })
     }
 
-    /// Decides whether anything after this check can be judged.
-    fn note(&mut self, check: &Check, outcome: Outcome, exchanges: &[Exchange]) {
-        let went = |kind| {
-            let is =
-                |exchange: &&Exchange| matches!(exchange.reply, Reply::Nothing(k, _) if k == kind);
-            exchanges.iter().any(|exchange| is(&exchange))
-        };
-        let answered = exchanges.iter().any(|exchange| exchange.status().is_some());
-        self.silent = if answered { 0 } else { self.silent + 1 };
+    /// Decides after a check whether the remaining checks are skipped.
+    fn set_skip_reason(&mut self, check: &ReceiverCheck, outcome: Outcome, exchanges: &[Exchange]) {
+        let has_answer = exchanges.iter().any(|exchange| exchange.outcome.is_ok());
+        self.unanswered_checks = if has_answer { 0 } else { self.unanswered_checks + 1 };
+        let refused = Some(SendErrorKind::Refused);
         let id = check.id;
-        self.over = if check.is_gate && outcome == Outcome::Fail {
-            Some(format!("not tried, since `{id}` failed"))
-        } else if went(SendErrorKind::Refused) {
-            Some(format!("not tried, since nothing listens any more after `{id}`"))
-        } else if self.silent >= SILENT_CHECKS_MAX {
-            Some(format!("not tried, since {SILENT_CHECKS_MAX} checks in a row had no answer"))
+        self.skip_reason = if check.is_gate && outcome == Outcome::Fail {
+            Some(format!("not tried: `{id}` failed"))
+        } else if exchanges.iter().any(|exchange| exchange.error_kind() == refused) {
+            Some(format!("not tried: during `{id}` a connection was refused"))
+        } else if self.unanswered_checks >= UNANSWERED_CHECKS_MAX {
+            Some(format!("not tried: {UNANSWERED_CHECKS_MAX} checks in a row had no answer"))
         } else {
             None
         };
     }
 
-    async fn exchanges(&self, check: &'static Check) -> Result<Vec<Exchange>, SendError> {
+    async fn exchanges(&self, check: &'static ReceiverCheck) -> Result<Vec<Exchange>, SendError> {
         let mut exchanges = Vec::with_capacity(check.requests());
+        let submission = self.submission(check, 0);
         match check.plan {
-            Plan::Each(steps) | Plan::Again(steps) => {
-                let one = matches!(check.plan, Plan::Again(_));
-                let mut made_up = self.made_up(check, 0);
+            Plan::Separate(steps) => {
                 for (at, step) in steps.iter().enumerate() {
-                    if !one {
-                        made_up = self.made_up(check, at);
-                    }
-                    exchanges.push(self.exchange(*step, &made_up).await?);
+                    let submission = self.submission(check, at);
+                    exchanges.push(self.exchange(*step, &submission).await?);
                 }
             }
-            Plan::AtOnce(step, times) => {
-                let made_up = self.made_up(check, 0);
-                let all = (0..times).map(|_| self.exchange(step, &made_up));
-                for exchange in join_all(all).await {
+            Plan::Same(steps) => {
+                for step in steps {
+                    exchanges.push(self.exchange(*step, &submission).await?);
+                }
+            }
+            Plan::Concurrent(step, count) => {
+                let requests = (0..count).map(|_| self.exchange(step, &submission));
+                for exchange in join_all(requests).await {
                     exchanges.push(exchange?);
                 }
-                self.repeat(step, &made_up, &mut exchanges).await?;
+                self.repeat_busy(step, &submission, &mut exchanges).await?;
             }
         }
         Ok(exchanges)
     }
 
-    /// Sends again what a receiver was too busy for, so that nothing is left half-done there.
-    async fn repeat(
+    /// Repeats the requests that were answered with 503, so that the receiver can finish its work.
+    async fn repeat_busy(
         &self,
         step: Step,
-        made_up: &MadeUp,
+        submission: &TestSubmission,
         exchanges: &mut Vec<Exchange>,
     ) -> Result<(), SendError> {
-        let busy = |exchange: &&Exchange| exchange.status() == Some(503);
-        let mut waiting: Vec<Exchange> = exchanges.iter().filter(busy).cloned().collect();
-        let mut most = PAUSE_MAX;
+        let is_busy = |exchange: &&Exchange| exchange.status() == Some(503);
+        let mut busy: Vec<Exchange> = exchanges.iter().filter(is_busy).cloned().collect();
+        let mut pause_max = PAUSE_MAX;
         for _ in 0..REPEATS {
-            let now = (self.given.clock)();
-            let asked = waiting.iter().map(|exchange| pause(exchange, now)).max();
-            let Some(asked) = asked else { return Ok(()) };
-            tokio::time::sleep(asked.min(most)).await;
-            most *= 3;
-            let mut still = Vec::new();
-            for _ in waiting {
-                let step = Step { label: "sent again", ..step };
-                let sent = self.exchange(step, made_up).await?;
-                let exchange = Exchange { is_repeat: true, ..sent };
-                still.extend(Some(&exchange).filter(|exchange| busy(exchange)).cloned());
+            let now = (self.options.clock)();
+            let pause = busy.iter().map(|exchange| requested_pause(exchange, now)).max();
+            let Some(pause) = pause else { return Ok(()) };
+            tokio::time::sleep(pause.min(pause_max)).await;
+            pause_max *= 3;
+            let mut still_busy = Vec::new();
+            for _ in busy {
+                let step = Step { label: "repeat", ..step };
+                let exchange = self.exchange(step, submission).await?;
+                let exchange = Exchange { is_repeat: true, ..exchange };
+                still_busy.extend(Some(&exchange).filter(is_busy).cloned());
                 exchanges.push(exchange);
             }
-            waiting = still;
+            busy = still_busy;
         }
         Ok(())
     }
 
-    /// One request. That nothing can be reached is an error of the run only before anything was.
-    async fn exchange(&self, step: Step, made_up: &MadeUp) -> Result<Exchange, SendError> {
-        let given = &self.given;
-        let keys = Keys { secret: given.secret, right: &self.right };
-        let made = make(step, given.url, made_up, keys, (given.clock)());
-        let sent = (given.clock)();
-        let outcome = given.sender.send(made.outgoing).await;
-        let received = (given.clock)();
-        let outcome = match outcome {
-            Err(error) if !self.met && is_unreachable(error.kind) => return Err(error),
-            outcome => outcome,
+    /// Sends a request. Before the first check is complete, an unreachable receiver is an error of the run.
+    async fn exchange(
+        &self,
+        step: Step,
+        submission: &TestSubmission,
+    ) -> Result<Exchange, SendError> {
+        let ReceiverOptions { sender, url, secret, clock, .. } = &self.options;
+        let keys = Keys { secret, key: &self.key };
+        let request = CheckRequest::new(step, url, submission, keys, clock());
+        let sent = clock();
+        let outcome = sender.send(request.outgoing).await;
+        let received = clock();
+        let (clock_lead, leak) = match &outcome {
+            Ok(answer) => (
+                clock_lead(&answer.headers, sent, received),
+                find_leak(answer, request.hidden_mac.as_deref(), secret.expose_secret()),
+            ),
+            Err(error) if !self.was_reached && is_unreachable(error.kind) => {
+                return Err(error.clone());
+            }
+            Err(_) => (0, None),
         };
-        let took = outcome.as_ref().map_or_else(|error| error.took, |answer| answer.took);
-        let secret = given.secret.expose_secret();
-        let leak =
-            outcome.as_ref().ok().and_then(|answer| leak(answer, made.hidden.as_deref(), secret));
-        let ahead =
-            outcome.as_ref().map_or(0, |answer| clock::ahead(&answer.headers, sent, received));
-        let (label, reply) = (step.label, outcome.into());
-        Ok(Exchange { label, is_repeat: false, reply, took, ahead, leak })
+        Ok(Exchange { label: step.label, is_repeat: false, outcome, clock_lead, leak })
     }
 
-    fn made_up(&self, check: &Check, at: usize) -> MadeUp {
-        let id = format!("{ID_PREFIX}{}_{}_{}", self.given.run, check.id, at + 1);
-        MadeUp { id, at: (self.given.clock)() }
+    fn submission(&self, check: &ReceiverCheck, at: usize) -> TestSubmission {
+        let id = format!("{ID_PREFIX}{}_{}_{}", self.options.run_id, check.id, at + 1);
+        TestSubmission { id, created: (self.options.clock)() }
     }
 }
 
-fn skipped(check: &'static Check, why: &str) -> Report {
-    let found = why.to_owned();
-    Report { check, outcome: Outcome::Skip, found, requests: 0, took: Duration::ZERO }
+fn skipped(check: &'static ReceiverCheck, reason: &str) -> ReceiverReport {
+    let found = reason.to_owned();
+    ReceiverReport { check, outcome: Outcome::Skip, found, requests: 0, took: Duration::ZERO }
 }
 
-/// Whether there is nothing to judge.
+/// Returns true if the request did not reach a receiver.
 fn is_unreachable(kind: SendErrorKind) -> bool {
     use SendErrorKind::{BadUrl, Connect, Dns, Proxy, Refused, Tls, Untrusted};
     matches!(kind, BadUrl | Dns | Refused | Connect | Proxy | Tls | Untrusted)
 }
 
-/// How long a receiver asks to wait; as long as can be where it does not say.
-fn pause(exchange: &Exchange, now: SystemTime) -> Duration {
+/// Returns the pause that `Retry-After` asks for; without that header, the longest pause.
+fn requested_pause(exchange: &Exchange, now: SystemTime) -> Duration {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let value = exchange.header(&RETRY_AFTER);
-    let asked = exchange
-        .status()
-        .zip(value)
-        .and_then(|(status, value)| retry_after(status, value.as_bytes(), now));
-    asked.unwrap_or(Duration::MAX)
+    let status_and_value = exchange.status().zip(exchange.header(&RETRY_AFTER));
+    let pause =
+        status_and_value.and_then(|(status, value)| retry_after(status, value.as_bytes(), now));
+    pause.unwrap_or(Duration::MAX)
 }

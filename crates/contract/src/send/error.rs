@@ -142,7 +142,7 @@ impl Attempt<'_> {
 }
 
 impl SendError {
-    fn new(kind: SendErrorKind, message: String) -> Self {
+    pub(crate) fn new(kind: SendErrorKind, message: String) -> Self {
         Self { kind, connect_failure: None, message, took: Duration::ZERO }
     }
 

@@ -30,9 +30,9 @@ pub const SIGNATURE: HeaderName = HeaderName::from_static(signature::HEADER);
 /// rarely reused at the instant when the receiver closes it. Long enough for requests in a row.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Settings of a [`Sender`].
+/// Settings of a [`HttpSender`].
 #[derive(Clone, Debug)]
-pub struct SenderOptions {
+pub struct HttpSenderOptions {
     /// Time limit of the whole attempt, from name resolution to the end of the answer's body.
     /// Default: 10 s, as the service has (SPEC §8).
     pub timeout: Duration,
@@ -44,7 +44,7 @@ pub struct SenderOptions {
     pub answer_max: usize,
 }
 
-impl Default for SenderOptions {
+impl Default for HttpSenderOptions {
     fn default() -> Self {
         Self {
             timeout: DELIVERY_TIMEOUT,
@@ -63,7 +63,7 @@ impl Default for SenderOptions {
 /// decompressed, cookies are not stored. Localhost is never sent to a proxy, and localhost names are only
 /// connected to loopback addresses.
 #[derive(Clone)]
-pub struct Sender {
+pub struct HttpSender {
     http: reqwest::Client,
     network: NetworkSettings,
     timeout: Duration,
@@ -74,7 +74,7 @@ pub struct Sender {
 /// The HTTP client of a sender could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("the HTTP client cannot be set up")]
-pub struct SenderError(#[source] Box<dyn std::error::Error + Send + Sync>);
+pub struct HttpSenderError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// A request to a receiver.
 #[derive(Clone)]
@@ -127,7 +127,7 @@ pub struct Answer {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The first [`SenderOptions::answer_max`] bytes of the body. Untrusted.
+    /// The first [`HttpSenderOptions::answer_max`] bytes of the body. Untrusted.
     pub body: Bytes,
     /// True if the body is longer than `body`.
     pub truncated: bool,
@@ -135,11 +135,12 @@ pub struct Answer {
     pub took: Duration,
 }
 
-impl Sender {
+impl HttpSender {
     /// Creates a sender without connections.
-    pub fn new(options: SenderOptions) -> Result<Self, SenderError> {
-        let SenderOptions { timeout, network, headers, answer_max } = options;
-        let builder = network.http_client_builder().map_err(|error| SenderError(error.into()))?;
+    pub fn new(options: HttpSenderOptions) -> Result<Self, HttpSenderError> {
+        let HttpSenderOptions { timeout, network, headers, answer_max } = options;
+        let builder =
+            network.http_client_builder().map_err(|error| HttpSenderError(error.into()))?;
         let builder = builder
             .http1_only()
             .http1_title_case_headers()
@@ -149,7 +150,7 @@ impl Sender {
             .pool_idle_timeout(POOL_IDLE_TIMEOUT)
             // A little shorter than the attempt, so that the error names the step that was too slow.
             .connect_timeout(timeout.mul_f64(0.98));
-        let http = builder.build().map_err(|error| SenderError(error.into()))?;
+        let http = builder.build().map_err(|error| HttpSenderError(error.into()))?;
         Ok(Self { http, network, timeout, headers, answer_max })
     }
 
@@ -210,8 +211,8 @@ impl Sender {
     }
 }
 
-impl fmt::Debug for Sender {
+impl fmt::Debug for HttpSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("timeout", &self.timeout).finish_non_exhaustive()
+        f.debug_struct("HttpSender").field("timeout", &self.timeout).finish_non_exhaustive()
     }
 }

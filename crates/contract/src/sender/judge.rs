@@ -9,33 +9,20 @@ use serde_json::Value;
 
 use super::recorder::{self, Attempt, Submissions};
 use super::{ATTEMPTS, Missing, SenderProfile};
+use crate::judgement::{Judgement, Problem, fail, require, skip};
 
 /// Largest difference between the progress of `t` and of the receiver's clock, in seconds.
 const DRIFT_MAX: u64 = 2;
 
-/// Why a check does not pass.
-pub(super) enum Problem {
-    Fail(String),
-    /// The attempts do not show whether the statement holds.
-    Skip(String),
-}
-
-/// The reason to pass, or why not.
-pub(super) type Judged = Result<String, Problem>;
-
-/// The records of a run.
-pub(super) struct Seen<'a> {
+/// The recorded attempts of a run.
+pub(super) struct RunRecord<'a> {
     pub(super) submissions: &'a Submissions,
     /// Number of other requests.
     pub(super) ignored: usize,
     pub(super) missing: Option<&'a Missing>,
 }
 
-fn require(holds: bool, found: impl FnOnce() -> String) -> Result<(), Problem> {
-    if holds { Ok(()) } else { Err(Problem::Fail(found())) }
-}
-
-impl Seen<'_> {
+impl RunRecord<'_> {
     pub(super) fn profile(&self) -> SenderProfile {
         let refused = self.submissions.get(1).map(Vec::as_slice).unwrap_or_default();
         let names = self.submissions.iter().flatten().flat_map(|attempt| attempt.headers.keys());
@@ -50,18 +37,18 @@ impl Seen<'_> {
     }
 
     /// Tests every attempt of every submission.
-    fn every(&self, test: impl Fn(&Attempt) -> Result<(), Problem>) -> Judged {
+    fn every(&self, test: impl Fn(&Attempt) -> Result<(), Problem>) -> Judgement<String> {
         let mut attempts = self.submissions.iter().flatten();
         let count = attempts.clone().count();
         if count == 0 {
-            return Err(Problem::Skip("no delivery arrived".to_owned()));
+            return Err(skip("no delivery arrived"));
         }
         attempts.try_for_each(test)?;
         Ok(format!("{count} attempts"))
     }
 
     /// Tests the attempts with a valid signature, or all if none has one.
-    fn every_authentic(&self, test: impl Fn(&Attempt) -> Result<(), Problem>) -> Judged {
+    fn every_authentic(&self, test: impl Fn(&Attempt) -> Result<(), Problem>) -> Judgement<String> {
         let is_signed = self.submissions.iter().flatten().any(|attempt| attempt.is_signed);
         self.every(|attempt| if attempt.is_signed == is_signed { test(attempt) } else { Ok(()) })
     }
@@ -69,7 +56,7 @@ impl Seen<'_> {
     /// The attempts of a submission, of which the first arrived.
     fn attempts(&self, submission: usize) -> Result<&[Attempt], Problem> {
         let attempts = self.submissions.get(submission).map(Vec::as_slice);
-        attempts.ok_or_else(|| Problem::Skip("too few submissions were delivered".to_owned()))
+        attempts.ok_or_else(|| skip("too few submissions were delivered"))
     }
 
     /// The attempts of the refused delivery, if all were observed.
@@ -77,36 +64,34 @@ impl Seen<'_> {
         let attempts = self.attempts(1)?;
         match self.missing {
             None => Ok(attempts),
-            Some(_) => {
-                Err(Problem::Skip(format!("only {} attempts were observed", attempts.len())))
-            }
+            Some(_) => Err(skip(format!("only {} attempts were observed", attempts.len()))),
         }
     }
 }
 
-pub(super) fn arrives(seen: &Seen<'_>) -> Judged {
-    let count = seen.submissions.len();
-    let others = match seen.ignored {
+pub(super) fn arrives(run: &RunRecord<'_>) -> Judgement<String> {
+    let count = run.submissions.len();
+    let others = match run.ignored {
         0 => String::new(),
         ignored => format!(", {ignored} other requests ignored"),
     };
-    match seen.missing {
+    match run.missing {
         Some(Missing::Submission) => {
             let wanted = super::SUBMISSIONS;
-            Err(Problem::Fail(format!("{count} of {wanted} submissions arrived{others}")))
+            Err(fail(format!("{count} of {wanted} submissions arrived{others}")))
         }
         _ => Ok(format!("{count} submissions{others}")),
     }
 }
 
-pub(super) fn method(seen: &Seen<'_>) -> Judged {
-    seen.every_authentic(|attempt| {
+pub(super) fn method(run: &RunRecord<'_>) -> Judgement<String> {
+    run.every_authentic(|attempt| {
         require(attempt.method == "POST", || format!("the method is {}", attempt.method))
     })
 }
 
-pub(super) fn header(seen: &Seen<'_>, name: &str, wanted: &str) -> Judged {
-    seen.every_authentic(|attempt| {
+pub(super) fn header(run: &RunRecord<'_>, name: &str, wanted: &str) -> Judgement<String> {
+    run.every_authentic(|attempt| {
         let found = attempt.headers.get(name).map(http::HeaderValue::as_bytes);
         require(found == Some(wanted.as_bytes()), || match found {
             Some(found) => format!("`{name}` is `{}`", String::from_utf8_lossy(found)),
@@ -115,23 +100,23 @@ pub(super) fn header(seen: &Seen<'_>, name: &str, wanted: &str) -> Judged {
     })
 }
 
-pub(super) fn signature_format(seen: &Seen<'_>) -> Judged {
-    seen.every(|attempt| {
+pub(super) fn signature_format(run: &RunRecord<'_>) -> Judgement<String> {
+    run.every(|attempt| {
         require(recorder::signature(&attempt.headers).is_some(), || {
             "the header is missing or malformed".to_owned()
         })
     })
 }
 
-pub(super) fn signature_valid(seen: &Seen<'_>) -> Judged {
-    seen.every(|attempt| {
+pub(super) fn signature_valid(run: &RunRecord<'_>) -> Judgement<String> {
+    run.every(|attempt| {
         signature(attempt)?;
         require(attempt.is_signed, || "no `v1` matches the secret and the body".to_owned())
     })
 }
 
-pub(super) fn signature_time(seen: &Seen<'_>) -> Judged {
-    seen.every(|attempt| {
+pub(super) fn signature_time(run: &RunRecord<'_>) -> Judgement<String> {
+    run.every(|attempt| {
         let off = signature(attempt)?.unix_seconds().abs_diff(attempt.unix.as_secs());
         let is_near = off <= SIGNATURE_TOLERANCE.as_secs();
         require(is_near, || format!("`t` differs by {off} s from the receiver's clock"))
@@ -139,12 +124,12 @@ pub(super) fn signature_time(seen: &Seen<'_>) -> Judged {
 }
 
 /// `t` follows the clock from attempt to attempt.
-pub(super) fn fresh_time(seen: &Seen<'_>) -> Judged {
-    let attempts = retried(seen)?;
+pub(super) fn fresh_time(run: &RunRecord<'_>) -> Judgement<String> {
+    let attempts = retried(run)?;
     let (first, last) = (&attempts[0], &attempts[attempts.len() - 1]);
     if last.unix.saturating_sub(first.unix) <= Duration::from_secs(DRIFT_MAX) {
         let found = format!("all attempts arrived within {DRIFT_MAX} s, and `t` has whole seconds");
-        return Err(Problem::Skip(found));
+        return Err(skip(found));
     }
     let signed = signature(first)?.unix_seconds();
     for attempt in attempts {
@@ -159,11 +144,11 @@ pub(super) fn fresh_time(seen: &Seen<'_>) -> Judged {
 
 fn signature(attempt: &Attempt) -> Result<SignatureHeader<'_>, Problem> {
     let header = recorder::signature(&attempt.headers);
-    header.ok_or_else(|| Problem::Skip("the signature header is malformed".to_owned()))
+    header.ok_or_else(|| skip("the signature header is malformed"))
 }
 
-pub(super) fn body_fields(seen: &Seen<'_>) -> Judged {
-    seen.every(|attempt| {
+pub(super) fn body_fields(run: &RunRecord<'_>) -> Judgement<String> {
+    run.every(|attempt| {
         let body: Value = serde_json::from_slice(&attempt.body).unwrap_or_default();
         let has_text = |name: &str| body.get(name).is_some_and(Value::is_string);
         let names = ["event", "submission_id", "form_id", "form_title", "created_at"];
@@ -175,74 +160,78 @@ pub(super) fn body_fields(seen: &Seen<'_>) -> Judged {
     })
 }
 
-pub(super) fn member(seen: &Seen<'_>, name: &str, is_right: impl Fn(&str) -> bool) -> Judged {
-    seen.every(|attempt| {
+pub(super) fn member(
+    run: &RunRecord<'_>,
+    name: &str,
+    is_right: impl Fn(&str) -> bool,
+) -> Judgement<String> {
+    run.every(|attempt| {
         let body: Value = serde_json::from_slice(&attempt.body).unwrap_or_default();
         let value = body.get(name).and_then(Value::as_str);
-        let value = value.ok_or_else(|| Problem::Skip(format!("`{name}` is not a string")))?;
+        let value = value.ok_or_else(|| skip(format!("`{name}` is not a string")))?;
         require(is_right(value), || format!("`{name}` is `{value}`"))
     })
 }
 
 /// The accepted delivery, after all attempts of the refused one.
-pub(super) fn ends_after_2xx(seen: &Seen<'_>) -> Judged {
-    let (_, count) = (seen.all_attempts()?, seen.attempts(0)?.len());
+pub(super) fn ends_after_2xx(run: &RunRecord<'_>) -> Judgement<String> {
+    let (_, count) = (run.all_attempts()?, run.attempts(0)?.len());
     require(count == 1, || format!("{count} attempts, the first of which was answered 202"))?;
     Ok("1 attempt".to_owned())
 }
 
-pub(super) fn retry_succeeds(seen: &Seen<'_>) -> Judged {
-    let (_, count) = (seen.all_attempts()?, seen.attempts(2)?.len());
+pub(super) fn retry_succeeds(run: &RunRecord<'_>) -> Judgement<String> {
+    let (_, count) = (run.all_attempts()?, run.attempts(2)?.len());
     require(count == 2, || format!("{count} attempts, answered 503 and 202"))?;
     Ok("2 attempts".to_owned())
 }
 
 /// 4xx, a closed connection and 5xx each lead to the next attempt.
-pub(super) fn retries(seen: &Seen<'_>) -> Judged {
-    let attempts = seen.attempts(1)?;
+pub(super) fn retries(run: &RunRecord<'_>) -> Judgement<String> {
+    let attempts = run.attempts(1)?;
     let last = match attempts.last().map(|attempt| attempt.answer) {
         Some(Some(status)) => format!("the answer {}", status.as_u16()),
         Some(None) => "a closed connection".to_owned(),
         None => "the submission".to_owned(),
     };
-    match seen.missing {
+    match run.missing {
         Some(Missing::Attempt(waited)) => {
-            Err(Problem::Fail(format!("no attempt within {waited:.0?} after {last}")))
+            Err(fail(format!("no attempt within {waited:.0?} after {last}")))
         }
         Some(Missing::LaterAttempt(waited)) => {
-            Err(Problem::Skip(format!("no attempt within --max-pause {waited:.0?} after {last}")))
+            Err(skip(format!("no attempt within --max-pause {waited:.0?} after {last}")))
         }
-        Some(Missing::Submission) => Err(Problem::Skip("a submission is missing".to_owned())),
+        Some(Missing::Submission) => Err(skip("a submission is missing")),
         None => Ok(format!("{} attempts", attempts.len())),
     }
 }
 
-pub(super) fn pauses_grow(seen: &Seen<'_>) -> Judged {
-    let pauses: Vec<Duration> = pauses(seen.all_attempts()?).take(ATTEMPTS - 1).collect();
+pub(super) fn pauses_grow(run: &RunRecord<'_>) -> Judgement<String> {
+    let pauses: Vec<Duration> = pauses(run.all_attempts()?).take(ATTEMPTS - 1).collect();
     require(pauses.is_sorted_by(|one, next| one < next), || {
         format!("the pauses are {pauses:.1?}")
     })?;
     Ok(format!("{pauses:.1?}"))
 }
 
-pub(super) fn identical_bodies(seen: &Seen<'_>) -> Judged {
-    let attempts = retried(seen)?;
+pub(super) fn identical_bodies(run: &RunRecord<'_>) -> Judgement<String> {
+    let attempts = retried(run)?;
     let same = attempts.iter().all(|attempt| attempt.body == attempts[0].body);
     require(same, || "the bodies of two attempts differ".to_owned())?;
     Ok(format!("{} attempts", attempts.len()))
 }
 
-pub(super) fn ends_after_last(seen: &Seen<'_>) -> Judged {
-    let count = seen.all_attempts()?.len();
+pub(super) fn ends_after_last(run: &RunRecord<'_>) -> Judgement<String> {
+    let count = run.all_attempts()?.len();
     require(count <= ATTEMPTS, || format!("{count} attempts"))?;
     Ok(format!("{count} attempts"))
 }
 
 /// The attempts of the refused delivery, at least two.
-fn retried<'a>(seen: &'a Seen<'_>) -> Result<&'a [Attempt], Problem> {
-    let attempts = seen.attempts(1)?;
+fn retried<'a>(run: &'a RunRecord<'_>) -> Result<&'a [Attempt], Problem> {
+    let attempts = run.attempts(1)?;
     if attempts.len() < 2 {
-        return Err(Problem::Skip("no second attempt was observed".to_owned()));
+        return Err(skip("no second attempt was observed"));
     }
     Ok(attempts)
 }
@@ -261,7 +250,7 @@ mod tests {
     use super::*;
 
     /// Attempts at these seconds of the receiver's clock, with these `t`.
-    fn judged(times: &[(u64, u64)]) -> Judged {
+    fn judged(times: &[(u64, u64)]) -> Judgement<String> {
         let secret = SigningSecret::new("whsec_1").unwrap();
         let attempt = |(unix, t): &(u64, u64)| Attempt {
             at: Instant::now(),
@@ -276,14 +265,14 @@ mod tests {
             answer: None,
         };
         let submissions = vec![Vec::new(), times.iter().map(attempt).collect()];
-        fresh_time(&Seen { submissions: &submissions, ignored: 0, missing: None })
+        fresh_time(&RunRecord { submissions: &submissions, ignored: 0, missing: None })
     }
 
     #[test]
     fn reused_time_is_not_fresh_whatever_the_clocks_show() {
         assert!(judged(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_071)]).is_ok());
         assert!(judged(&[(1_000, 900), (1_010, 910)]).is_ok(), "the sender's clock is behind");
-        let is_failure = |times: &[_]| matches!(judged(times), Err(Problem::Fail(_)));
+        let is_failure = |times: &[_]| matches!(judged(times), Err(Problem::Fail(..)));
         assert!(is_failure(&[(1_000, 1_000), (1_003, 1_000)]));
         assert!(is_failure(&[(1_000, 1_000), (1_010, 1_010), (1_070, 1_010)]));
         let too_fast = judged(&[(1_000, 1_000), (1_002, 1_000)]);

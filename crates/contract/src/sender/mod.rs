@@ -25,12 +25,13 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
+use crate::judgement::Problem;
 use crate::report::{CheckInfo, Report, Verdict, excerpt};
 
 pub use public_form::{SubmitError, submit};
 pub use table::{SENDER_CHECKS, SenderCheck, SenderTest};
 
-use judge::{Problem, Seen};
+use judge::RunRecord;
 use recorder::{Recorder, Submissions};
 
 /// Submissions that the checks need.
@@ -43,8 +44,10 @@ const ATTEMPTS: usize = 1 + DELIVERY_RETRIES as usize;
 /// Settings of the sender checks.
 #[derive(Clone, Debug)]
 pub struct SenderOptions {
-    /// The signing secret of the endpoint; not empty.
-    pub secret: SecretString,
+    /// The signing secrets of the endpoint, at least one. A signature by any of them is valid.
+    pub secrets: Vec<SecretString>,
+    /// Other secrets that reports must not contain, such as the API key.
+    pub masked: Vec<SecretString>,
     /// Time limit of the run.
     pub time_limit: Duration,
     /// Longest wait for the next attempt; the checks that need a later one are skipped.
@@ -72,10 +75,10 @@ pub struct SenderProfile {
     pub header_names: Vec<String>,
 }
 
-/// What happens during a run.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderEvent {
-    /// The receiver waits for so many more submissions.
+    /// The receiver waits for this number of further submissions.
     Waiting(usize),
     /// The attempt of this number, from 1, of the refused delivery arrived.
     Attempt(usize),
@@ -91,24 +94,27 @@ pub async fn check_sender(
     is_wanted: impl Fn(&CheckInfo) -> bool,
     on_event: impl FnMut(SenderEvent),
 ) -> io::Result<SenderResults> {
-    let secret = SigningSecret::new(options.secret.expose_secret());
-    let secret = secret.ok_or_else(|| io::Error::other("the signing secret is empty"))?;
-    let recorder = Recorder::start(listener, secret, REQUEST_TIMEOUT);
+    let keys = options.secrets.iter().map(|secret| SigningSecret::new(secret.expose_secret()));
+    let keys: Option<Vec<SigningSecret>> = keys.collect();
+    let keys = keys.filter(|keys| !keys.is_empty());
+    let keys = keys.ok_or_else(|| io::Error::other("a signing secret is empty or missing"))?;
+    let recorder = Recorder::start(listener, keys, REQUEST_TIMEOUT);
     let missing = observe(&recorder, options, on_event).await;
     let submissions = recorder.submissions();
     let ignored = recorder.ignored();
-    let seen = Seen { submissions: &submissions, ignored, missing: missing.as_ref() };
+    let run = RunRecord { submissions: &submissions, ignored, missing: missing.as_ref() };
+    let secrets = options.secrets.iter().chain(&options.masked);
+    let secrets: Vec<&str> = secrets.map(ExposeSecret::expose_secret).collect();
     let reports = SENDER_CHECKS.iter().filter(|check| is_wanted(&check.info));
     let reports = reports.map(|check| {
-        let secrets = [options.secret.expose_secret()];
-        let (verdict, found) = match (check.test.0)(&seen) {
+        let (verdict, found) = match (check.test.0)(&run) {
             Ok(found) => (Verdict::Pass, found),
-            Err(Problem::Fail(found)) => (Verdict::Fail, found),
+            Err(Problem::Fail(_, found)) => (Verdict::Fail, found),
             Err(Problem::Skip(found)) => (Verdict::Skipped, found),
         };
         Report::new(check.info, verdict, excerpt(found.as_bytes(), &secrets))
     });
-    Ok(SenderResults { reports: reports.collect(), profile: seen.profile() })
+    Ok(SenderResults { reports: reports.collect(), profile: run.profile() })
 }
 
 /// Reports the wanted checks as skipped, for a run without deliveries.
@@ -118,7 +124,7 @@ pub fn skip_sender_checks(is_wanted: impl Fn(&CheckInfo) -> bool) -> Vec<Report>
     checks.map(|check| Report::new(check, Verdict::Skipped, reason(check))).collect()
 }
 
-/// What did not arrive.
+/// The delivery that did not arrive.
 #[derive(Clone, Debug)]
 enum Missing {
     /// A submission, within the time limit.

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::SUBMISSIONS;
 use crate::report::excerpt;
-use crate::send::{Outgoing, SendError, Sender};
+use crate::send::{HttpSender, Outgoing, SendError};
 
 /// A submission was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum SubmitError {
 
 /// Makes the [`SUBMISSIONS`] that the checks need, one after the other. `answers` is the body of an HTML
 /// form: `Name=Ada&Message=Hello`.
-pub async fn submit(sender: &Sender, form: &Url, answers: &str) -> Result<(), SubmitError> {
+pub async fn submit(sender: &HttpSender, form: &Url, answers: &str) -> Result<(), SubmitError> {
     let media_type = HeaderValue::from_static("application/x-www-form-urlencoded");
     let accept = HeaderValue::from_static("application/json");
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type), (ACCEPT, accept)]);

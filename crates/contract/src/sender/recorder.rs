@@ -53,7 +53,7 @@ pub(super) struct Recorder {
 }
 
 struct State {
-    secret: SigningSecret,
+    secrets: Vec<SigningSecret>,
     /// Older submissions are not of this run.
     oldest: i128,
     recorded: Mutex<Recorded>,
@@ -70,11 +70,15 @@ struct Recorded {
 
 impl Recorder {
     /// `timeout` is the time limit of a request's head, and of its body.
-    pub(super) fn start(listener: TcpListener, secret: SigningSecret, timeout: Duration) -> Self {
+    pub(super) fn start(
+        listener: TcpListener,
+        secrets: Vec<SigningSecret>,
+        timeout: Duration,
+    ) -> Self {
         let (sender, changed) = watch::channel(());
         let tolerance = SIGNATURE_TOLERANCE.as_nanos().cast_signed();
         let oldest = Timestamp::now().unix_nanos() - tolerance;
-        let state = State { secret, oldest, recorded: Mutex::default(), changed: sender };
+        let state = State { secrets, oldest, recorded: Mutex::default(), changed: sender };
         let state = Arc::new(state);
         let serving = tokio::spawn(serve(listener, Arc::clone(&state), timeout)).abort_handle();
         Self { state, changed, serving }
@@ -159,7 +163,7 @@ impl State {
     fn record(&self, head: http::request::Parts, body: Bytes) -> Option<StatusCode> {
         let (at, now) = (Instant::now(), SystemTime::now());
         let (method, headers) = (head.method, head.headers);
-        let is_signed = is_signed(&headers, &body, &self.secret);
+        let is_signed = is_signed(&headers, &body, &self.secrets);
         let json: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
         let text = |name: &str| json.as_ref()?.get(name)?.as_str();
         // Signed attempts without an id belong to one submission.
@@ -197,8 +201,7 @@ pub(super) fn signature(headers: &HeaderMap) -> Option<SignatureHeader<'_>> {
     SignatureHeader::parse(value.as_bytes()).ok()
 }
 
-fn is_signed(headers: &HeaderMap, body: &[u8], secret: &SigningSecret) -> bool {
-    let secrets = std::slice::from_ref(secret);
+fn is_signed(headers: &HeaderMap, body: &[u8], secrets: &[SigningSecret]) -> bool {
     signature(headers).is_some_and(|header| {
         header.verify(body, secrets, header.unix_seconds(), Duration::ZERO).is_ok()
     })
@@ -228,7 +231,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let secret = SigningSecret::new("whsec_1").unwrap();
-        let recorder = Recorder::start(listener, secret.clone(), Duration::from_millis(200));
+        let recorder = Recorder::start(listener, vec![secret.clone()], Duration::from_millis(200));
         let mut stalled = Vec::new();
         for number in 0..2 * CONNECTIONS_MAX {
             let mut stream = TcpStream::connect(address).await.unwrap();

@@ -1,7 +1,7 @@
 //! The checks of a sender: one table.
 
-use super::judge::{self, Judged, Seen};
-use crate::api::is_wire_time;
+use super::judge::{self, RunRecord};
+use crate::judgement::{Judgement, is_wire_time};
 use crate::report::Check;
 use crate::send::USER_AGENT;
 
@@ -10,9 +10,13 @@ pub type SenderCheck = Check<SenderTest>;
 
 /// The judge of a check.
 #[derive(Clone, Copy, Debug)]
-pub struct SenderTest(pub(super) fn(&Seen<'_>) -> Judged);
+pub struct SenderTest(pub(super) fn(&RunRecord<'_>) -> Judgement<String>);
 
-const fn check(id: &'static str, section: u8, judge: fn(&Seen<'_>) -> Judged) -> SenderCheck {
+const fn check(
+    id: &'static str,
+    section: u8,
+    judge: fn(&RunRecord<'_>) -> Judgement<String>,
+) -> SenderCheck {
     Check::new(id, section, SenderTest(judge)).enabled_by("--deliveries")
 }
 
@@ -29,13 +33,13 @@ pub const SENDER_CHECKS: &[SenderCheck] = &[
     check("delivery-method", 6, judge::method)
         .states("a delivery is a POST request")
         .fix("send POST"),
-    check("delivery-content-type", 6, |seen| judge::header(seen, "content-type", JSON))
+    check("delivery-content-type", 6, |run| judge::header(run, "content-type", JSON))
         .states("a delivery has `Content-Type: application/json`")
         .fix("send this value, without parameters"),
-    check("delivery-user-agent", 6, |seen| judge::header(seen, "user-agent", USER_AGENT))
+    check("delivery-user-agent", 6, |run| judge::header(run, "user-agent", USER_AGENT))
         .states("a delivery has `User-Agent: service-webhooks/1.0`")
         .fix("send this value"),
-    check("delivery-event", 6, |seen| judge::header(seen, "x-service-event", CREATED))
+    check("delivery-event", 6, |run| judge::header(run, "x-service-event", CREATED))
         .states("a delivery has `X-Service-Event: submission.created`")
         .fix("send this value"),
     check("signature-format", 5, judge::signature_format)
@@ -53,10 +57,10 @@ pub const SENDER_CHECKS: &[SenderCheck] = &[
     check("body-fields", 6, judge::body_fields)
         .states("a body has event, submission_id, form_id, form_title, data and created_at")
         .fix("add the missing members: strings, and the object `data`"),
-    check("body-event", 6, |seen| judge::member(seen, "event", |event| event == CREATED))
+    check("body-event", 6, |run| judge::member(run, "event", |event| event == CREATED))
         .states("`event` is `submission.created`")
         .fix("send this value"),
-    check("body-time", 6, |seen| judge::member(seen, "created_at", is_wire_time))
+    check("body-time", 6, |run| judge::member(run, "created_at", is_wire_time))
         .states("`created_at` is `YYYY-MM-DDThh:mm:ss.sssZ`")
         .fix("print the time in UTC with exactly three digits of milliseconds and `Z`"),
     check("ends-after-2xx", 3, judge::ends_after_2xx)

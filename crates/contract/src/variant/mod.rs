@@ -17,7 +17,7 @@ use crate::send::SIGNATURE;
 pub use self::table::{VARIANTS, VariantRow};
 
 /// A secret that no endpoint has.
-const OTHER_SECRET: &str = "whsec_of_nobody_at_all_0000000000000000000000000";
+const OTHER_SECRET: &str = "whsec_of_no_endpoint_000000000000000000000000000";
 /// Seconds within the tolerance, with a margin for different clocks.
 const WITHIN: u64 = 240;
 /// Seconds outside the tolerance, with a margin for different clocks.
@@ -158,7 +158,7 @@ impl Variant {
         let Some(first) = secrets.first().filter(|_| !keys.is_empty()) else {
             return Signatures(Vec::new());
         };
-        let right = |t: u64| sign(&keys, t, body);
+        let valid = |t: u64| sign(&keys, t, body);
         let keyed = Keyed::new(first.expose_secret().as_bytes());
         let raw = |t: &str| keyed.mac(&[t.as_bytes(), b".", body]);
         let digits = || hex::encode(raw(&now.to_string()));
@@ -168,26 +168,26 @@ impl Variant {
             Self::Missing => return Signatures(Vec::new()),
             Self::TwoHeaders => {
                 let wrong = format!("t={now},v1={}", other_mac());
-                return Signatures([wrong, right(now)].into_iter().map(value).collect());
+                return Signatures([wrong, valid(now)].into_iter().map(value).collect());
             }
-            Self::Fresh => right(now),
-            Self::Old => right(now.saturating_sub(WITHIN)),
-            Self::Ahead => right(now.saturating_add(WITHIN)),
-            Self::Stale => right(before),
-            Self::Future => right(now.saturating_add(OUTSIDE)),
+            Self::Fresh => valid(now),
+            Self::Old => valid(now.saturating_sub(WITHIN)),
+            Self::Ahead => valid(now.saturating_add(WITHIN)),
+            Self::Stale => valid(before),
+            Self::Future => valid(now.saturating_add(OUTSIDE)),
             Self::TwoV1 => format!("t={now},v1={},v1={}", other_mac(), digits()),
-            Self::TwoV1First => format!("{},v1={}", right(now), other_mac()),
-            Self::UnknownScheme => format!("{},v2={}", right(now), other_mac()),
+            Self::TwoV1First => format!("{},v1={}", valid(now), other_mac()),
+            Self::UnknownScheme => format!("{},v2={}", valid(now), other_mac()),
             Self::Empty => String::new(),
             Self::NoT => format!("v1={}", digits()),
             Self::NoV1 => format!("t={now}"),
             Self::EmptyV1 => format!("t={now},v1="),
             Self::V0Only => format!("t={now},v0={}", digits()),
-            Self::TwoT => format!("t={now},{}", right(before)),
+            Self::TwoT => format!("t={now},{}", valid(before)),
             Self::TamperedTime => {
                 format!("t={now},v1={}", hex::encode(raw(&before.to_string())))
             }
-            Self::Millis => right(now.saturating_mul(1000)),
+            Self::Millis => valid(now.saturating_mul(1000)),
             Self::TNotANumber => format!("t=now,v1={}", hex::encode(raw("now"))),
             Self::WrongSecret => {
                 let secret = SigningSecret::new(OTHER_SECRET);
@@ -199,7 +199,7 @@ impl Variant {
             Self::Truncated => format!("t={now},v1={}", &digits()[..HALF_OF_DIGITS]),
             Self::Base64 => format!("t={now},v1={}", STANDARD.encode(raw(&now.to_string()))),
             Self::UpperCase => format!("t={now},v1={}", digits().to_ascii_uppercase()),
-            Self::Spaced => right(now).replace(',', ", "),
+            Self::Spaced => valid(now).replace(',', ", "),
         };
         Signatures(vec![value(one)])
     }

@@ -1,5 +1,4 @@
-//! In which order a run goes, where it stops, and what it leaves behind: against receivers that answer by
-//! script.
+//! Runs of the receiver checks: order, repeats and early ends, against receivers with scripted answers.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -12,8 +11,10 @@ use axum::extract::{FromRef, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
-use formsvc_contract::receiver::{CHECKS, FORM_ID, Given, ID_PREFIX, Outcome, Report, Runner};
-use formsvc_contract::send::{SendError, SendErrorKind, Sender, SenderOptions};
+use formsvc_contract::receiver::{
+    FORM_ID, ID_PREFIX, Outcome, RECEIVER_CHECKS, ReceiverOptions, ReceiverReport, Runner,
+};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendError, SendErrorKind};
 use formsvc_receiver::inbox::MemoryInbox;
 use formsvc_receiver::{ProcessOutcome, SubmissionCreated, Verified, Verifier, process_once};
 use tokio::net::TcpListener;
@@ -21,17 +22,17 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-/// Since 1970.
+/// The receiver's and the sender's Unix time.
 const NOW: Duration = Duration::from_secs(1_700_000_000);
 
-/// What a receiver answers, by the body and how often its submission has come.
+/// Returns the answer to a body, which is the delivery of this number of its submission, from 1.
 type Script = fn(&str, u32) -> Response;
 
-/// A receiver that answers by script; ends with the test's runtime.
+/// A receiver with scripted answers. It ends with the test's runtime.
 struct Scripted {
     url: Url,
-    /// How often each submission came.
-    came: Arc<Mutex<HashMap<String, u32>>>,
+    /// Number of deliveries of each submission.
+    counts: Arc<Mutex<HashMap<String, u32>>>,
 }
 
 impl Scripted {
@@ -39,14 +40,14 @@ impl Scripted {
         Self::start_with(move |_, body, count| script(body, count)).await
     }
 
-    /// One whose answers depend on the signature header as well.
+    /// Starts a receiver whose answers also depend on the signature header.
     async fn start_with(
         script: impl Fn(&str, &str, u32) -> Response + Clone + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-        let came = Arc::<Mutex<HashMap<String, u32>>>::default();
-        let counts = Arc::clone(&came);
+        let all_counts = Arc::<Mutex<HashMap<String, u32>>>::default();
+        let counts = Arc::clone(&all_counts);
         let answer = move |headers: HeaderMap, body: Bytes| {
             let signature =
                 headers.get("x-service-signature").and_then(|value| value.to_str().ok());
@@ -61,40 +62,48 @@ impl Scripted {
         };
         let router = Router::new().route("/", any(answer));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, came }
+        Self { url, counts: all_counts }
     }
 
-    async fn run(&self, only: &[&str]) -> Vec<Report> {
+    async fn run(&self, only: &[&str]) -> Vec<ReceiverReport> {
         run(&self.url, only).await.unwrap()
     }
 }
 
-async fn run(url: &Url, only: &[&str]) -> Result<Vec<Report>, SendError> {
-    let limit = Duration::from_secs(5);
-    let sender = Sender::new(SenderOptions { timeout: limit, ..SenderOptions::default() }).unwrap();
+async fn run(url: &Url, only: &[&str]) -> Result<Vec<ReceiverReport>, SendError> {
+    let timeout = Duration::from_secs(5);
+    let sender =
+        HttpSender::new(HttpSenderOptions { timeout, ..HttpSenderOptions::default() }).unwrap();
     let secret = SECRET.into();
     let clock = || SystemTime::UNIX_EPOCH + NOW;
-    let given = Given { sender: &sender, url, secret: &secret, limit, clock: &clock, run: "r1" };
-    let wanted = |id: &str| only.is_empty() || only.contains(&id);
-    Runner::new(given).unwrap().run(|check| wanted(check.id), |_| {}).await
+    let options = ReceiverOptions {
+        sender: &sender,
+        url,
+        secret: &secret,
+        timeout,
+        clock: &clock,
+        run_id: "r1",
+    };
+    let is_wanted = |id: &str| only.is_empty() || only.contains(&id);
+    Runner::new(options).unwrap().run(|check| is_wanted(check.id), |_| {}).await
 }
 
-fn found<'a>(reports: &'a [Report], id: &str) -> (Outcome, &'a str) {
+fn found<'a>(reports: &'a [ReceiverReport], id: &str) -> (Outcome, &'a str) {
     let report = reports.iter().find(|report| report.check.id == id).unwrap();
     (report.outcome, &report.found)
 }
 
-fn taken(_: &str, _: u32) -> Response {
+fn accepted(_: &str, _: u32) -> Response {
     StatusCode::OK.into_response()
 }
 
 #[tokio::test]
-async fn what_takes_everything_fails_every_check_of_a_refusal_and_no_other() {
-    let receiver = Scripted::start(taken).await;
+async fn careless_receiver_fails_the_checks_of_refusals_only() {
+    let receiver = Scripted::start(accepted).await;
     let reports = receiver.run(&[]).await;
-    assert_eq!(reports.len(), CHECKS.len());
+    assert_eq!(reports.len(), RECEIVER_CHECKS.len());
     for report in reports {
-        // What is too large is refused by the framework.
+        // The framework refuses large bodies.
         let refuses = report.check.wants.starts_with("a refusal") && report.check.id != "oversize";
         let wanted = match report.check.id {
             "get" | "upper-case" => Outcome::Warn,
@@ -106,16 +115,16 @@ async fn what_takes_everything_fails_every_check_of_a_refusal_and_no_other() {
 }
 
 #[tokio::test]
-async fn every_submission_says_that_it_is_a_check_and_has_an_id_of_its_own() {
+async fn submissions_have_check_ids_and_are_distinct() {
     let receiver = Scripted::start(|body, _| {
         let is_marked = body.is_empty() || body.contains(FORM_ID) && body.contains("sub_check_r1_");
         assert!(is_marked, "{body}");
-        taken(body, 1)
+        accepted(body, 1)
     });
     let receiver = receiver.await;
     receiver.run(&[]).await;
-    let came = receiver.came.lock().unwrap();
-    for (id, count) in came.iter().filter(|(id, _)| !id.is_empty()) {
+    let counts = receiver.counts.lock().unwrap();
+    for (id, count) in counts.iter().filter(|(id, _)| !id.is_empty()) {
         let wanted = match id.strip_prefix("sub_check_r1_").unwrap() {
             "duplicate_1" => 3,
             "duplicates-at-once_1" => 4,
@@ -126,37 +135,37 @@ async fn every_submission_says_that_it_is_a_check_and_has_an_id_of_its_own() {
 }
 
 #[tokio::test]
-async fn where_a_right_delivery_is_refused_nothing_else_is_tried() {
+async fn refused_valid_delivery_skips_the_other_checks() {
     let receiver = Scripted::start(|_, _| StatusCode::UNAUTHORIZED.into_response()).await;
     let reports = receiver.run(&[]).await;
     assert_eq!(found(&reports, "fresh-accepted").0, Outcome::Fail);
     assert_eq!(found(&reports, "answers-in-time").0, Outcome::Ok);
     let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skip).count();
-    assert_eq!(skipped, CHECKS.len() - 3);
-    assert_eq!(receiver.came.lock().unwrap().values().sum::<u32>(), 3);
-    // Also where it was not asked for: or else a refusal would look right.
+    assert_eq!(skipped, RECEIVER_CHECKS.len() - 3);
+    assert_eq!(receiver.counts.lock().unwrap().values().sum::<u32>(), 3);
+    // The gate also runs if it is not wanted: without it, a refusal of everything would pass.
     let reports = receiver.run(&["stale"]).await;
     let shown: Vec<_> = reports.iter().map(|report| (report.check.id, report.outcome)).collect();
     assert_eq!(shown, [("fresh-accepted", Outcome::Fail), ("stale", Outcome::Skip)]);
 }
 
 #[tokio::test]
-async fn who_is_busy_is_sent_the_rest_again_until_all_is_taken() {
+async fn busy_receiver_gets_repeats_until_it_accepts() {
     fn busy_at_first(body: &str, count: u32) -> Response {
         if body.contains("at-once") && count < 5 {
             let later = [("retry-after", "0")];
             return (StatusCode::SERVICE_UNAVAILABLE, later).into_response();
         }
-        taken(body, count)
+        accepted(body, count)
     }
     let receiver = Scripted::start(busy_at_first).await;
     let reports = receiver.run(&["duplicates-at-once"]).await;
     assert_eq!(found(&reports, "duplicates-at-once"), (Outcome::Ok, "answered 503, 200"));
-    assert_eq!(reports[0].requests, 8, "four that were too early, and each of them once more");
+    assert_eq!(reports[0].requests, 8, "4 requests, and a repeat of each");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_own_receiver_is_sent_again_what_it_was_busy_with() {
+async fn reference_receiver_gets_repeats_after_503() {
     #[derive(Clone)]
     struct App(Verifier, MemoryInbox, Arc<Semaphore>);
     impl FromRef<App> for Verifier {
@@ -168,17 +177,17 @@ async fn our_own_receiver_is_sent_again_what_it_was_busy_with() {
         State(App(_, inbox, busy)): State<App>,
         submission: Verified<SubmissionCreated>,
     ) -> impl IntoResponse {
-        let told = Arc::clone(&busy);
+        let answered = Arc::clone(&busy);
         let handler = |submission: Verified<SubmissionCreated>, _| async move {
             if submission.submission_id.as_str().contains("at-once") {
-                // Not done before the three others were told to come again.
+                // Ends after the three other requests were answered with 503.
                 let _all = busy.acquire_many(3).await.unwrap();
             }
             Ok::<(), Infallible>(())
         };
         let outcome = process_once(inbox, submission, handler).await;
         if let ProcessOutcome::InFlight { .. } = outcome {
-            told.add_permits(1);
+            answered.add_permits(1);
         }
         outcome
     }
@@ -190,19 +199,19 @@ async fn our_own_receiver_is_sent_again_what_it_was_busy_with() {
     let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await });
     let reports = run(&url, &["duplicates-at-once"]).await.unwrap();
-    let told = found(&reports, "duplicates-at-once");
-    assert_eq!(told.0, Outcome::Ok, "{told:?}");
-    assert_eq!(reports[0].requests, 4 + 3, "each of the three came once more");
+    let found = found(&reports, "duplicates-at-once");
+    assert_eq!(found.0, Outcome::Ok, "{found:?}");
+    assert_eq!(reports[0].requests, 4 + 3, "a repeat of each of the three");
 }
 
 #[tokio::test]
-async fn who_is_always_busy_is_not_asked_for_ever() {
+async fn always_busy_receiver_fails_after_three_repeats() {
     fn always_busy(body: &str, count: u32) -> Response {
         if body.contains("at-once") && count > 1 {
             let later = [("retry-after", "0")];
             return (StatusCode::SERVICE_UNAVAILABLE, later).into_response();
         }
-        taken(body, count)
+        accepted(body, count)
     }
     let receiver = Scripted::start(always_busy).await;
     let reports = receiver.run(&["duplicates-at-once"]).await;
@@ -210,9 +219,9 @@ async fn who_is_always_busy_is_not_asked_for_ever() {
     assert_eq!(reports[0].requests, 4 + 3 * 3);
 }
 
-/// Each of these checks fails, or warns, for the receiver that it is there for, and for no other.
+/// Each of these checks fails, or warns, for one strict receiver only.
 #[tokio::test]
-async fn a_receiver_that_is_too_strict_is_told_by_the_check_for_it() {
+async fn too_strict_receiver_fails_the_check_of_its_rule() {
     fn refused(refuses: bool) -> Response {
         let status = if refuses { StatusCode::UNAUTHORIZED } else { StatusCode::OK };
         status.into_response()
@@ -244,28 +253,28 @@ async fn a_receiver_that_is_too_strict_is_told_by_the_check_for_it() {
 }
 
 #[tokio::test]
-async fn what_an_answer_to_one_check_gives_away_is_found_by_another() {
+async fn leak_in_the_answer_to_another_check_is_found() {
     let receiver = Scripted::start(|body, _| {
-        let told = if body.contains("stale") { SECRET } else { "" };
-        (StatusCode::OK, format!("secret: {told}")).into_response()
+        let secret = if body.contains("stale") { SECRET } else { "" };
+        (StatusCode::OK, format!("secret: {secret}")).into_response()
     });
     let reports = receiver.await.run(&["stale", "no-leak"]).await;
-    let told = "the answer to `stale` holds the signing secret";
-    assert_eq!(found(&reports, "no-leak"), (Outcome::Fail, told));
+    let reason = "the answer to `stale` contains the signing secret";
+    assert_eq!(found(&reports, "no-leak"), (Outcome::Fail, reason));
 }
 
 #[tokio::test]
-async fn where_nothing_listens_the_run_is_an_error() {
+async fn run_against_a_closed_port_is_an_error() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
     assert_eq!(run(&url, &["stale"]).await.unwrap_err().kind, SendErrorKind::Refused);
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_gone_in_the_middle_fails_there_and_no_more_is_tried() {
+async fn receiver_that_ends_during_the_run_fails_one_check() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-    // Answers what the first checks ask, and ends.
+    // Answers the first four requests and ends.
     let thread = std::thread::spawn(move || {
         use std::io::{Read, Write};
         for _ in 0..4 {
@@ -288,5 +297,5 @@ async fn a_receiver_that_is_gone_in_the_middle_fails_there_and_no_more_is_tried(
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert_eq!(failed[0].check.id, "malformed");
     let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skip).count();
-    assert_eq!(skipped, CHECKS.len() - 5);
+    assert_eq!(skipped, RECEIVER_CHECKS.len() - 5);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, ApiResults, Key, check_api};
 use formsvc_contract::report::CheckInfo;
-use formsvc_contract::send::{Sender, SenderOptions as HttpOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_contract::sender::{
     SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender, skip_sender_checks,
     submit,
@@ -41,7 +41,7 @@ const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 /// specification. The requests only read, and stay inside the rate limit. Checks that need more are
 /// skipped without their flag: a revoked key, a form of another user, or the whole rate limit.
 /// `--deliveries` also checks webhook deliveries to a receiver on this machine. `--output json` includes a
-/// profile of the service. Exits with 1 if a check fails.
+/// profile of the service, which is complete without `--only`. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo contract check\n  formsvc contract check --junit report.xml\n  formsvc --demo contract check --only cursor,has-more --output json"
@@ -93,7 +93,15 @@ pub(crate) struct Check {
     secrets: SecretArgs,
 }
 
-/// Where deliveries arrive, and how they are checked.
+/// The results of the API checks.
+struct ApiRun {
+    results: ApiResults,
+    base_url: Url,
+    /// The keys that were used.
+    keys: Vec<SecretString>,
+}
+
+/// The listener for deliveries, and the settings of their checks.
 struct Receiver {
     listener: TcpListener,
     options: SenderOptions,
@@ -104,16 +112,19 @@ impl Check {
         let listing = show::listing(cx)?;
         let junit = self.junit.as_deref().map(Junit::create).transpose()?;
         // Before any request: these steps report wrong arguments.
-        let receiver = self.receiver(cx).await?;
+        let mut receiver = self.receiver(cx).await?;
         let api = if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
             Some(self.check_api(cx).await?)
         } else {
             None
         };
         let (mut reports, mut profile, mut url) = (Vec::new(), None, None);
-        if let Some((results, base_url)) = api {
+        if let Some(ApiRun { results, base_url, keys }) = api {
             reports = results.reports;
             (profile, url) = (Some(results.profile), Some(base_url));
+            if let Some(receiver) = &mut receiver {
+                receiver.options.masked = keys;
+            }
         }
         let (mut deliveries, mut outcome) = (None, Ok(()));
         match receiver {
@@ -145,7 +156,7 @@ impl Check {
         self.only.is_empty() || self.only.iter().any(|id| id == check.id)
     }
 
-    async fn check_api(&self, cx: &Context) -> Result<(ApiResults, Url), CliError> {
+    async fn check_api(&self, cx: &Context) -> Result<ApiRun, CliError> {
         let revoked_key = match &self.revoked_key_file {
             Some(path) => Some(read_key(cx, path).await?),
             None => None,
@@ -156,9 +167,9 @@ impl Check {
         })?;
         let options = ApiOptions {
             base_url: base_url.clone(),
-            key: api_key(&key)?,
+            key: header_key(&key)?,
             form: self.form.clone(),
-            revoked_key,
+            revoked_key: revoked_key.as_ref().map(header_key).transpose()?,
             foreign_form: self.foreign_form.clone(),
             spend_quota: self.spend_quota,
             max_wait: cx.settings.max_wait.unwrap_or(MAX_WAIT),
@@ -171,7 +182,8 @@ impl Check {
             cx.progress.doing(&format!("{sent} requests sent · {request}"));
         };
         let results = check_api(&sender, &options, |check| self.is_wanted(check), on_request);
-        Ok((results.await, base_url))
+        let results = results.await;
+        Ok(ApiRun { results, base_url, keys: revoked_key.into_iter().chain([key]).collect() })
     }
 
     /// Listens for deliveries, if checks of them are wanted.
@@ -184,11 +196,12 @@ impl Check {
             return Err(CliError::usage(what).hint("start `formsvc sandbox` and add an endpoint"));
         }
         let secrets = self.secrets.read(cx).await?.required("`--deliveries`")?;
-        let secret = secrets.0.into_iter().next().map(|(_, secret)| secret).unwrap_or_default();
+        let secrets = secrets.0.into_iter().map(|(_, secret)| secret).collect();
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
         let listener = listener.map_err(|error| self.cannot_listen(&error))?;
         let time_limit = self.max_time.unwrap_or(MAX_TIME);
-        let options = SenderOptions { secret, time_limit, max_pause: self.max_pause };
+        let options =
+            SenderOptions { secrets, masked: Vec::new(), time_limit, max_pause: self.max_pause };
         Ok(Some(Receiver { listener, options }))
     }
 
@@ -238,21 +251,21 @@ impl Check {
 }
 
 /// A plain HTTP client with the proxy and TLS settings of every command.
-fn http_sender(cx: &Context, answer_max: usize) -> Result<Sender, CliError> {
+fn http_sender(cx: &Context, answer_max: usize) -> Result<HttpSender, CliError> {
     let timeout = cx.settings.timeout.unwrap_or(TIMEOUT);
     let network = cx.network()?.clone();
-    let options = HttpOptions { timeout, network, answer_max, ..HttpOptions::default() };
-    Sender::new(options)
+    let options =
+        HttpSenderOptions { timeout, network, answer_max, ..HttpSenderOptions::default() };
+    HttpSender::new(options)
         .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
 }
 
-async fn read_key(cx: &Context, path: &Path) -> Result<Key, CliError> {
+async fn read_key(cx: &Context, path: &Path) -> Result<SecretString, CliError> {
     let source = KeySource::File { path: path.to_owned(), named_by: "--revoked-key-file" };
-    let found = source.read(&cx.progress).await?;
-    api_key(&found.key)
+    Ok(source.read(&cx.progress).await?.key)
 }
 
-fn api_key(key: &SecretString) -> Result<Key, CliError> {
+fn header_key(key: &SecretString) -> Result<Key, CliError> {
     let what = "the API key contains characters that a header cannot have";
     Key::new(key).ok_or_else(|| CliError::new(Exit::Auth, what))
 }

@@ -23,7 +23,7 @@ mod token;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use formsvc_contract::send::Sender;
+use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, broadcast, watch};
@@ -53,7 +53,7 @@ pub(crate) struct Inspected {
     /// The listener's own address.
     pub(crate) address: Url,
     /// What the listener forwards with. Its headers and what it trusts are for the targets alone.
-    pub(crate) sender: Sender,
+    pub(crate) sender: HttpSender,
     /// What the sender's pauses are judged by.
     pub(crate) schedule: RetrySchedule,
     /// Whether signatures are shown.
@@ -72,7 +72,7 @@ pub(crate) struct Inspector {
 struct Desk {
     inspected: Inspected,
     /// What sends to addresses that are typed on the page.
-    plain: Sender,
+    plain: HttpSender,
     token: PageToken,
     port: u16,
     feed: Feed,

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use formsvc_contract::send::{SendErrorKind, Sender};
+use formsvc_contract::send::{HttpSender, SendErrorKind};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -132,7 +132,11 @@ fn unverified(number: CaptureNumber, verdict: VerdictCode) -> Problem {
 
 /// Where a replay of what came to a path goes, and what sends it there: what the listener was given for its
 /// targets, such as a header that lets somebody in, goes to no address that is typed.
-fn destination<'a>(desk: &'a Desk, to: &To, came_to: &str) -> Result<(Url, &'a Sender), Problem> {
+fn destination<'a>(
+    desk: &'a Desk,
+    to: &To,
+    came_to: &str,
+) -> Result<(Url, &'a HttpSender), Problem> {
     let inspected = &desk.inspected;
     match to {
         To::Listener => Ok((target::here(&inspected.address, came_to), &inspected.sender)),

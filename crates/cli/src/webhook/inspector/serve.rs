@@ -83,7 +83,7 @@ async fn connection(stream: TcpStream, desk: Arc<Desk>) {
 mod tests {
     use std::time::Instant as Real;
 
-    use formsvc_contract::send::{Sender, SenderOptions};
+    use formsvc_contract::send::{HttpSender, HttpSenderOptions};
     use formsvc_protocol::RetrySchedule;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::time::Instant;
@@ -101,7 +101,7 @@ mod tests {
             secrets: Secrets(Vec::new()),
             targets: Vec::new(),
             address: Url::parse("http://127.0.0.1:1/").unwrap(),
-            sender: Sender::new(SenderOptions::default()).unwrap(),
+            sender: HttpSender::new(HttpSenderOptions::default()).unwrap(),
             schedule: RetrySchedule::default(),
             reveal: false,
         }

@@ -108,7 +108,7 @@ pub(super) async fn store(cx: &Context) -> Result<Store, CliError> {
 }
 
 fn received(form: &Form, submission: &Submission, fate: &Fate, at: Timestamp) -> Received {
-    let event = payload::of_submission(submission.clone(), form.id.clone(), &form.title);
+    let event = payload::event_of(submission.clone(), form.id.clone(), &form.title);
     let body = payload::body(&event);
     let signed = at.as_second() - fate.age;
     let secret = SigningSecret::new(fate.secret).expect("the secrets have letters");

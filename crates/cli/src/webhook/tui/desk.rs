@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use formsvc_contract::send::Sender;
+use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
 use jiff::Timestamp;
 use tokio::runtime::Handle;
@@ -35,9 +35,9 @@ pub(super) struct Desk {
     pub(super) captures: Captures,
     pub(super) secrets: Secrets,
     /// What sends to the listener and its targets. What it was given for them goes nowhere else.
-    pub(super) sender: Sender,
+    pub(super) sender: HttpSender,
     /// What sends to every other address.
-    pub(super) plain: Sender,
+    pub(super) plain: HttpSender,
     pub(super) targets: Vec<Url>,
     /// What pauses between attempts are judged by.
     pub(super) schedule: RetrySchedule,

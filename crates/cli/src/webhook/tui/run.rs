@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use formsvc_contract::send::Sender;
+use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -51,9 +51,9 @@ pub(crate) struct Watched {
     pub(crate) bus: Option<broadcast::Receiver<Arc<Capture>>>,
     pub(crate) secrets: Secrets,
     /// What sends to the listener and its targets.
-    pub(crate) sender: Sender,
+    pub(crate) sender: HttpSender,
     /// What sends to every other address.
-    pub(crate) plain: Sender,
+    pub(crate) plain: HttpSender,
     /// What pauses between attempts are judged by.
     pub(crate) schedule: RetrySchedule,
     /// The listener's own address; none where only what was kept is shown.

@@ -88,7 +88,7 @@ mod somebodys {
         assert_eq!(said.code, Some(1), "{}", said.stderr);
         let lines: Vec<&str> = said.stdout.lines().collect();
         assert_eq!(lines.len(), 2, "{}", said.stdout);
-        assert!(lines[0].starts_with("stale\tfail\tSPEC §5\tanswered 200: taken\trefuse if"));
+        assert!(lines[0].starts_with("stale\tfail\tSPEC §5\tanswered 200 (accepted)\trefuse if"));
         assert!(lines[1].starts_with("edges\tok\t"));
         assert!(said.stderr.contains("fails the check `stale`"), "{}", said.stderr);
         assert!(said.stderr.contains("hint: refuse if `t`"), "{}", said.stderr);
@@ -112,7 +112,7 @@ mod somebodys {
         assert_eq!(terminal.finish(), Some(1));
         let screen = terminal.screen();
         let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
-        assert!(at("fail  stale: answered 200: taken; wanted: a refusal") < at("ok    edges:"));
+        assert!(at("fail  stale: answered 200 (accepted); wanted: a refusal") < at("ok    edges:"));
         assert!(at("hint: refuse if") < at("warn  get:"));
         at("1 ok, 1 warn, 1 fail, 0 skip");
     }

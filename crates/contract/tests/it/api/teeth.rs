@@ -6,7 +6,7 @@ use formsvc_contract::api::{API_CHECKS, ApiOptions, ForeignCursors, LimitOverMax
 use formsvc_contract::report::Verdict;
 
 use super::fake::Fake;
-use super::{ids, options, run};
+use super::{ids, options, run, run_only};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn api_check_fails_for_its_fault_only() {
@@ -75,6 +75,17 @@ async fn optional_checks_are_skipped_without_their_option() {
         assert!(report.found.contains(report.check.flag.unwrap()), "{report:?}");
     }
     assert!(fake.requests() < 60, "{} requests", fake.requests());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_of_one_id_sends_only_its_requests() {
+    let fake = Fake::start("").await;
+    let results = run_only(&options(&fake.url), &["me"]).await;
+    assert_eq!((ids(&results, Verdict::Pass), results.reports.len()), (vec!["me"], 1));
+    assert_eq!(fake.requests(), 1);
+    let profile = &results.profile;
+    assert_eq!((profile.foreign_cursors, profile.limit_over_max), (None, None));
+    assert_eq!((profile.cursor_digits, profile.keeps_connections), (None, Some(true)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

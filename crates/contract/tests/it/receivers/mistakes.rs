@@ -1,40 +1,40 @@
-//! The mistakes that twins make: those that people make.
+//! The mistakes of the twins.
 
-/// A mistake.
+/// A common mistake of receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
-    /// Verifies JSON that was parsed and printed again.
+    /// Verifies JSON that was parsed and serialized.
     ReSerialises,
-    /// Looks at no age.
+    /// Accepts any `t`.
     NoAge,
-    /// Looks at the age of what is old alone.
+    /// Accepts any `t` in the future.
     PastOnly,
-    /// Compares the beginning of the signature.
+    /// Compares only the first half of the signature.
     Prefix,
-    /// Looks at the first `v1` alone.
+    /// Compares only the first `v1`.
     FirstV1,
-    /// Keeps the last `v1` alone, as a map does.
+    /// Compares only the last `v1`, as a map keeps it.
     LastV1,
-    /// Answers 409 to a submission that it knows.
+    /// Answers 409 to a known submission.
     Conflict,
     /// Answers 302.
     Redirects,
-    /// Works before it answers.
+    /// Answers after its work.
     Slow,
-    /// Tells the right signature to who sent a wrong one.
+    /// Answers a wrong signature with the valid one.
     Echoes,
-    /// Verifies only what is signed.
+    /// Accepts requests without a signature.
     UnsignedPasses,
-    /// Fails on an event that it does not know.
+    /// Answers 500 to an unknown event.
     UnknownFails,
-    /// Takes the body for Latin-1.
+    /// Decodes the body as Latin-1.
     Latin1,
-    /// Reads however much there is.
+    /// Has no size limit.
     NoCap,
 }
 
 impl Mistake {
-    /// Every one.
+    /// All mistakes.
     pub(super) const ALL: [Self; 14] = [
         Self::ReSerialises,
         Self::NoAge,
@@ -52,7 +52,7 @@ impl Mistake {
         Self::NoCap,
     ];
 
-    /// The checks that it breaks, where that does not depend on the language.
+    /// Returns the checks that fail, if they do not depend on the language.
     pub(super) const fn fails(self) -> &'static [&'static str] {
         match self {
             Self::ReSerialises => &[],

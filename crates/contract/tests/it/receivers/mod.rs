@@ -1,8 +1,8 @@
 //! The receivers of `docs/receivers`, which pass every check, and twins of them with one mistake each,
 //! which fail exactly the checks that the mistake breaks.
 //!
-//! A twin is the receiver itself with some lines changed ([`twins`]): what is tested is what people copy.
-//! Runtimes that are missing are skipped, unless `FORMSVC_REQUIRE_RUNTIMES=1` asks for those of `.ci/run`.
+//! A twin is the documented receiver with some lines changed ([`twins`]), so the tests cover the code that
+//! users copy. Missing runtimes are skipped, unless `FORMSVC_REQUIRE_RUNTIMES=1` requires those of `.ci/run`.
 
 mod mistakes;
 mod process;
@@ -12,110 +12,109 @@ mod twins;
 
 use std::time::Duration;
 
-use formsvc_contract::receiver::{CHECKS, of_id};
+use formsvc_contract::receiver::RECEIVER_CHECKS;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 
 use mistakes::Mistake;
 use process::{Language, Process};
 use run::check;
 
-/// The time limit where a twin is too slow for it.
+/// Time limit of a twin that is too slow.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// How long an answer may take. Only who is slow is given less than the service gives: nothing here is to
-/// fail because the machine is busy.
-fn limit(mistake: Mistake) -> Duration {
+/// Returns the time limit of an answer: short only for the slow twin, because a busy machine must not fail
+/// the tests of the others.
+fn timeout(mistake: Mistake) -> Duration {
     if mistake == Mistake::Slow { SHORT } else { DELIVERY_TIMEOUT }
 }
 
-async fn passes(language: Language) {
+async fn assert_passes(language: Language) {
     let Some(process) = Process::start(language, &[]) else { return };
     let found = check(&process.url, DELIVERY_TIMEOUT).await;
-    assert!(found.is_clean(), "{language:?}: {found:#?}\n{}", process.said());
+    assert!(found.is_clean(), "{language:?}: {found:#?}\n{}", process.output());
 }
 
-async fn each_twin_fails_what_it_breaks(language: Language) {
+async fn assert_twins_fail(language: Language) {
     for twin in twins::of(language) {
         let Some(process) = Process::start(language, twin.changes) else { return };
-        let found = check(&process.url, limit(twin.mistake)).await;
-        let (mistake, said) = (twin.mistake, process.said());
-        assert_eq!(found.failed(), twin.fails, "{language:?} {mistake:?}: {found:#?}\n{said}");
+        let found = check(&process.url, timeout(twin.mistake)).await;
+        let (mistake, output) = (twin.mistake, process.output());
+        assert_eq!(found.failed(), twin.fails, "{language:?} {mistake:?}: {found:#?}\n{output}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_receiver_in_rust_passes_and_its_twins_fail_what_they_break() {
-    passes(Language::Rust).await;
+async fn rust_receiver_passes_and_its_twins_fail() {
+    assert_passes(Language::Rust).await;
     for (mistake, fails) in rust::TWINS {
         let twin = rust::Twin::start(*mistake).await;
-        let found = check(&twin.url, limit(*mistake)).await;
+        let found = check(&twin.url, timeout(*mistake)).await;
         assert_eq!(found.failed(), *fails, "{mistake:?}: {found:#?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_receiver_in_python_passes_and_its_twins_fail_what_they_break() {
-    passes(Language::Python).await;
-    each_twin_fails_what_it_breaks(Language::Python).await;
+async fn python_receiver_passes_and_its_twins_fail() {
+    assert_passes(Language::Python).await;
+    assert_twins_fail(Language::Python).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_receiver_in_node_passes_and_its_twins_fail_what_they_break() {
-    passes(Language::Node).await;
-    each_twin_fails_what_it_breaks(Language::Node).await;
+async fn node_receiver_passes_and_its_twins_fail() {
+    assert_passes(Language::Node).await;
+    assert_twins_fail(Language::Node).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_receiver_in_go_passes_and_its_twins_fail_what_they_break() {
-    passes(Language::Go).await;
-    each_twin_fails_what_it_breaks(Language::Go).await;
+async fn go_receiver_passes_and_its_twins_fail() {
+    assert_passes(Language::Go).await;
+    assert_twins_fail(Language::Go).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_receiver_in_php_passes_and_its_twins_fail_what_they_break() {
-    passes(Language::Php).await;
-    each_twin_fails_what_it_breaks(Language::Php).await;
+async fn php_receiver_passes_and_its_twins_fail() {
+    assert_passes(Language::Php).await;
+    assert_twins_fail(Language::Php).await;
 }
 
 #[test]
-fn the_readme_names_the_checks_that_there_are_and_every_mistake_breaks_one() {
+fn readme_names_all_checks() {
     let readme = include_str!("../../../../../docs/receivers/README.md");
     let rules =
         readme.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 4);
     let named = rules.filter_map(|line| line.rsplit('|').nth(1));
     let ids: Vec<&str> = named.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let checks: Vec<&str> = RECEIVER_CHECKS.iter().map(|check| check.id).collect();
     for id in &ids {
-        assert!(of_id(id).is_some(), "there is no check `{id}`");
+        assert!(checks.contains(id), "there is no check `{id}`");
     }
-    let missing: Vec<&str> =
-        CHECKS.iter().map(|check| check.id).filter(|id| !ids.contains(id)).collect();
-    assert!(missing.is_empty(), "no rule says what goes wrong: {missing:?}");
+    let missing: Vec<_> = checks.iter().filter(|id| !ids.contains(id)).collect();
+    assert!(missing.is_empty(), "checks without a rule: {missing:?}");
     for mistake in Mistake::ALL {
-        assert!(mistake.fails().iter().all(|id| of_id(id).is_some()), "{mistake:?}");
+        assert!(mistake.fails().iter().all(|id| checks.contains(id)), "{mistake:?}");
     }
 }
 
-/// Where nothing says otherwise, what was kept is in the home of whoever runs it; what is written to a
-/// terminal is short.
+/// Without `FORMSVC_INBOX`, the receivers store events below the home directory. Their output has short lines.
 #[tokio::test(flavor = "multi_thread")]
-async fn receivers_litter_no_folder_and_flood_no_terminal() {
+async fn receivers_write_no_files_into_the_working_directory() {
     for language in [Language::Rust, Language::Python, Language::Node, Language::Go] {
-        let Some(process) = Process::start_at_home(language) else { continue };
+        let Some(process) = Process::start_without_inbox_path(language) else { continue };
         let found = check(&process.url, DELIVERY_TIMEOUT).await;
-        assert!(found.is_clean(), "{language:?}: {found:#?}\n{}", process.said());
-        let longest = process.said().lines().map(str::len).max();
+        assert!(found.is_clean(), "{language:?}: {found:#?}\n{}", process.output());
+        let longest = process.output().lines().map(str::len).max();
         assert!(longest.is_some_and(|length| length < 1000), "{language:?}: {longest:?}");
-        assert_eq!(process.litter(), Vec::<String>::new(), "{language:?}");
+        assert_eq!(process.files_in_working_directory(), Vec::<String>::new(), "{language:?}");
     }
 }
 
 #[test]
-fn every_mistake_is_made_in_every_language() {
+fn each_language_has_a_twin_of_each_mistake() {
     for mistake in Mistake::ALL {
         for language in Language::SCRIPTED {
-            let made = twins::of(language).filter(|twin| twin.mistake == mistake).count();
-            assert_eq!(made, 1, "{mistake:?} in {language:?}");
+            let count = twins::of(language).filter(|twin| twin.mistake == mistake).count();
+            assert_eq!(count, 1, "{mistake:?} in {language:?}");
         }
-        assert!(rust::TWINS.iter().any(|(made, _)| *made == mistake), "{mistake:?} in Rust");
+        assert!(rust::TWINS.iter().any(|(twin, _)| *twin == mistake), "{mistake:?} in Rust");
     }
 }

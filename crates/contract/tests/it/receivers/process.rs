@@ -1,4 +1,4 @@
-//! A receiver in a process of its own.
+//! A receiver in a child process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use url::Url;
 
 use super::run::SECRET;
 
-/// What asks for the runtimes that `.ci/run` installs.
+/// Requires the runtimes that `.ci/run` installs.
 const REQUIRE: &str = "FORMSVC_REQUIRE_RUNTIMES";
 
-/// What a receiver is written in.
+/// The programming language of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Rust,
@@ -25,10 +25,10 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// Those whose twins are made by changing lines of the receiver.
+    /// Languages with twins that are the receiver with some lines changed.
     pub(super) const SCRIPTED: [Self; 4] = [Self::Python, Self::Node, Self::Go, Self::Php];
 
-    /// Its file in `docs/receivers`.
+    /// Returns the receiver's path in `docs/receivers`.
     fn source(self) -> &'static str {
         match self {
             Self::Rust => "rust/receiver.rs",
@@ -39,7 +39,7 @@ impl Language {
         }
     }
 
-    /// The program that runs it, and how that is asked for its version.
+    /// Returns the runtime and its argument that prints the version.
     fn runtime(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Rust => None,
@@ -50,26 +50,26 @@ impl Language {
         }
     }
 
-    /// Whether there is what runs it.
-    fn is_here(self) -> bool {
+    /// Returns true if the runtime is installed.
+    fn is_installed(self) -> bool {
         let Some((program, version)) = self.runtime() else { return true };
-        let asked = Command::new(program).arg(version).stdin(Stdio::null()).output();
-        if asked.is_ok_and(|output| output.status.success()) {
+        let printed = Command::new(program).arg(version).stdin(Stdio::null()).output();
+        if printed.is_ok_and(|output| output.status.success()) {
             return true;
         }
-        // Go takes 300 MB: nobody is asked to install it for this.
+        // Go takes 300 MB and is not required.
         let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
         assert!(
             !required || self == Self::Go,
-            "there is no {program}, and {REQUIRE}=1 asks for it"
+            "{program} is not installed, and {REQUIRE}=1 requires it"
         );
-        // Past the test's captured output.
-        let skipped = format!("skipped: there is no {program}\n");
+        // The test harness does not capture this.
+        let skipped = format!("skipped: {program} is not installed\n");
         std::io::stderr().write_all(skipped.as_bytes()).unwrap();
         false
     }
 
-    /// The command that runs the file on a free port.
+    /// Returns the command that runs the file on a free port.
     fn command(self, file: &Path) -> Command {
         let with = |program: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
@@ -87,7 +87,7 @@ impl Language {
     }
 }
 
-/// What Go makes of a file, beside it.
+/// Compiles a Go file. Returns the path of the program.
 fn compiled(file: &Path) -> PathBuf {
     let (folder, program) = (file.parent().unwrap(), file.with_extension("bin"));
     let built = Command::new("go")
@@ -102,30 +102,30 @@ fn compiled(file: &Path) -> PathBuf {
     program
 }
 
-/// A change of a source: this text, which is there once, becomes that.
+/// A change of a source: a text that occurs once, and its replacement.
 pub(super) type Change = (&'static str, &'static str);
 
-/// A receiver that runs, and ends with this.
+/// A running receiver, which is killed on drop.
 pub(super) struct Process {
     pub(super) url: Url,
     child: Child,
-    said: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
     folder: TempDir,
 }
 
 impl Process {
-    /// Starts the receiver with lines changed. None where there is nothing to run it.
+    /// Starts the receiver with lines changed. Returns `None` if the runtime is not installed.
     pub(super) fn start(language: Language, changes: &[Change]) -> Option<Self> {
         Self::run(language, changes, true)
     }
 
-    /// Starts the receiver where nothing says where its inbox is.
-    pub(super) fn start_at_home(language: Language) -> Option<Self> {
+    /// Starts the receiver without `FORMSVC_INBOX`.
+    pub(super) fn start_without_inbox_path(language: Language) -> Option<Self> {
         Self::run(language, &[], false)
     }
 
-    fn run(language: Language, changes: &[Change], says_where: bool) -> Option<Self> {
-        if !language.is_here() {
+    fn run(language: Language, changes: &[Change], has_inbox_path: bool) -> Option<Self> {
+        if !language.is_installed() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ impl Process {
         std::fs::create_dir(&work).unwrap();
         std::fs::create_dir(&home).unwrap();
         let mut command = language.command(&file);
-        if says_where {
+        if has_inbox_path {
             command.env("FORMSVC_INBOX", folder.path().join("inbox"));
         } else {
             command.env_remove("FORMSVC_INBOX");
@@ -151,29 +151,29 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
+        let output = Arc::new(Mutex::new(String::new()));
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        // PHP's own server tells of itself as of an error.
+        // The server of PHP logs to standard error.
         let url = if language == Language::Php {
-            drain(out, &said);
-            ready(err, &said)
+            drain(out, &output);
+            read_url(err, &output)
         } else {
-            drain(err, &said);
-            ready(out, &said)
+            drain(err, &output);
+            read_url(out, &output)
         };
-        let url = url.unwrap_or_else(|| panic!("{language:?}: {}", said.lock().unwrap()));
-        Some(Self { url, child, said, folder })
+        let url = url.unwrap_or_else(|| panic!("{language:?}: {}", output.lock().unwrap()));
+        Some(Self { url, child, output, folder })
     }
 
-    /// What it left in the folder that it was started in.
-    pub(super) fn litter(&self) -> Vec<String> {
+    /// Lists the files that the receiver created in its working directory.
+    pub(super) fn files_in_working_directory(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path().join("work")).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    /// What it wrote.
-    pub(super) fn said(&self) -> String {
-        self.said.lock().unwrap().clone()
+    /// Returns the output of the receiver so far.
+    pub(super) fn output(&self) -> String {
+        self.output.lock().unwrap().clone()
     }
 }
 
@@ -184,7 +184,7 @@ impl Drop for Process {
     }
 }
 
-/// The example, which Cargo puts beside the folder of the tests.
+/// Returns the path of the example, which Cargo builds with the tests.
 fn example() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let path = here.parent().unwrap().with_file_name("examples").join("receiver");
@@ -206,8 +206,8 @@ fn changed(source: &str, changes: &[Change], folder: &Path) -> PathBuf {
     file
 }
 
-/// The address in the first line that has one; the rest is read as it comes.
-fn ready(stream: impl Read + Send + 'static, said: &Arc<Mutex<String>>) -> Option<Url> {
+/// Returns the URL in the first line with one. A thread reads the rest.
+fn read_url(stream: impl Read + Send + 'static, output: &Arc<Mutex<String>>) -> Option<Url> {
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     loop {
@@ -215,26 +215,26 @@ fn ready(stream: impl Read + Send + 'static, said: &Arc<Mutex<String>>) -> Optio
         if stream.read_line(&mut line).unwrap() == 0 {
             return None;
         }
-        said.lock().unwrap().push_str(&line);
+        output.lock().unwrap().push_str(&line);
         let address = line.split_once("http://").and_then(|(_, rest)| {
             let end = rest.find(|c: char| c != '.' && c != ':' && !c.is_ascii_digit())?;
             Url::parse(&format!("http://{}/", &rest[..end])).ok()
         });
         if let Some(url) = address {
-            drain(stream, said);
+            drain(stream, output);
             return Some(url);
         }
     }
 }
 
-/// Reads what comes, to its end: a pipe that is full would hold the receiver up.
-fn drain(stream: impl Read + Send + 'static, said: &Arc<Mutex<String>>) {
-    let said = Arc::clone(said);
+/// Reads a stream to its end in a thread: a full pipe would block the receiver.
+fn drain(stream: impl Read + Send + 'static, output: &Arc<Mutex<String>>) {
+    let output = Arc::clone(output);
     thread::spawn(move || {
         let mut stream = BufReader::new(stream);
         let mut line = Vec::new();
         while stream.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            said.lock().unwrap().push_str(&String::from_utf8_lossy(&line));
+            output.lock().unwrap().push_str(&String::from_utf8_lossy(&line));
             line.clear();
         }
     });

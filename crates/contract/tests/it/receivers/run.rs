@@ -1,48 +1,51 @@
-//! Checks of a receiver, and what they found.
+//! Runs all checks against a receiver.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use formsvc_contract::receiver::{Given, Outcome, Report, Runner};
-use formsvc_contract::send::{Sender, SenderOptions};
+use formsvc_contract::receiver::{
+    Outcome, RECEIVER_CHECKS, ReceiverOptions, ReceiverReport, Runner,
+};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use url::Url;
 
-/// What every receiver here verifies with.
+/// The signing secret of all receivers.
 pub(super) const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// What was found of a receiver.
-pub(super) struct Findings(Vec<Report>);
+/// The results of all checks.
+pub(super) struct Findings(Vec<ReceiverReport>);
 
 impl fmt::Debug for Findings {
-    /// What is not as it should be.
+    /// Lists the checks that are not ok.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let wrong = self.0.iter().filter(|report| report.outcome != Outcome::Ok);
-        let told = wrong.map(|report| (report.check.id, report.outcome, &report.found));
-        f.debug_list().entries(told).finish()
+        let entries = wrong.map(|report| (report.check.id, report.outcome, &report.found));
+        f.debug_list().entries(entries).finish()
     }
 }
 
 impl Findings {
-    /// Whether every check was made, and none found anything.
+    /// Returns true if all checks were run and are ok.
     pub(super) fn is_clean(&self) -> bool {
-        self.0.len() == formsvc_contract::receiver::CHECKS.len()
+        self.0.len() == RECEIVER_CHECKS.len()
             && self.0.iter().all(|report| report.outcome == Outcome::Ok)
     }
 
-    /// The checks that failed.
+    /// Returns the ids of the checks that failed.
     pub(super) fn failed(&self) -> Vec<&'static str> {
         let failed = self.0.iter().filter(|report| report.outcome == Outcome::Fail);
         failed.map(|report| report.check.id).collect()
     }
 }
 
-/// Makes every check of the receiver at an address.
-pub(super) async fn check(url: &Url, limit: Duration) -> Findings {
-    let options = SenderOptions { timeout: limit, ..SenderOptions::default() };
-    let sender = Sender::new(options).unwrap();
+/// Runs all checks of the receiver at a URL.
+pub(super) async fn check(url: &Url, timeout: Duration) -> Findings {
+    let options = HttpSenderOptions { timeout, ..HttpSenderOptions::default() };
+    let sender = HttpSender::new(options).unwrap();
     let secret = SECRET.into();
     let clock = SystemTime::now;
-    let given = Given { sender: &sender, url, secret: &secret, limit, clock: &clock, run: "test" };
-    let runner = Runner::new(given).unwrap();
+    let (sender, secret, clock) = (&sender, &secret, &clock);
+    let options = ReceiverOptions { sender, url, secret, timeout, clock, run_id: "test" };
+    let runner = Runner::new(options).unwrap();
     Findings(runner.run(|_| true, |_| {}).await.unwrap())
 }

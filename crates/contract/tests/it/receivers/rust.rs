@@ -1,4 +1,4 @@
-//! Twins in Rust: receivers that do by hand what `formsvc-receiver` does, with one mistake each.
+//! Twins in Rust: receivers without `formsvc-receiver`, with one mistake each.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -20,9 +20,9 @@ use url::Url;
 use super::mistakes::Mistake::{self, *};
 use super::run::SECRET;
 
-/// Each mistake, and the checks that then fail.
+/// Each mistake, and the checks that fail.
 pub(super) const TWINS: &[(Mistake, &[&str])] = &[
-    // The answers are kept as they came; what is around them is printed anew, without what is not known.
+    // `WebhookEvent` keeps the text of the answers, but not that of the other members or unknown members.
     (
         ReSerialises,
         &["raw-pretty", "raw-key-order", "raw-newline", "unknown-event", "unknown-fields"],
@@ -42,7 +42,7 @@ pub(super) const TWINS: &[(Mistake, &[&str])] = &[
     (NoCap, NoCap.fails()),
 ];
 
-/// A receiver with a mistake, which ends with this.
+/// A receiver with a mistake, which ends on drop.
 pub(super) struct Twin {
     pub(super) url: Url,
     serving: AbortHandle,
@@ -84,15 +84,15 @@ async fn answer(State(app): State<App>, request: Request) -> Response {
     if app.mistake == Redirects {
         return (StatusCode::FOUND, [("location", "/elsewhere")]).into_response();
     }
-    match app.take(&head.headers, &body) {
+    match app.handle(&head.headers, &body) {
         Ok(status) => status.into_response(),
-        Err((status, told)) => (status, Body::from(told)).into_response(),
+        Err((status, text)) => (status, Body::from(text)).into_response(),
     }
 }
 
 impl App {
-    fn take(&self, headers: &HeaderMap, body: &[u8]) -> Result<StatusCode, (StatusCode, String)> {
-        let refused = |told| (StatusCode::UNAUTHORIZED, told);
+    fn handle(&self, headers: &HeaderMap, body: &[u8]) -> Result<StatusCode, (StatusCode, String)> {
+        let refused = |text| (StatusCode::UNAUTHORIZED, text);
         match headers.get("x-service-signature") {
             None if self.mistake == UnsignedPasses => {}
             None => return Err(refused(String::new())),
@@ -112,7 +112,7 @@ impl App {
         Ok(if conflicts { StatusCode::CONFLICT } else { StatusCode::OK })
     }
 
-    /// What it says to who is refused.
+    /// Returns the text of the refusal as the error.
     fn verify(&self, header: &str, body: &[u8]) -> Result<(), String> {
         let values = |wanted: &str| -> Vec<&str> {
             let pairs = header.split(',').filter_map(|part| part.split_once('='));

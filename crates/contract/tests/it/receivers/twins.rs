@@ -1,4 +1,4 @@
-//! Twins: what is changed of each receiver for each mistake, and which checks then fail.
+//! Twins: the changed lines of each receiver for each mistake, and the checks that fail.
 
 use super::mistakes::Mistake::{self, *};
 use super::process::{Change, Language};
@@ -7,7 +7,7 @@ use super::process::{Change, Language};
 pub(super) struct Twin {
     pub(super) mistake: Mistake,
     pub(super) changes: &'static [Change],
-    /// The checks that it fails, in their order.
+    /// The checks that fail, in their order.
     pub(super) fails: &'static [&'static str],
 }
 
@@ -15,7 +15,7 @@ const fn twin(mistake: Mistake, changes: &'static [Change]) -> Twin {
     Twin { mistake, changes, fails: mistake.fails() }
 }
 
-/// The twins of a language.
+/// Returns the twins in a language.
 pub(super) fn of(language: Language) -> impl Iterator<Item = &'static Twin> {
     let twins = match language {
         Language::Rust => &[][..],
@@ -219,9 +219,9 @@ const GO: &[Twin] = &[
     twin(
         Echoes,
         &[
-            ("\tage := now", "\ttold = expected\n\tage := now"),
-            ("w.WriteHeader(status)", "w.WriteHeader(status)\n\tw.Write(told)"),
-            ("type event struct", "var told []byte\n\ntype event struct"),
+            ("\tage := now", "\tleak = expected\n\tage := now"),
+            ("w.WriteHeader(status)", "w.WriteHeader(status)\n\tw.Write(leak)"),
+            ("type event struct", "var leak []byte\n\ntype event struct"),
         ],
     ),
     twin(

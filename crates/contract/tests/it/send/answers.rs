@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use formsvc_contract::send::{SendErrorKind, Sender, SenderOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendErrorKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{answering, closed_port, delivery, failure, listener, read_request, sender, url};
@@ -23,7 +23,9 @@ async fn redirect_and_compressed_body_are_returned_unchanged() {
 async fn answer_body_is_cut_at_the_limit() {
     for (answer_max, body, truncated) in [(4, "abcd", true), (6, "abcdef", false)] {
         let (address, _) = answering(b"HTTP/1.1 500 No\r\nContent-Length: 6\r\n\r\nabcdef").await;
-        let sender = Sender::new(SenderOptions { answer_max, ..SenderOptions::default() }).unwrap();
+        let sender =
+            HttpSender::new(HttpSenderOptions { answer_max, ..HttpSenderOptions::default() })
+                .unwrap();
         let answer = sender.send(delivery(url(address, ""), b"")).await.unwrap();
         assert_eq!((&*answer.body, answer.truncated), (body.as_bytes(), truncated));
     }
@@ -137,7 +139,7 @@ async fn early_413_before_a_long_body_is_an_answer() {
 async fn timeout_covers_head_and_body_and_names_the_step() {
     let within = |millis| {
         let timeout = Duration::from_millis(millis);
-        Sender::new(SenderOptions { timeout, ..SenderOptions::default() }).unwrap()
+        HttpSender::new(HttpSenderOptions { timeout, ..HttpSenderOptions::default() }).unwrap()
     };
     let (listener, address) = listener().await;
     let task = tokio::spawn(async move {

@@ -8,7 +8,7 @@ mod tls;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use formsvc_contract::send::{Outgoing, SendErrorKind, Sender, SenderOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions, Outgoing, SendErrorKind};
 use http::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -17,8 +17,8 @@ use url::Url;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-fn sender() -> Sender {
-    Sender::new(SenderOptions::default()).unwrap()
+fn sender() -> HttpSender {
+    HttpSender::new(HttpSenderOptions::default()).unwrap()
 }
 
 fn url(address: SocketAddr, rest: &str) -> Url {
@@ -72,7 +72,7 @@ async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
     }
 }
 
-async fn failure(sender: &Sender, url: Url) -> (SendErrorKind, String) {
+async fn failure(sender: &HttpSender, url: Url) -> (SendErrorKind, String) {
     let error = sender.send(delivery(url, b"{}")).await.unwrap_err();
     (error.kind, error.to_string())
 }

@@ -3,20 +3,20 @@
 use std::net::SocketAddr;
 
 use formsvc_client::network::NetworkSettings;
-use formsvc_contract::send::{SendErrorKind, Sender, SenderOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendErrorKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{OK, answering, closed_port, delivery, failure, listener};
 
 /// A sender that has this proxy for every scheme, and these variables.
-fn through(proxy: SocketAddr, vars: &'static [(&str, &str)]) -> Sender {
+fn through(proxy: SocketAddr, vars: &'static [(&str, &str)]) -> HttpSender {
     let network = NetworkSettings::from_vars(|name| match name {
         "HTTP_PROXY" | "HTTPS_PROXY" | "ALL_PROXY" => Some(format!("http://{proxy}").into()),
         name => vars.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()),
     });
     let network = network.unwrap();
-    Sender::new(SenderOptions { network, ..SenderOptions::default() }).unwrap()
+    HttpSender::new(HttpSenderOptions { network, ..HttpSenderOptions::default() }).unwrap()
 }
 
 /// A proxy that logs the head of each request and gives the same answer to all.

@@ -1,6 +1,6 @@
 //! The bytes that arrive at a receiver.
 
-use formsvc_contract::send::{Sender, SenderOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use proptest::prelude::*;
 use tokio::io::AsyncWriteExt;
@@ -55,7 +55,8 @@ async fn sender_headers_replace_request_headers() {
     ] {
         headers.append(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    let sender = Sender::new(SenderOptions { headers, ..SenderOptions::default() }).unwrap();
+    let sender =
+        HttpSender::new(HttpSenderOptions { headers, ..HttpSenderOptions::default() }).unwrap();
     let url = format!("http://al%69:p%3aw@{address}/").parse().unwrap();
     sender.send(delivery(url, b"x")).await.unwrap();
     let request = String::from_utf8(request.await.unwrap()).unwrap();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use formsvc_client::network::{CertificateOrigin, NetworkSettings};
-use formsvc_contract::send::{SendErrorKind, Sender, SenderOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendErrorKind};
 use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
@@ -71,18 +71,18 @@ fn certificate(name: &'static str, is_authority: bool) -> Certificate {
     Certificate { name, is_authority, until: 4000 }
 }
 
-fn with(network: NetworkSettings) -> Sender {
-    Sender::new(SenderOptions { network, ..SenderOptions::default() }).unwrap()
+fn with(network: NetworkSettings) -> HttpSender {
+    HttpSender::new(HttpSenderOptions { network, ..HttpSenderOptions::default() }).unwrap()
 }
 
-fn trusting(pem: &str) -> Sender {
+fn trusting(pem: &str) -> HttpSender {
     let mut network = NetworkSettings::direct();
     let origin = CertificateOrigin { setting: "--cacert", path: "cert.pem".into() };
     network.add_root_certificates(pem.as_bytes(), origin).unwrap();
     with(network)
 }
 
-async fn assert_untrusted(sender: &Sender, url: Url, text: &str) {
+async fn assert_untrusted(sender: &HttpSender, url: Url, text: &str) {
     let (kind, message) = failure(sender, url).await;
     assert_eq!(kind, SendErrorKind::Untrusted, "{message}");
     assert!(message.starts_with("the certificate of localhost:"), "{message}");

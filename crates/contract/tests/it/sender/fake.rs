@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use formsvc_contract::send::{EVENT, Outgoing, SIGNATURE, Sender, SenderOptions};
+use formsvc_contract::send::{EVENT, HttpSender, HttpSenderOptions, Outgoing, SIGNATURE};
 use formsvc_protocol::Timestamp;
 use formsvc_protocol::signature::{SigningSecret, sign};
 use http::header::{CONTENT_TYPE, USER_AGENT};
@@ -10,14 +10,14 @@ use http::{HeaderValue, Method};
 use serde_json::json;
 use url::Url;
 
-use super::SECRET;
+use super::{API_KEY, OTHER_SECRET, SECRET};
 
 /// The pauses after the attempts: in total more than the tolerance of `signature-fresh`.
 const PAUSES: [u64; 3] = [200, 800, 2400];
 
 /// Sends a delivery with another secret, one of an old submission, and a request that is no delivery.
 pub(super) async fn send_strange_requests(url: &Url) {
-    let sender = Sender::new(SenderOptions::default()).unwrap();
+    let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
     for fault in ["signature-valid", "old", "stray"] {
         let (url, sender, began) = (url.clone(), sender.clone(), Timestamp::now());
         let delivery = Delivery { fault, number: 9, url, sender, began };
@@ -38,7 +38,7 @@ pub(super) fn deliver_submissions(fault: &'static str, url: &Url) {
     let count = if fault == "delivery" { 2 } else { 3 };
     let url = url.clone();
     tokio::spawn(async move {
-        let sender = Sender::new(SenderOptions::default()).unwrap();
+        let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
         for number in 1..=count {
             let (url, sender, began) = (url.clone(), sender.clone(), Timestamp::now());
             let sender = Delivery { fault, number, url, sender, began };
@@ -53,7 +53,7 @@ struct Delivery {
     fault: &'static str,
     number: usize,
     url: Url,
-    sender: Sender,
+    sender: HttpSender,
     began: Timestamp,
 }
 
@@ -133,6 +133,10 @@ impl Delivery {
             "delivery-method" => request.method = Method::PUT,
             "delivery-content-type" => drop(request.headers.insert(CONTENT_TYPE, other)),
             "delivery-user-agent" => drop(request.headers.insert(USER_AGENT, other)),
+            "sends-secrets" => {
+                let secrets = format!("{SECRET} {OTHER_SECRET} {API_KEY}").parse().unwrap();
+                request.headers.insert(USER_AGENT, secrets);
+            }
             "delivery-event" => drop(request.headers.remove(EVENT)),
             _ => {}
         }

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use formsvc_contract::report::{Report, Verdict};
-use formsvc_contract::send::{Sender, SenderOptions as HttpOptions};
+use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_contract::sender::{
     SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender, submit,
 };
@@ -17,10 +17,16 @@ use tokio::net::TcpListener;
 use url::Url;
 
 const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const OTHER_SECRET: &str = "whsec_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB";
+const API_KEY: &str = "fsk_a_valid_key";
 
 fn options() -> SenderOptions {
-    let time_limit = Duration::from_secs(20);
-    SenderOptions { secret: SECRET.into(), time_limit, max_pause: None }
+    SenderOptions {
+        secrets: vec![OTHER_SECRET.into(), SECRET.into()],
+        masked: vec![API_KEY.into()],
+        time_limit: Duration::from_secs(20),
+        max_pause: None,
+    }
 }
 
 /// Runs the checks against the sender with a fault.
@@ -67,6 +73,15 @@ async fn sender_checks_pass_for_a_sender_without_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sender_reports_contain_no_secret_of_the_run() {
+    let results = run("sends-secrets", &options()).await;
+    let failed = with_verdict(&results, Verdict::Fail);
+    let ids: Vec<_> = failed.iter().map(|report| report.check.id).collect();
+    assert_eq!(ids, ["delivery-user-agent"], "{:#?}", results.reports);
+    assert_eq!(failed[0].found, "`user-agent` is `[secret] [secret] [secret]`");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn forged_old_and_stray_requests_decide_no_verdict() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url: Url = format!("http://{}/hook", listener.local_addr().unwrap()).parse().unwrap();
@@ -93,7 +108,7 @@ async fn public_form_accepts_2xx_302_and_303_only() {
         let answer = (StatusCode::from_u16(status).unwrap(), [(LOCATION, "https://example.org/f")]);
         let router = Router::new().fallback(move || async move { answer });
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let sender = Sender::new(HttpOptions::default()).unwrap();
+        let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
         let submitted = submit(&sender, &url, "Name=Ada").await;
         assert_eq!(submitted.is_ok(), is_accepted, "{status}: {submitted:?}");
         if let Err(error) = submitted {

@@ -1,14 +1,12 @@
 //! `SqliteInbox` and its settings.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use rusqlite::{Connection, TransactionBehavior};
-use tokio::sync::Mutex;
+use rusqlite::Connection;
 
-use super::error::inbox_error;
+use super::writer::Writer;
 use super::{file, tables};
 use crate::inbox::clock::{Clock, to_millis};
 use crate::inbox::limits::{check_key, check_lease, check_payload, check_ttl};
@@ -26,7 +24,8 @@ const PRUNED_ROWS: usize = 512;
 ///
 /// The file is created for its owner only, in a directory that must exist. It can be the database of
 /// your application; its other tables are not touched. It uses WAL mode, so it must be on a local disk.
-/// Each operation is durable when it returns, also after a power failure. Methods need a tokio runtime.
+/// Each operation is durable when it returns, also after a power failure. Operations that wait for the
+/// disk at the same time share a commit, on a thread that ends with the last clone.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), formsvc_receiver::inbox::InboxError> {
@@ -37,7 +36,7 @@ const PRUNED_ROWS: usize = 512;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SqliteInbox {
-    connection: Arc<Mutex<Connection>>,
+    writer: Writer,
     clock: Clock,
     ttl: i64,
     scope: Scope,
@@ -67,11 +66,12 @@ impl SqliteInboxBuilder {
     ///
     /// Fails with [`InboxErrorKind::InvalidConfig`] if the directory does not exist, the file is not a
     /// database, or its tables are of a later release; with [`InboxErrorKind::Unavailable`] if another
-    /// process locks the file for more than 5 s.
+    /// process locks the file for more than 5 s, or no thread can be started.
     pub fn open(self, path: impl AsRef<Path>) -> Result<SqliteInbox, InboxError> {
         let ttl = check_ttl(self.ttl)?;
-        let connection = Arc::new(Mutex::new(file::open(path.as_ref())?));
-        Ok(SqliteInbox { connection, clock: self.clock, ttl, scope: Scope::default() })
+        let writer = Writer::start(file::open(path.as_ref())?)
+            .map_err(|error| InboxError::with_source(InboxErrorKind::Unavailable, error))?;
+        Ok(SqliteInbox { writer, clock: self.clock, ttl, scope: Scope::default() })
     }
 }
 
@@ -91,26 +91,13 @@ impl SqliteInbox {
         Ok(Self { scope: Scope::new(name)?, ..self.clone() })
     }
 
-    /// Runs work in a transaction on a thread for blocking work, and commits it.
-    ///
-    /// The lock is acquired first, so that waiting operations occupy no thread.
+    /// Runs work in a transaction at the current time, and commits it.
     async fn transact<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection, i64) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, InboxError> {
-        let mut connection = Arc::clone(&self.connection).lock_owned().await;
         let clock = self.clock.clone();
-        let task = tokio::task::spawn_blocking(move || {
-            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let result = work(&tx, clock.now_millis())?;
-            tx.commit()?;
-            Ok(result)
-        });
-        match task.await {
-            Ok(result) => result.map_err(inbox_error),
-            // The clock panicked, or the runtime was shut down.
-            Err(error) => Err(InboxError::with_source(InboxErrorKind::Unavailable, error)),
-        }
+        self.writer.run(move |transaction| work(transaction, clock.now_millis())).await
     }
 
     /// Runs work that returns false if the claim is lost.

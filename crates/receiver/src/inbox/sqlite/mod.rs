@@ -1,7 +1,7 @@
 //! The inbox in a SQLite file, for the processes of one machine.
 //!
-//! Every operation is one transaction that is synchronized to the disk. One connection, used by one
-//! operation at a time on a thread for blocking work.
+//! Every operation is durable when it returns. One thread has the connection; operations that arrive
+//! during a commit share the next transaction.
 
 mod error;
 mod file;
@@ -9,6 +9,7 @@ mod inbox;
 mod marks;
 mod schema;
 mod tables;
+mod writer;
 
 pub use self::inbox::{SqliteInbox, SqliteInboxBuilder};
 pub use self::marks::SqliteMarks;

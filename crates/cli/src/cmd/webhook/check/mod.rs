@@ -9,7 +9,9 @@ use std::time::SystemTime;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use formsvc_contract::receiver::{CHECKS, Check as Asked, Given, Outcome, Report, Runner};
+use formsvc_contract::receiver::{
+    Outcome, RECEIVER_CHECKS, ReceiverCheck, ReceiverOptions, ReceiverReport, Runner,
+};
 use formsvc_contract::send::{ANSWER_MAX, SendError, SendErrorKind};
 use secrecy::SecretString;
 use url::Url;
@@ -63,18 +65,19 @@ pub(crate) struct Check {
 }
 
 fn ids() -> PossibleValuesParser {
-    PossibleValuesParser::new(CHECKS.iter().map(|check| check.id))
+    PossibleValuesParser::new(RECEIVER_CHECKS.iter().map(|check| check.id))
 }
 
 impl Check {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.list {
             let listing = cx.output.listing(row::LIST_FIELDS)?;
-            let checks: Vec<&Asked> = CHECKS.iter().filter(|check| self.is_wanted(check)).collect();
+            let checks: Vec<&ReceiverCheck> =
+                RECEIVER_CHECKS.iter().filter(|check| self.is_wanted(check)).collect();
             return shown::list(cx, listing, &checks);
         }
         let listing = cx.output.listing(FIELDS)?;
-        if !CHECKS.iter().any(|check| self.is_wanted(check)) {
+        if !RECEIVER_CHECKS.iter().any(|check| self.is_wanted(check)) {
             return Err(CliError::usage("`--skip` leaves out every check that `--only` asks for"));
         }
         let (reports, url) = if let Service::Demo = cx.settings.service {
@@ -92,7 +95,7 @@ impl Check {
         ended(&reports)
     }
 
-    fn is_wanted(&self, check: &Asked) -> bool {
+    fn is_wanted(&self, check: &ReceiverCheck) -> bool {
         let names = |list: &[String]| list.iter().any(|id| id == check.id);
         (self.only.is_empty() || names(&self.only)) && !names(&self.skip)
     }
@@ -136,18 +139,18 @@ impl Check {
         cx: &Context,
         url: &Url,
         secret: &SecretString,
-    ) -> Result<Vec<Report>, CliError> {
+    ) -> Result<Vec<ReceiverReport>, CliError> {
         cx.check_network(url.as_str())?;
-        let limit = answer_limit(cx, Timeout::OfAnswers);
-        let sender = self.requests.sender(cx, limit, ANSWER_MAX)?;
-        let run = format!("{:08x}", fastrand::u32(..));
-        let given =
-            Given { sender: &sender, url, secret, limit, clock: &SystemTime::now, run: &run };
+        let timeout = answer_limit(cx, Timeout::OfAnswers);
+        let sender = self.requests.sender(cx, timeout, ANSWER_MAX)?;
+        let run_id = format!("{:08x}", fastrand::u32(..));
+        let (sender, clock) = (&sender, &SystemTime::now);
+        let options = ReceiverOptions { sender, url, secret, timeout, clock, run_id: &run_id };
         let runner =
-            Runner::new(given).ok_or_else(|| CliError::usage("the signing secret is empty"))?;
-        let all = CHECKS.iter().filter(|check| self.is_wanted(check)).count();
+            Runner::new(options).ok_or_else(|| CliError::usage("the signing secret is empty"))?;
+        let all = RECEIVER_CHECKS.iter().filter(|check| self.is_wanted(check)).count();
         let mut done = 0_usize;
-        let begins = |check: &Asked| {
+        let begins = |check: &ReceiverCheck| {
             cx.progress.doing(&format!("{done} of {all} checks done · {}", check.id));
             done += usize::from(self.is_wanted(check));
         };
@@ -158,7 +161,7 @@ impl Check {
 }
 
 /// What was found, and where to write it as a report, of which receiver.
-type Made = (Vec<Report>, Option<(Junit, Url)>);
+type Made = (Vec<ReceiverReport>, Option<(Junit, Url)>);
 
 /// Asks before made-up submissions go to another machine.
 async fn agreed(cx: &Context, url: &Url) -> Result<(), CliError> {
@@ -192,9 +195,9 @@ fn unreachable(error: &SendError) -> CliError {
 }
 
 /// How the run ends.
-fn ended(reports: &[Report]) -> Result<(), CliError> {
+fn ended(reports: &[ReceiverReport]) -> Result<(), CliError> {
     let failed = reports.iter().filter(|report| report.outcome == Outcome::Fail);
-    let failed: Vec<&Asked> = failed.map(|report| report.check).collect();
+    let failed: Vec<&ReceiverCheck> = failed.map(|report| report.check).collect();
     let (what, hint) = match &*failed {
         [] => return Ok(()),
         [one] => (format!("the receiver fails the check `{}`", one.id), one.fix.to_owned()),

@@ -1,6 +1,6 @@
 //! A check, and what came of it, as data.
 
-use formsvc_contract::receiver::{Check, Report};
+use formsvc_contract::receiver::{ReceiverCheck, ReceiverReport};
 use serde::Serialize;
 
 use super::shown::hint;
@@ -52,17 +52,17 @@ enum More<'a> {
 
 impl<'a> Row<'a> {
     /// A check that there is.
-    pub(super) fn of(check: &'a Check) -> Self {
-        let Check { id, section, sends, wants, why, fix, .. } = check;
+    pub(super) fn of(check: &'a ReceiverCheck) -> Self {
+        let ReceiverCheck { id, section, sends, wants, why, fix, .. } = check;
         let section = format!("SPEC §{section}");
         Self { check: id, section, sends, wants, why, more: More::Listed { fix } }
     }
 }
 
-impl<'a> From<&'a Report> for Row<'a> {
-    fn from(report: &'a Report) -> Self {
+impl<'a> From<&'a ReceiverReport> for Row<'a> {
+    fn from(report: &'a ReceiverReport) -> Self {
         let more = More::Made {
-            outcome: report.outcome.word(),
+            outcome: report.outcome.name(),
             found: &report.found,
             hint: hint(report),
             requests: report.requests,

@@ -1,6 +1,6 @@
 //! What was found, for whoever asked.
 
-use formsvc_contract::receiver::{Check, Outcome, Report};
+use formsvc_contract::receiver::{Outcome, ReceiverCheck, ReceiverReport};
 
 use super::row::Row;
 use crate::context::Context;
@@ -10,16 +10,20 @@ use crate::output::{Detail, Finding, Listing};
 
 /// Shows a block for each check on a terminal, rows elsewhere; what is wrong is then told on standard
 /// error to whoever reads a table, in which it may have no room.
-pub(super) fn show(cx: &Context, mut listing: Listing, reports: &[Report]) -> Result<(), CliError> {
+pub(super) fn show(
+    cx: &Context,
+    mut listing: Listing,
+    reports: &[ReceiverReport],
+) -> Result<(), CliError> {
     let found: Vec<String> = reports.iter().map(found).collect();
     let findings = reports.iter().zip(&found).map(|(report, found)| Finding {
-        outcome: report.outcome.word(),
+        outcome: report.outcome.name(),
         name: report.check.id,
         found,
         hint: hint(report),
     });
     let findings: Vec<Finding<'_>> = findings.collect();
-    if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
+    if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::name))? {
         return Ok(());
     }
     for report in reports {
@@ -41,10 +45,14 @@ pub(super) fn show(cx: &Context, mut listing: Listing, reports: &[Report]) -> Re
 }
 
 /// The checks that there are: a block each on a terminal, in which nothing is cut, and rows elsewhere.
-pub(super) fn list(cx: &Context, mut listing: Listing, checks: &[&Check]) -> Result<(), CliError> {
+pub(super) fn list(
+    cx: &Context,
+    mut listing: Listing,
+    checks: &[&ReceiverCheck],
+) -> Result<(), CliError> {
     if cx.output.is_for_reading() && cx.settings.terminal.stdout {
-        let block = |check: &&Check| {
-            let Check { id, section, sends, wants, .. } = check;
+        let block = |check: &&ReceiverCheck| {
+            let ReceiverCheck { id, section, sends, wants, .. } = check;
             let text = format!("sends {sends}\nwants {wants}");
             (format!("{id} (SPEC §{section})").into(), text.into())
         };
@@ -58,7 +66,7 @@ pub(super) fn list(cx: &Context, mut listing: Listing, checks: &[&Check]) -> Res
 }
 
 /// What was found; where it is not what was wanted, also what that is and why.
-fn found(report: &Report) -> String {
+fn found(report: &ReceiverReport) -> String {
     let (found, check) = (&report.found, report.check);
     match report.outcome {
         Outcome::Ok | Outcome::Skip => found.clone(),
@@ -69,12 +77,12 @@ fn found(report: &Report) -> String {
 }
 
 /// What to do about it.
-pub(super) fn hint(report: &Report) -> Option<&'static str> {
+pub(super) fn hint(report: &ReceiverReport) -> Option<&'static str> {
     matches!(report.outcome, Outcome::Warn | Outcome::Fail).then_some(report.check.fix)
 }
 
 /// The check and its result in a JUnit report.
-pub(super) fn junit_case(report: &Report) -> JunitCase<'_> {
+pub(super) fn junit_case(report: &ReceiverReport) -> JunitCase<'_> {
     let check = report.check;
     JunitCase {
         name: check.id,

@@ -346,7 +346,7 @@ async fn find(
                 CliError::new(Exit::Failed, "a submission was not kept as it was").because(&error)
             })?;
             let (created_at, id) = (submission.created_at.clone(), submission.id.clone());
-            let event = payload::of_submission(submission, form.id.clone(), &form.title);
+            let event = payload::event_of(submission, form.id.clone(), &form.title);
             let (spot, body) = (Spot { created_at, id }, payload::body(&event));
             // Fails only where nobody takes it any more, who ends this as well.
             let _ = found.send(Synthetic { spot, body }).await;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use formsvc_contract::send::Sender;
+use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
 use jiff::Timestamp;
 use serde_json::value::to_raw_value;
@@ -66,7 +66,7 @@ impl Running {
         rules: Rules,
         (engine, sockets): (Engine, Sockets),
         store: Store,
-        (page, sender): (InspectorArgs, Sender),
+        (page, sender): (InspectorArgs, HttpSender),
     ) -> Result<Self, CliError> {
         let history = History::new(REMEMBERED, facts.schedule);
         let (intake, happened) = Intake::new(rules, history, store.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use formsvc_contract::send::{Answer, SendError, Sender};
+use formsvc_contract::send::{Answer, HttpSender, SendError};
 use http::HeaderMap;
 use http::header::DATE;
 use serde::Serialize;
@@ -34,7 +34,7 @@ use crate::wrap::folded;
 pub(super) struct Run<'a> {
     pub(super) cx: &'a Context,
     pub(super) captures: Captures,
-    pub(super) sender: Sender,
+    pub(super) sender: HttpSender,
     pub(super) secrets: Secrets,
     pub(super) signature: Signature,
     pub(super) changes: Vec<Change>,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use formsvc_contract::send::{Answer, Outgoing, SendError, Sender};
+use formsvc_contract::send::{Answer, HttpSender, Outgoing, SendError};
 use formsvc_protocol::RetrySchedule;
 use formsvc_protocol::signature::{SigningSecret, sign};
 use futures_util::{StreamExt, stream};
@@ -31,7 +31,7 @@ use crate::webhook::statuses::Statuses;
 /// How deliveries are sent.
 pub(super) struct Run<'a> {
     pub(super) cx: &'a Context,
-    pub(super) sender: Sender,
+    pub(super) sender: HttpSender,
     pub(super) secrets: Vec<SigningSecret>,
     pub(super) to: Url,
     pub(super) expect: Statuses,

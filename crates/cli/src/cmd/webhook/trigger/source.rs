@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use formsvc_client::{Submission, Timestamp};
-use formsvc_contract::payload::{self, Shape};
+use formsvc_contract::payload::{self, AnswerType};
 use formsvc_export::ValueKind;
 use formsvc_protocol::WebhookEvent;
 use http::HeaderValue;
@@ -47,7 +47,7 @@ pub(super) struct Bodies {
 
 enum Kind {
     Sample,
-    Form(Box<FormMatch>, Vec<(String, Shape)>),
+    Form(Box<FormMatch>, Vec<(String, AnswerType)>),
     /// One after the other, and again.
     Fixed(Vec<Bytes>),
 }
@@ -113,7 +113,7 @@ impl Bodies {
             Kind::Sample => payload::body(&payload::sample(&mut bits, made_at(at, number))),
             Kind::Form(form, questions) => {
                 let (id, at) = (form.id.clone(), made_at(at, number));
-                payload::body(&payload::made_up(id, &form.title, questions, &mut bits, at))
+                payload::body(&payload::generate(id, &form.title, questions, &mut bits, at))
             }
             Kind::Fixed(bodies) => {
                 let at = usize::try_from(number % bodies.len() as u64);
@@ -144,7 +144,7 @@ impl Bodies {
                     // An answer that is empty does not tell what others are: text is anything.
                     .map(|(label, value)| {
                         let kind = ValueKind::of(value.as_json());
-                        (label.into_owned(), kind.map_or(Shape::Text, shape_of))
+                        (label.into_owned(), kind.map_or(AnswerType::Text, shape_of))
                     })
                     .collect(),
                 _ => return,
@@ -161,7 +161,7 @@ impl Bodies {
 
 /// What is odd about a change of a body that has these questions: a label that it does not have, or a text for
 /// a number.
-fn slip(change: &Change, known: &[(String, Shape)]) -> Option<String> {
+fn slip(change: &Change, known: &[(String, AnswerType)]) -> Option<String> {
     let Change::Set(path, value) = change else { return None };
     let label = path.strip_prefix("data.")?;
     let first = label.split('.').next().unwrap_or(label);
@@ -174,8 +174,8 @@ fn slip(change: &Change, known: &[(String, Shape)]) -> Option<String> {
         let like = like.map_or(String::new(), |like| format!("; {like}"));
         return Some(format!("no submission of this form has the label `{label}`{like}"));
     };
-    let is_number = |kind| matches!(shape_of(kind), Shape::Number | Shape::NumberText);
-    let expects_number = matches!(shape, Shape::Number | Shape::NumberText);
+    let is_number = |kind| matches!(shape_of(kind), AnswerType::Number | AnswerType::NumberText);
+    let expects_number = matches!(shape, AnswerType::Number | AnswerType::NumberText);
     // Nobody has to answer with anything.
     let is_other = ValueKind::of(value).is_some_and(|kind| !is_number(kind));
     (expects_number && is_other).then(|| {
@@ -212,9 +212,9 @@ fn made_at(is_seeded: bool, number: u64) -> Timestamp {
 }
 
 /// The questions of a form, as its newest submissions have answers to them.
-async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, Shape)>, CliError> {
+async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, AnswerType)>, CliError> {
     let list = cx.client().await?.form(form.id.clone()).submissions().page_size(LABELS_OF);
-    let mut questions: Vec<(String, Shape)> = Vec::new();
+    let mut questions: Vec<(String, AnswerType)> = Vec::new();
     if let Some(page) = list.pages().try_next().await? {
         for submission in page.submissions() {
             for (label, value) in submission.data.fields() {
@@ -237,17 +237,17 @@ async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, Shape)
     Ok(questions)
 }
 
-fn shape_of(kind: ValueKind) -> Shape {
+fn shape_of(kind: ValueKind) -> AnswerType {
     match kind {
-        ValueKind::Number => Shape::Number,
-        ValueKind::NumberText => Shape::NumberText,
-        ValueKind::Date => Shape::Date,
-        ValueKind::Time => Shape::Time,
-        ValueKind::Boolean => Shape::Boolean,
-        ValueKind::List => Shape::List,
-        ValueKind::Object => Shape::Object,
+        ValueKind::Number => AnswerType::Number,
+        ValueKind::NumberText => AnswerType::NumberText,
+        ValueKind::Date => AnswerType::Date,
+        ValueKind::Time => AnswerType::Time,
+        ValueKind::Boolean => AnswerType::Boolean,
+        ValueKind::List => AnswerType::List,
+        ValueKind::Object => AnswerType::Object,
         // Whatever else there may be is text to a form.
-        _ => Shape::Text,
+        _ => AnswerType::Text,
     }
 }
 
@@ -260,7 +260,7 @@ async fn of_service(cx: &Context, name: &str) -> Result<Bytes, CliError> {
     };
     let form = form_ref::resolve(cx, form).await?;
     let submission = found(cx, &form, id).await?;
-    Ok(payload::body(&payload::of_submission(submission, form.id, &form.title)))
+    Ok(payload::body(&payload::event_of(submission, form.id, &form.title)))
 }
 
 async fn found(cx: &Context, form: &FormMatch, id: Option<&str>) -> Result<Submission, CliError> {
@@ -304,10 +304,10 @@ mod tests {
     #[test]
     fn a_text_for_a_number_and_a_label_that_is_not_there_are_remarked_upon() {
         let known = [
-            ("n".to_owned(), Shape::Number),
-            ("v1.2".to_owned(), Shape::NumberText),
-            ("species".to_owned(), Shape::Text),
-            ("list".to_owned(), Shape::List),
+            ("n".to_owned(), AnswerType::Number),
+            ("v1.2".to_owned(), AnswerType::NumberText),
+            ("species".to_owned(), AnswerType::Text),
+            ("list".to_owned(), AnswerType::List),
         ];
         let told = |change: &str| slip(&set(change).unwrap(), &known);
         for fine in [

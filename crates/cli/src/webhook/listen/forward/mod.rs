@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_contract::send::{Outgoing, SendError, SendErrorKind, Sender};
+use formsvc_contract::send::{HttpSender, Outgoing, SendError, SendErrorKind};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use futures_util::future::join_all;
 use tokio::sync::Semaphore;
@@ -61,7 +61,7 @@ impl ForwardArgs {
     }
 
     /// What passes deliveries on, of which there are so many at once; nothing where they go nowhere.
-    pub(crate) fn forwarder(&self, sender: Sender, in_flight: usize) -> Option<Forwarder> {
+    pub(crate) fn forwarder(&self, sender: HttpSender, in_flight: usize) -> Option<Forwarder> {
         let everything = self.forward_to.iter().cloned().map(Route::all);
         let routes: Vec<Route> = everything.chain(self.route.iter().cloned()).collect();
         (!routes.is_empty()).then(|| Forwarder::new(sender, routes, in_flight))
@@ -69,7 +69,7 @@ impl ForwardArgs {
 
     /// Creates the sender of the targets. It is created even without targets, so that invalid network
     /// settings are reported in both cases.
-    pub(crate) fn sender(&self, cx: &Context) -> Result<Sender, CliError> {
+    pub(crate) fn sender(&self, cx: &Context) -> Result<HttpSender, CliError> {
         let routes = self.route.iter().map(|route| &route.to);
         self.forward_to.iter().chain(routes).try_for_each(|to| cx.check_network(to.as_str()))?;
         let timeout = self.forward_timeout.unwrap_or_else(|| answer_limit(cx, Timeout::OfTheRun));
@@ -80,7 +80,7 @@ impl ForwardArgs {
 /// Passes deliveries on. It is shared by all of them.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
-    sender: Sender,
+    sender: HttpSender,
     routes: Vec<Route>,
     /// Each URL once, in the order given.
     targets: Vec<Target>,
@@ -112,7 +112,7 @@ pub(crate) struct PassedOn {
 }
 
 impl Forwarder {
-    fn new(sender: Sender, routes: Vec<Route>, in_flight: usize) -> Self {
+    fn new(sender: HttpSender, routes: Vec<Route>, in_flight: usize) -> Self {
         let mut urls: Vec<&Url> = Vec::new();
         for Route { to, .. } in &routes {
             if !urls.contains(&to) {

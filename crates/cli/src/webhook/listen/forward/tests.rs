@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use formsvc_contract::send::SenderOptions;
+use formsvc_contract::send::HttpSenderOptions;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -43,12 +43,13 @@ fn forwarder(timeout: Duration, routes: &[&str]) -> Forwarder {
 
 /// A forwarder of a listener that has so many deliveries under way at most.
 fn among(in_flight: usize, timeout: Duration, routes: &[&str]) -> Forwarder {
-    let options = SenderOptions { timeout, answer_max: ANSWER_MAX, ..SenderOptions::default() };
+    let options =
+        HttpSenderOptions { timeout, answer_max: ANSWER_MAX, ..HttpSenderOptions::default() };
     let read = |text: &&str| match text.split_once("=>") {
         Some((_, url)) => Route::all(target(url).unwrap()),
         None => route(text).unwrap(),
     };
-    Forwarder::new(Sender::new(options).unwrap(), routes.iter().map(read).collect(), in_flight)
+    Forwarder::new(HttpSender::new(options).unwrap(), routes.iter().map(read).collect(), in_flight)
 }
 
 /// The head of a request, whose body is `{}`.
