@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Submissions(submissions::Submissions),
     /// Receive, verify, send and replay webhook deliveries, and check receivers
     #[command(subcommand)]
-    Webhook(webhook::Webhook),
+    Webhook(Box<webhook::Webhook>),
     /// Check that a service follows its specification
     #[command(subcommand)]
     Contract(contract::Contract),

@@ -34,7 +34,7 @@ struct Side<'a> {
 pub(super) fn of<'a>(stats: impl Iterator<Item = &'a Stats>) -> Vec<Rename<'a>> {
     let side = |stats: &'a Stats| {
         Some(Side {
-            label: &*stats.name,
+            label: &stats.name,
             words: words(&stats.name),
             newest: stats.newest?,
             oldest: stats.oldest?,

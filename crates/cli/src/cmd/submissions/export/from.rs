@@ -29,7 +29,7 @@ impl Export {
         let target = sync::read_target(address.expose_secret(), self.schema.as_deref())?;
         let output = self.output(cx, path.as_deref())?;
         let mut store = sync::open(cx, &target).await?;
-        let form = find(store.status().await?, &self.forms[0])?;
+        let form = find(&store.status().await?, &self.forms[0])?.clone();
         let micros = |time: Option<Timestamp>| time.as_ref().map(Timestamp::unix_micros);
         let range = RowRange {
             since: micros(bounds.since()).unwrap_or(i64::MIN),
@@ -60,7 +60,7 @@ impl Export {
 }
 
 /// Finds a form by its id, its title or the beginning of its id.
-fn find(forms: Vec<SyncStatus>, name: &str) -> Result<SyncStatus, CliError> {
+fn find<'a>(forms: &'a [SyncStatus], name: &str) -> Result<&'a SyncStatus, CliError> {
     let rules: [fn(&SyncStatus, &str) -> bool; 3] = [
         |form, name| form.form_id == name,
         |form, name| form.title.as_deref() == Some(name),
@@ -73,7 +73,7 @@ fn find(forms: Vec<SyncStatus>, name: &str) -> Result<SyncStatus, CliError> {
         }
     }
     match found[..] {
-        [form] => Ok(form.clone()),
+        [form] => Ok(form),
         [] => {
             let what = format!("the database does not contain the form `{name}`");
             let hint = "`formsvc submissions sync status --to URL` lists its forms";

@@ -57,6 +57,7 @@ impl Sync {
 }
 
 /// The address of a database. It may contain a password, so that it is never shown.
+#[expect(clippy::unnecessary_wraps, reason = "clap takes a function with a result")]
 pub(in crate::cmd::submissions) fn address(text: &str) -> Result<SecretString, Infallible> {
     Ok(SecretString::from(text))
 }

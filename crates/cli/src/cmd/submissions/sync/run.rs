@@ -69,7 +69,9 @@ impl Run {
             let round = self.round(cx, &target, &options, &mut forms).await;
             match round {
                 Ok(reports) if !self.watch => {
-                    reports.iter().for_each(|report| listing.push(report));
+                    for report in &reports {
+                        listing.push(report);
+                    }
                     cx.output.list_if_requested(listing)?;
                     return report::end(&reports);
                 }

@@ -58,7 +58,9 @@ impl Status {
         if forms.is_empty() {
             cx.progress.remark("no forms");
         }
-        forms.into_iter().for_each(|form| listing.push(&Item::from(form)));
+        for form in forms {
+            listing.push(&Item::from(form));
+        }
         cx.output.list(listing)
     }
 }

@@ -127,13 +127,12 @@ fn describe(summary: &VerifySummary) -> String {
             parts.push(format!("{count} {what}"));
         }
     }
-    match (summary.deleted, summary.is_marked) {
-        (0, _) => {}
-        (deleted, true) => {
-            parts.push(format!("{deleted} not in the service are marked as deleted"))
-        }
-        (deleted, false) => parts
-            .push(format!("{deleted} stored are not in the service (`--mark-deleted` hides them)")),
+    let deleted = summary.deleted;
+    if deleted > 0 && summary.is_marked {
+        parts.push(format!("{deleted} not in the service are marked as deleted"));
+    } else if deleted > 0 {
+        let hint = "`--mark-deleted` hides them";
+        parts.push(format!("{deleted} stored are not in the service ({hint})"));
     }
     if parts.len() == 1 {
         parts.push("the database is equal".to_owned());
