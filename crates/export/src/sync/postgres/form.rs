@@ -160,7 +160,7 @@ impl PgForm {
 }
 
 /// Attempts to take a lock: the server frees the lock of a closed connection a moment later.
-const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Takes the lock of a form for this session. Returns false if another session has it. Behind a pooler
