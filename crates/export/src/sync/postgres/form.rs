@@ -9,7 +9,7 @@ use super::connect::Connection;
 use super::error::PostgresError;
 use super::page_writer::PageWriter;
 use super::schema::qualified;
-use super::view::{self, ViewState};
+use super::view;
 use crate::coverage::{Coverage, Interval};
 use crate::store::{PageToWrite, PageWritten};
 use crate::sync::form_store::{IDS_MAX, rows_to_encode};
@@ -106,11 +106,8 @@ impl PgForm {
 
     async fn update_view(&mut self, labels: &LabelSet) -> Result<(), PostgresError> {
         let (connection, schema) = (&self.connection, &self.schema);
-        let state = view::update(connection, schema, &self.view, self.key, labels).await?;
-        self.changes.outdated = match state {
-            ViewState::Current => None,
-            ViewState::Outdated(reason) => Some(reason),
-        };
+        self.changes.outdated =
+            view::update(connection, schema, &self.view, self.key, labels).await?;
         Ok(())
     }
 
@@ -160,7 +157,7 @@ impl PgForm {
 }
 
 /// Attempts to take a lock: the server frees the lock of a closed connection a moment later.
-const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Takes the lock of a form for this session. Returns false if another session has it. Behind a pooler

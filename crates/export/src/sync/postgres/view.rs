@@ -13,14 +13,6 @@ use crate::sync::labels::{FIXED_COLUMNS, LabelSet};
 /// The longest wait for queries that use the view, so that they do not block a run.
 const LOCK_TIMEOUT: &str = "5s";
 
-/// Whether a view has a column for each label.
-#[derive(Debug)]
-pub(super) enum ViewState {
-    Current,
-    /// It could not be replaced: the reason, and a hint.
-    Outdated(String),
-}
-
 /// Returns the columns of a view; empty if there is none, `None` if the name is that of another object.
 async fn columns(
     connection: &Connection,
@@ -49,20 +41,20 @@ pub(super) async fn is_free(
 }
 
 /// Creates the view or adds columns to it, unless it is current. A missing right and a long query
-/// leave it as it is.
+/// leave it as it is; then the reason and a hint are returned.
 pub(super) async fn update(
     connection: &Connection,
     schema: &str,
     view: &str,
     key: i64,
     labels: &LabelSet,
-) -> Result<ViewState, PostgresError> {
+) -> Result<Option<String>, PostgresError> {
     let other = || PostgresError::View { view: qualified(schema, view) };
     let known = columns(connection, schema, view).await?.ok_or_else(other)?;
     let headings = labels.labels().iter().map(|label| &*label.heading);
     let wanted: Vec<&str> = FIXED_COLUMNS.into_iter().chain(headings).collect();
     if known.len() >= wanted.len() && wanted.iter().zip(&known).all(|(a, b)| a == b) {
-        return Ok(ViewState::Current);
+        return Ok(None);
     }
     if !known.iter().zip(&wanted).all(|(a, b)| a == b) {
         return Err(other());
@@ -70,7 +62,7 @@ pub(super) async fn update(
     let create = create_view(schema, view, key, labels);
     let statements = format!("BEGIN; SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; {create}; COMMIT;");
     let Err(error) = connection.client.batch_execute(&statements).await else {
-        return Ok(ViewState::Current);
+        return Ok(None);
     };
     connection.client.batch_execute("ROLLBACK").await?;
     let name = qualified(schema, view);
@@ -79,19 +71,19 @@ pub(super) async fn update(
             let row = connection.client.query_typed_one("SELECT current_user::text", &[]).await?;
             let user = quoted(row.get(0));
             let owner = format!(" ALTER VIEW {name} OWNER TO {user};");
-            Ok(ViewState::Outdated(format!(
+            Ok(Some(format!(
                 "this user cannot change the view {name}; its owner can run sync, or grant the \
                  right: GRANT USAGE, CREATE ON SCHEMA {} TO {user};{}",
                 quoted(schema),
                 if known.is_empty() { "" } else { &owner }
             )))
         }
-        Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(ViewState::Outdated(format!(
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(Some(format!(
             "a query has used the view {name} for more than {LOCK_TIMEOUT}; the next run adds the columns"
         ))),
         // Another run of the same form was faster, or had more labels.
         _ => match columns(connection, schema, view).await? {
-            Some(now) if now.len() >= wanted.len() => Ok(ViewState::Current),
+            Some(now) if now.len() >= wanted.len() => Ok(None),
             _ => Err(error.into()),
         },
     }
