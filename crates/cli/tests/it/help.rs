@@ -29,7 +29,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "reads a database of an earlier sync",
     ),
     (
-        "formsvc submissions sync status --to sqlite:survey.db --json form,submissions,complete",
+        "formsvc submissions sync status --to sqlite:survey.db --json form,complete",
         "reads a database of an earlier sync",
     ),
     (
