@@ -146,9 +146,11 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
             | ["config" | "contract" | "forms", "list"]
             | ["contract", "check"]
             | ["submissions", "exports", "list"]
+            | ["submissions", "sync", "status"]
             | ["webhook", "events", "list" | "tail"]
             | ["webhook", "sign" | "verify"] => Some(&[]),
             ["forms", _] | ["submissions", "list" | "tail"] => Some(&["penguins"]),
+            ["submissions", "sync", "verify"] => Some(&["penguins"]),
             ["submissions", "view"] => Some(&["penguins", "sub_1"]),
             ["webhook", "events", "show"] => Some(&["1"]),
             ["webhook", "events", "diff"] => Some(&["1", "2"]),
@@ -169,7 +171,7 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
         let known: Vec<String> = known.lines().map(|field| format!("--json={field}")).collect();
         assert_eq!(offered(&home, &[&words[..], &["--json="]].concat()), known, "{words:?}");
     }
-    assert_eq!(with_fields, 25);
+    assert_eq!(with_fields, 27);
     assert_eq!(offered(&home, &["forms", "list", "--json", "title,st"]), ["title,status"]);
     assert_eq!(offered(&home, &["--json", "title,st", "forms"]), ["forms"]);
     assert!(home.service.asked_nothing());

@@ -25,6 +25,22 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "asks a person, for the key of a service that is not there",
     ),
     (
+        "formsvc submissions sync status --to sqlite:survey.db",
+        "reads a database of an earlier sync",
+    ),
+    (
+        "formsvc submissions sync status --to sqlite:survey.db --json form,complete",
+        "reads a database of an earlier sync",
+    ),
+    (
+        "formsvc submissions sync verify survey --to sqlite:survey.db",
+        "needs a service with this form",
+    ),
+    (
+        "formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted",
+        "needs a service with this form",
+    ),
+    (
         "formsvc webhook check 9000/hook --secret-file secret.txt",
         "asks a receiver that verifies, which only its reader has",
     ),

@@ -29,7 +29,7 @@ pub(in crate::cmd) const FIELDS: [Field; 10] = [
 /// Makes no request. A gap is a time of which submissions were not read yet; the next sync reads them.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync status --to sqlite:survey.db --json form,submissions,complete"
+    after_help = "Examples:\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync status --to sqlite:survey.db --json form,complete"
 )]
 pub(super) struct Status {
     #[command(flatten)]
