@@ -334,11 +334,9 @@ pub(super) fn full_quota(exchanges: &[Exchange]) -> Judgement {
 pub(super) fn retry_after_seconds(exchanges: &[Exchange]) -> Judgement {
     let value = refused(exchanges)?.header(&RETRY_AFTER);
     let is_seconds = value.and_then(whole_seconds).is_some_and(|wait| !wait.is_zero());
-    require(is_seconds, || match value {
-        Some(value) => format!("`Retry-After` is `{value}`, not whole seconds from 1 up"),
-        None => "`Retry-After` is missing".to_owned(),
-    })
-    .map_err(|problem| problem.at(exchanges.len() - 1))
+    let value = value.unwrap_or("missing");
+    require(is_seconds, || format!("`Retry-After` is {value}, not whole seconds from 1 up"))
+        .map_err(|problem| problem.at(exchanges.len() - 1))
 }
 
 /// Parses the digits of `Retry-After`.
