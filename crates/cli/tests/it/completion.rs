@@ -149,8 +149,9 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
             | ["submissions", "sync", "status"]
             | ["webhook", "events", "list" | "tail"]
             | ["webhook", "sign" | "verify"] => Some(&[]),
-            ["forms", _] | ["submissions", "list" | "tail"] => Some(&["penguins"]),
-            ["submissions", "sync", "verify"] => Some(&["penguins"]),
+            ["forms", _] | ["submissions", "list" | "tail"] | ["submissions", "sync", "verify"] => {
+                Some(&["penguins"])
+            }
             ["submissions", "view"] => Some(&["penguins", "sub_1"]),
             ["webhook", "events", "show"] => Some(&["1"]),
             ["webhook", "events", "diff"] => Some(&["1", "2"]),
