@@ -17,6 +17,8 @@ pub enum Operation {
     Write,
     /// Giving the complete file its name.
     Publish,
+    /// Copying the complete output over a file that cannot be replaced. The file may be incomplete.
+    Overwrite,
     /// Writing to the temporary folder before a stream. The stream has no byte yet.
     Spool,
 }
@@ -82,6 +84,7 @@ impl fmt::Display for ExportError {
                     Operation::Create => "create",
                     Operation::Write => "write",
                     Operation::Publish => "complete",
+                    Operation::Overwrite => "overwrite",
                     Operation::Spool => "keep rows in the temporary folder",
                 };
                 match path {

@@ -56,7 +56,8 @@ fn every_source_file_holds_code() {
 }
 
 /// Modules that the tests of several packages share: proxies and TLS servers, and PostgreSQL servers.
-const SHARED_MODULES: [&str; 3] = [
+const SHARED_MODULES: [&str; 4] = [
+    r#"#[path = "../../../receiver/tests/it/postgres_cluster.rs"]"#,
     r#"#[path = "../../../client/tests/it/support/net.rs"]"#,
     r#"#[path = "../../crates/client/tests/it/support/net.rs"]"#,
     r#"#[path = "../../crates/receiver/tests/it/postgres_cluster.rs"]"#,

@@ -193,11 +193,13 @@ impl<'a> Destination<'a> {
         let errors = self.error_source();
         let failed = |source| errors.error(Operation::Publish, source);
         match self.0 {
-            Kind::File { work, path, permissions, owner, in_place, .. } if in_place => {
-                // The file keeps its owner and mode.
-                let _ = (permissions, owner);
+            // The file keeps its owner and mode.
+            Kind::File { work, path, files, in_place: true, .. } => {
                 sync(work.as_file()).map_err(failed)?;
-                write_in_place(work, &path).map_err(failed)?;
+                // A signal must not remove the only complete output.
+                files.paths().retain(|file| file != work.path());
+                write_in_place(work, &path)
+                    .map_err(|source| errors.error(Operation::Overwrite, source))?;
                 Ok(vec![Remark::WrittenInPlace])
             }
             Kind::File { work, path, replace, permissions, owner, .. } => {

@@ -16,9 +16,10 @@ impl RowStore {
         let file = tempfile::Builder::new().prefix("copy-").tempfile_in(folder.path());
         let path = file.map_err(failed)?.into_temp_path();
         let store = Self::open(&path)?;
-        // Without a journal SQLite needs no name of the file.
-        let pragmas = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=DELETE; \
-                       PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;";
+        // Without a journal SQLite needs no name of the file. The exclusive mode comes last, because it
+        // keeps a journal that exists.
+        let pragmas = "PRAGMA journal_mode=DELETE; PRAGMA journal_mode=OFF; \
+                       PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;";
         store.connection().execute_batch(pragmas).map_err(|error| store.failed(error))?;
         if cfg!(unix) {
             path.close().map_err(failed)?;

@@ -30,6 +30,15 @@ impl RowStore {
         prepared.map(|()| store)
     }
 
+    /// Returns an error if the file is a database of another program or of another release. One without
+    /// tables, as a run that was interrupted at its start leaves it, is neither. Creates nothing.
+    pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
+        if std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+            Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?.check_version()?;
+        }
+        Ok(())
+    }
+
     /// Opens an existing row store to read it.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();

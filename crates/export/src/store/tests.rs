@@ -167,7 +167,8 @@ fn foreign_damaged_and_newer_files_are_refused_unchanged() {
     drop(RowStore::open(&path).unwrap());
     Connection::open(&path).unwrap().execute("UPDATE meta SET version = 9", []).unwrap();
     assert!(matches!(refused().problem(), StoreProblem::Version { found: 9, .. }));
-    assert!(refused().to_string().contains(path.to_str().unwrap()));
+    let shown = refused().to_string();
+    assert!(shown.contains(path.to_str().unwrap()), "{shown}");
 }
 
 #[cfg(unix)]
@@ -181,4 +182,32 @@ fn database_files_are_private() {
     for file in files {
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{file:?}");
     }
+}
+
+#[test]
+fn database_without_tables_is_created_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.db");
+    // As a run leaves it that stops before the tables are stored.
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (c); DROP TABLE t;").unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() > 0);
+    RowStore::check(&path).unwrap();
+    drop(RowStore::open(&path).unwrap());
+    RowStore::open_read_only(&path).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn temporary_store_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = crate::spool::SpoolFolder::new(folder.path().join("exports"));
+    let (mut store, path) = RowStore::temporary(&spools).unwrap();
+    assert!(path.is_none());
+    let source = store.source("https://forms.example", "frm_1", None).unwrap();
+    store.begin_copy().unwrap();
+    let row = StoredRow { id: "sub_1", created_at: "", instant: 0, data: "{}", extra: "" };
+    store.copy_row(source, &row).unwrap();
+    store.end_copy().unwrap();
+    let left: Vec<_> = std::fs::read_dir(folder.path().join("exports")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }

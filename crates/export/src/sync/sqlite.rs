@@ -31,13 +31,6 @@ pub(crate) struct SqliteForm {
     _lock: FileLock,
 }
 
-/// Returns an error if the file is a database of another program or of another release. Does not
-/// create it.
-pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
-    let is_used = std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
-    if is_used { RowStore::open_read_only(path).map(drop) } else { Ok(()) }
-}
-
 impl SqliteForm {
     /// Opens the database, creates it if there is none, and locks the form.
     pub(crate) fn open(path: &Path, form: FormRef<'_>) -> Result<Self, SyncError> {

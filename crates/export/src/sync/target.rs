@@ -4,10 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::SyncStore;
 use super::error::SyncError;
 #[cfg(feature = "postgres")]
 use super::postgres::Address;
-use super::{SyncStore, sqlite};
+use crate::store::RowStore;
 
 /// The database that submissions are synchronized with: `sqlite:PATH`, `postgres://…` or
 /// `postgresql://…`. Debug and Display never show a password.
@@ -57,7 +58,7 @@ impl SyncTarget {
     pub async fn open(&self) -> Result<SyncStore, SyncError> {
         match &self.0 {
             Location::Sqlite(path) => {
-                sqlite::check(path)?;
+                RowStore::check(path)?;
                 Ok(SyncStore::sqlite(path.clone()))
             }
             #[cfg(feature = "postgres")]
@@ -74,6 +75,10 @@ impl FromStr for SyncTarget {
             let path = path.strip_prefix("//").unwrap_or(path);
             if path.is_empty() || path == ":memory:" {
                 let reason = "`sqlite:` needs the path of a file, for example `sqlite:rows.db`";
+                return Err(SyncError::Target(reason.to_owned()));
+            }
+            if path.contains("://") {
+                let reason = "a path after `sqlite:` has no `://`";
                 return Err(SyncError::Target(reason.to_owned()));
             }
             return Ok(Self::sqlite(path));

@@ -82,7 +82,8 @@ fn tls_attempts(address: &Address) -> Vec<(SslMode, &CertificateCheck)> {
 fn permits_other_mode(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         Some(code) => *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-        None => error.to_string().contains("TLS"),
+        // The library has no kind for a failure of TLS.
+        None => format!("{error}").contains("TLS"),
     }
 }
 

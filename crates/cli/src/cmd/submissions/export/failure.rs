@@ -62,16 +62,16 @@ impl<'a> Saved<'a> {
     fn can_continue(&self, rows: u64) {
         if let Some(command) = self.command {
             self.cx.can_go_on_with(Some(command.to_owned()));
-            self.cx.saves(saved(rows, self.path));
+            self.cx.saves(saved(rows, &unchanged(self.path)));
         }
     }
 }
 
 /// The number of saved submissions, and the state of the output.
-fn saved(rows: u64, path: Option<&Path>) -> String {
+fn saved(rows: u64, output: &str) -> String {
     let rows = counted(rows, "submission");
     let are = if rows.starts_with("1 ") { "is" } else { "are" };
-    format!("{rows} {are} saved, and {}", unchanged(path))
+    format!("{rows} {are} saved, and {output}")
 }
 
 fn unchanged(path: Option<&Path>) -> String {
@@ -94,7 +94,14 @@ pub(super) fn explain(
     is_lost: bool,
 ) -> CliError {
     if let ExportError::Unfinished { rows_saved, cause, .. } = error {
-        let error = of_cause(*cause).hint_too(&saved(rows_saved, path));
+        let is_overwritten =
+            matches!(*cause, ExportError::Output { operation: Operation::Overwrite, .. });
+        let output = if is_overwritten {
+            "the file was overwritten in part".to_owned()
+        } else {
+            unchanged(path)
+        };
+        let error = of_cause(*cause).hint_too(&saved(rows_saved, &output));
         return match command {
             Some(command) => error.continued_by(command),
             None => error.hint_too("the same command continues"),
@@ -104,7 +111,7 @@ pub(super) fn explain(
     let streams = path.is_none() && !format.format.is_table();
     let left = match &error {
         ExportError::Output { operation: Operation::Spool, .. } => Some(NOTHING_WRITTEN.to_owned()),
-        ExportError::Output { operation: Operation::Publish, .. } => None,
+        ExportError::Output { operation: Operation::Publish | Operation::Overwrite, .. } => None,
         _ if streams => Some(PARTIAL_STREAM.to_owned()),
         _ if path.is_none() && is_output => Some(PARTIAL_STREAM.to_owned()),
         _ => Some(unchanged(path)),

@@ -7,6 +7,7 @@ mod output;
 mod plan;
 mod stdout;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ pub(in crate::cmd) use output::counted;
 
 use self::failure::Saved;
 use self::format_options::FormatOptions;
-use self::output::{file_name, manifest_path, report_rendered, summary};
+use self::output::{file_names, manifest_path, report_rendered, summary};
 use super::range::{Bounds, Range};
 use super::sync;
 use crate::again::Line;
@@ -156,6 +157,8 @@ impl Export {
         for name in &self.forms {
             forms.push(form_ref::resolve(cx, name).await?);
         }
+        let mut seen = HashSet::new();
+        forms.retain(|form| seen.insert(form.id.clone()));
         if self.dry_run {
             for form in &forms {
                 self.report_plan(cx, form, bounds).await?;
@@ -169,8 +172,8 @@ impl Export {
         std::fs::create_dir_all(&self.out).map_err(failed)?;
         let (spools, began) = (spools(cx)?, Instant::now());
         let (mut complete, mut incomplete) = (Vec::new(), Ok(()));
-        for form in forms {
-            let path = self.out.join(file_name(&form, format));
+        for (name, form) in file_names(&forms, format).into_iter().zip(forms) {
+            let path = self.out.join(name);
             let output = self.output(cx, Some(&path)).map_err(CliError::from)?;
             let job = Job { form, format, path: Some(path) };
             let done = self.export(cx, client, &job, bounds, &spools, Some(began), output).await;

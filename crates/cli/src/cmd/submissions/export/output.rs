@@ -1,5 +1,6 @@
 //! The output of an export: format, path and summary.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,16 +69,33 @@ impl Export {
     }
 }
 
-/// The name of a form's file in a folder.
-pub(super) fn file_name(form: &FormMatch, format: FileFormat) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let stem: String = hint_name(form).chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+/// The names of the forms' files in a folder. Forms with names that are equal on some file system have
+/// their id in the name, whatever their order; should these be equal too, a number.
+pub(super) fn file_names(forms: &[FormMatch], format: FileFormat) -> Vec<String> {
+    let stems: Vec<String> = forms.iter().map(|form| plain(hint_name(form))).collect();
+    let is_shared =
+        |stem: &str| stems.iter().filter(|other| other.eq_ignore_ascii_case(stem)).nth(1).is_some();
     let ending = match format.compression {
         Compression::Gzip => ".gz",
         Compression::Zstd => ".zst",
         _ => "",
     };
-    format!("{stem}.{}{ending}", format.format.name())
+    let mut taken = HashSet::new();
+    let names = forms.iter().zip(&stems).map(|(form, stem)| {
+        let id = plain(form.id.as_str());
+        let first = if is_shared(stem) { format!("{stem}-{id}") } else { stem.clone() };
+        let numbered = (2..).map(|number| format!("{stem}-{id}-{number}"));
+        let mut candidates = std::iter::once(first).chain(numbered);
+        let stem = candidates.find(|stem| taken.insert(stem.to_ascii_lowercase()));
+        format!("{}.{}{ending}", stem.expect("there are endless numbers"), format.format.name())
+    });
+    names.collect()
+}
+
+/// Replaces the characters that not every file system takes.
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
 }
 
 /// The manifest beside an output.
@@ -125,4 +143,28 @@ pub(super) fn summary(
 
 pub(in crate::cmd) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", HumanCount(number), if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_client::FormId;
+
+    use super::*;
+
+    #[test]
+    fn forms_with_equal_file_names_get_files_of_their_own() {
+        let form = |id: &str| FormMatch {
+            id: FormId::new(id).unwrap(),
+            title: id.to_owned(),
+            listed: None,
+        };
+        let names = |ids: &[&str]| {
+            let forms: Vec<_> = ids.iter().map(|id| form(id)).collect();
+            file_names(&forms, Format::Csv.into())
+        };
+        assert_eq!(names(&["a", "b"]), ["a.csv", "b.csv"]);
+        assert_eq!(names(&["A", "b", "a"]), ["A-A.csv", "b.csv", "a-a-2.csv"]);
+        assert_eq!(names(&["a.b", "a_b"]), ["a_b-a_b.csv", "a_b-a_b-2.csv"]);
+        assert_eq!(names(&["x-x", "x", "X"])[0], "x-x.csv");
+    }
 }
