@@ -208,6 +208,6 @@ fn temporary_store_leaves_no_file() {
     let row = StoredRow { id: "sub_1", created_at: "", instant: 0, data: "{}", extra: "" };
     store.copy_row(source, &row).unwrap();
     store.end_copy().unwrap();
-    let left: Vec<_> = std::fs::read_dir(folder.path().join("exports")).unwrap().collect();
+    let left: Vec<_> = std::fs::read_dir(spools.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }

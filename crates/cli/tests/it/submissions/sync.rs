@@ -105,6 +105,18 @@ fn export_of_an_incomplete_database_is_exit_9() {
 }
 
 #[test]
+fn database_that_begins_at_since_is_not_complete() {
+    let older = OLDER.replace("2026-01-01T00", "2025-12-31T00");
+    let answers = vec![one_form(), page(&format!("{NEWER},{older}"), CURSOR)];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let said = database.run(&service, &["sync", "survey", "--since", "2026-01-01T12:00:00Z"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let status = &database.status(&service)[0];
+    assert_eq!((&status["gaps"], &status["complete"]), (&0.into(), &"no".into()));
+    assert_eq!(database.export(&service, &[]).code, Some(9));
+}
+
+#[test]
 fn verify_marks_deleted_submissions_on_request() {
     let answers = vec![one_form(), both(), page(NEWER, None)];
     let (service, database) = (Canned::start(answers), Database::new());

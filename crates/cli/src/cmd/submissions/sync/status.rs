@@ -73,8 +73,9 @@ impl From<SyncStatus> for Item {
             Ok(time) if oldest > i64::MIN => time.to_string(),
             _ => "the first submission".to_owned(),
         });
+        // Also the rows before `--since` are missing.
         let complete = match intervals {
-            [one] => complete(one.completeness),
+            [one] if form.reaches(i64::MIN) => complete(one.completeness),
             _ => "no",
         };
         Self {
