@@ -124,7 +124,7 @@ pub(crate) struct PageTimes {
 pub(crate) enum AfterPage {
     /// Request the next page of the walk.
     Continue,
-    /// The walk met an interval: [`next_walk`] decides.
+    /// The walk met an interval: [`next_gap`] decides.
     Joined,
     /// The oldest wanted time is reached.
     Reached,

@@ -20,6 +20,7 @@ csv.field_size_limit(2**31 - 1)
 sys.setrecursionlimit(100_000)
 sys.set_int_max_str_digits(0)
 
+PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 EXCEL_CELL_MAX = 32_767
 differences = []
 readers = {"csv", "json", "sqlite3"}
@@ -79,7 +80,8 @@ def equal_xlsx(text, cell):
         units = text.encode("utf-16-le", "surrogatepass")[: 2 * EXCEL_CELL_MAX]
         return units.decode("utf-16-le", "ignore") == decode_xlsx(cell)
     if isinstance(cell, (int, float)) and not isinstance(cell, bool):
-        return Fraction(text) == Fraction(repr(cell))
+        # Text such as 007 or 1e5 is no number.
+        return bool(PLAIN_NUMBER.fullmatch(text)) and Fraction(text) == Fraction(repr(cell))
     return equal_typed(text, cell)
 
 
