@@ -40,7 +40,7 @@ impl Scripted {
         Self::start_with(move |_, body, count| script(body, count)).await
     }
 
-    /// Starts a receiver whose answers also depend on the signature header.
+    /// Starts a receiver with answers that also depend on the signature header.
     async fn start_with(
         script: impl Fn(&str, &str, u32) -> Response + Clone + Send + Sync + 'static,
     ) -> Self {

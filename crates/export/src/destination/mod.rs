@@ -107,7 +107,7 @@ impl<'a> Destination<'a> {
             Err(error) => return Err(error),
         };
         let path = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
-        // Replacing a file needs only its folder to be writable; refuse what the owner protected.
+        // Replacing a file needs only its folder to be writable; refuse files that their owner protected.
         if existing.is_some() {
             File::options().write(true).open(&path)?;
         }

@@ -27,7 +27,7 @@ async fn run(export: Export, format: Format, path: &Path) -> Result<Exported, Ex
     export.run(RenderOptions::new(format), destination, |_| {}).await
 }
 
-/// An export whose requests fail after a number of successes.
+/// An export with requests that fail after a number of successes.
 fn failing(service: &MockService, spools: &SpoolFolder, requests: u32) -> Export {
     let client = limited(service, requests, Fault::Error(ErrorCode::KeyRevoked));
     Export::new(client, FormId::new(FORM).unwrap(), spools.clone()).title("Survey")

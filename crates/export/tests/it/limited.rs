@@ -1,4 +1,4 @@
-//! A client whose requests fail after a number of successes.
+//! A client with requests that fail after a number of successes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,7 +13,7 @@ struct Limited {
     fault: Fault,
 }
 
-/// Returns a client whose first `requests` requests reach the service; all others fail.
+/// Returns a client of which the first `requests` requests reach the service; all others fail.
 pub(crate) fn limited(service: &MockService, requests: u32, fault: Fault) -> Client {
     let transport = Limited { service: service.clone(), left: requests.into(), fault };
     service.client_builder().transport(transport).build().unwrap()

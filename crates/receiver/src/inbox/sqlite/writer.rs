@@ -52,7 +52,7 @@ impl Writer {
     }
 }
 
-/// An operation whose caller waits for its commit.
+/// An operation with a caller that waits for the commit.
 trait Operation: Send {
     /// Executes the statements. Stores the result.
     fn execute(&mut self, transaction: &mut Transaction<'_>);

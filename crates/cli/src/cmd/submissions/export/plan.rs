@@ -39,7 +39,7 @@ impl Export {
         let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
         let since = bounds.since().as_ref().map(Timestamp::unix_micros);
         let until = bounds.until().as_ref().map(Timestamp::unix_micros);
-        // Submissions that are older than their form were imported: then its creation says nothing.
+        // Imported submissions can be older than their form; its creation time is no bound for them.
         let created = created.filter(|created| times.last().is_some_and(|last| created < last));
         let plan = if page.has_more() {
             since.or(created).map(|oldest| Plan::extrapolate(&times, oldest, until))
