@@ -101,7 +101,7 @@ impl fmt::Display for ExportError {
                  than a page can show",
             ),
             Self::Unfinished { rows_saved, cause, .. } => {
-                write!(f, "{cause}; {rows_saved} submissions are saved, the output is unchanged")
+                write!(f, "{cause}; {rows_saved} submissions are saved")
             }
             Self::Filter { id, message } => {
                 write!(f, "the filter failed for submission `{id}`: {message}")

@@ -176,3 +176,28 @@ pub(in crate::cmd) fn incomplete(overflows: &[impl Display]) -> Result<(), CliEr
         _ => error,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use formsvc_export::Format;
+
+    use super::*;
+
+    #[test]
+    fn overwritten_file_is_not_reported_as_unchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        std::fs::write(&path, "part").unwrap();
+        let shown = |operation| {
+            let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            let cause = ExportError::Output { operation, path: Some(path.clone()), source };
+            let (cause, folder) = (Box::new(cause), folder.path().to_owned());
+            let error = ExportError::Unfinished { rows_saved: 3, folder, cause };
+            format!("{:?}", explain(error, Some(&path), Format::Csv.into(), None, false))
+        };
+        let overwritten = shown(Operation::Overwrite);
+        assert!(overwritten.contains("overwritten in part"), "{overwritten}");
+        assert!(!overwritten.contains("unchanged"), "{overwritten}");
+        assert!(shown(Operation::Write).contains("is unchanged"));
+    }
+}
