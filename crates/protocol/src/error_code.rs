@@ -1,8 +1,9 @@
 //! The error codes of the REST API: one table, from which the statuses of the server, the codes of
 //! the client and docs/ERRORS.md follow. The body of every error contains one.
 
+use serde::{Deserialize, Serialize};
+
 use crate::open_enum::open_enum;
-use crate::wire_object::wire_object;
 
 /// Status and meaning of an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,24 +71,20 @@ error_codes! {
     Unavailable          = "unavailable",           503, false, "The service cannot answer now; `Retry-After` gives seconds to wait.";
 }
 
-wire_object! {
-    /// The body of every REST error (SPEC §7): `{"error":{"code":…,"message":…}}`.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct ErrorBody {
-        /// The error.
-        error: ErrorDetail,
-    }
+/// The body of every REST error (SPEC §7): `{"error":{"code":…,"message":…}}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// The error.
+    pub error: ErrorDetail,
 }
 
-wire_object! {
-    /// A stable code and a message for people.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct ErrorDetail {
-        /// Stable across releases.
-        code: ErrorCode,
-        /// Human-readable; may change at any time.
-        message: String,
-    }
+/// A stable code and a message for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorDetail {
+    /// Stable across releases.
+    pub code: ErrorCode,
+    /// Human-readable; may change at any time.
+    pub message: String,
 }
 
 impl ErrorBody {

@@ -37,14 +37,12 @@ impl RatePolicy {
         if header.len() > HEADER_MAX {
             return None;
         }
-        let policies = split(header, ',').into_iter().filter_map(Self::parse_one);
-        policies.min_by_key(|policy| policy.window)
+        header.split(',').filter_map(Self::parse_one).min_by_key(|policy| policy.window)
     }
 
     fn parse_one(policy: &str) -> Option<Self> {
         let (mut requests, mut window) = (None, None);
-        for parameter in split(policy, ';').into_iter().skip(1) {
-            let (name, value) = parameter.split_once('=')?;
+        for (name, value) in policy.split(';').filter_map(|parameter| parameter.split_once('=')) {
             match name.trim() {
                 "q" => requests = value.trim().parse().ok(),
                 "w" => window = value.trim().parse().ok().map(Duration::from_secs),
@@ -61,16 +59,6 @@ impl fmt::Display for RatePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"default\";q={};w={}", self.requests, self.window.as_secs())
     }
-}
-
-/// Splits a text at a separator outside quotation marks.
-fn split(text: &str, separator: char) -> Vec<&str> {
-    let mut is_quoted = false;
-    let split = text.split(|c| {
-        is_quoted ^= c == '"';
-        c == separator && !is_quoted
-    });
-    split.collect()
 }
 
 #[cfg(test)]

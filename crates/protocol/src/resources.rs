@@ -1,7 +1,7 @@
 //! The resources of the REST API (SPEC §2): user, form, submission, and the pages that list them;
 //! and the webhook event (SPEC §6).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::open_enum::open_enum;
 use crate::wire_object::{ExtraMembers, wire_object};
@@ -19,9 +19,6 @@ wire_object! {
         /// Display name.
         name: String,
     }
-    +
-    /// Members that a later release of the service added.
-    extra
 }
 
 impl User {
@@ -63,9 +60,6 @@ wire_object! {
         /// Path of the public form, relative to the base address: `/f/<public_id>`.
         url: String,
     }
-    +
-    /// Members that a later release of the service added.
-    extra
 }
 
 impl Form {
@@ -84,14 +78,12 @@ impl Form {
     }
 }
 
-wire_object! {
-    /// The body of `GET /api/v1/forms`: newest first, at most
-    /// [`FORMS_LISTED_MAX`](crate::limits::FORMS_LISTED_MAX) forms.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct FormList {
-        /// The forms.
-        data: Vec<Form>,
-    }
+/// The body of `GET /api/v1/forms`: newest first, at most
+/// [`FORMS_LISTED_MAX`](crate::limits::FORMS_LISTED_MAX) forms.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormList {
+    /// The forms.
+    pub data: Vec<Form>,
 }
 
 wire_object! {
@@ -106,9 +98,6 @@ wire_object! {
         /// The time at which it was made.
         created_at: Timestamp,
     }
-    +
-    /// Members that a later release of the service added.
-    extra
 }
 
 impl Submission {
@@ -118,40 +107,28 @@ impl Submission {
     }
 }
 
-wire_object! {
-    /// One page of a list.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Page<T> {
-        /// The items, newest first.
-        data: Vec<T>,
-        /// The position of the next page.
-        pagination: Pagination,
-    }
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// The items, newest first.
+    pub data: Vec<T>,
+    /// The position of the next page.
+    pub pagination: Pagination,
 }
 
 /// The pagination object (SPEC §2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "PaginationMembers")]
 pub struct Pagination {
     /// The `cursor` of the next request. `None` for `null`, an empty text or a missing member.
+    #[serde(default, deserialize_with = "unless_empty")]
     pub next_cursor: Option<Cursor>,
     /// True if more items remain. This alone decides whether the list continues.
     pub has_more: bool,
 }
 
-wire_object! {
-    /// The pagination object as it is sent.
-    struct PaginationMembers {
-        next_cursor: Option<Cursor> = None,
-        has_more: bool,
-    }
-}
-
-impl From<PaginationMembers> for Pagination {
-    fn from(members: PaginationMembers) -> Self {
-        let next_cursor = members.next_cursor.filter(|cursor| !cursor.as_str().is_empty());
-        Self { next_cursor, has_more: members.has_more }
-    }
+fn unless_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cursor>, D::Error> {
+    let cursor = Option::<Cursor>::deserialize(deserializer)?;
+    Ok(cursor.filter(|cursor| !cursor.as_str().is_empty()))
 }
 
 open_enum! {
@@ -162,24 +139,22 @@ open_enum! {
     }
 }
 
-wire_object! {
-    /// The body of a delivery.
-    #[derive(Clone, Debug, PartialEq)]
-    #[non_exhaustive]
-    pub struct WebhookEvent {
-        /// Kind of the event.
-        event: EventKind,
-        /// The submission. It is the idempotency key of the delivery: receivers deduplicate on it.
-        submission_id: SubmissionId,
-        /// The form of the submission.
-        form_id: FormId,
-        /// Title of the form.
-        form_title: String,
-        /// The answers, as exact JSON text.
-        data: Answers,
-        /// The time at which the submission was made.
-        created_at: Timestamp,
-    }
+/// The body of a delivery.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WebhookEvent {
+    /// Kind of the event.
+    pub event: EventKind,
+    /// The submission. It is the idempotency key of the delivery: receivers deduplicate on it.
+    pub submission_id: SubmissionId,
+    /// The form of the submission.
+    pub form_id: FormId,
+    /// Title of the form.
+    pub form_title: String,
+    /// The answers, as exact JSON text.
+    pub data: Answers,
+    /// The time at which the submission was made.
+    pub created_at: Timestamp,
 }
 
 impl WebhookEvent {

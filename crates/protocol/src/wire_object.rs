@@ -1,14 +1,15 @@
-//! Reads and writes the JSON objects of the wire, with members that a later release may add.
+//! JSON objects of the wire with members that a later release of the service may add.
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The members of an object that this release has no field for, in their order and as exact JSON.
 ///
 /// The Debug output shows the names only: the values may be answers.
 #[derive(Clone, Default)]
-pub struct ExtraMembers(Vec<(String, Box<RawValue>)>);
+pub struct ExtraMembers(pub(crate) Vec<(String, Box<RawValue>)>);
 
 impl ExtraMembers {
     /// Returns the exact JSON text of the first member with this name.
@@ -25,10 +26,6 @@ impl ExtraMembers {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-
-    pub(crate) fn push(&mut self, name: String, value: Box<RawValue>) {
-        self.0.push((name, value));
-    }
 }
 
 /// Compares names and exact JSON texts, in order.
@@ -42,41 +39,44 @@ impl PartialEq for ExtraMembers {
 
 impl Eq for ExtraMembers {}
 
+impl Serialize for ExtraMembers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
 impl fmt::Debug for ExtraMembers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
-/// Declares a struct that is read from a JSON object, and only from an object.
+/// Declares a struct that keeps the members it has no field for in `extra`.
 ///
-/// serde's derived code also accepts an array of the members in order; the service never sends one,
-/// so an array is an error here. A missing, repeated or malformed member is an error that names it.
-/// Unknown members are skipped, or kept in `extra` where the declaration ends with `+ extra`.
+/// `#[serde(flatten)]` would read those members as values, which changes the digits of numbers. A
+/// missing, repeated or malformed member is an error that names it.
 macro_rules! wire_object {
     (
         $(#[$meta:meta])*
-        $vis:vis struct $name:ident $(<$generic:ident>)? {
-            $( $(#[$field_meta:meta])* $field:ident: $type:ty $(= $default:expr)?, )+
+        pub struct $name:ident {
+            $( $(#[$field_meta:meta])* $field:ident: $type:ty, )+
         }
-        $(+ $(#[$extra_meta:meta])* $extra:ident)?
     ) => {
         $(#[$meta])*
-        $vis struct $name $(<$generic>)? {
+        #[derive(serde::Serialize)]
+        pub struct $name {
             $( $(#[$field_meta])* pub $field: $type, )+
-            $( $(#[$extra_meta])* pub $extra: crate::wire_object::ExtraMembers, )?
+            /// Members that a later release of the service added.
+            #[serde(flatten)]
+            pub extra: crate::wire_object::ExtraMembers,
         }
 
-        impl<'de $(, $generic: serde::Deserialize<'de>)?> serde::Deserialize<'de>
-            for $name $(<$generic>)?
-        {
+        impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Members<T>(std::marker::PhantomData<T>);
+                struct Members;
 
-                impl<'de $(, $generic: serde::Deserialize<'de>)?> serde::de::Visitor<'de>
-                    for Members<$name $(<$generic>)?>
-                {
-                    type Value = $name $(<$generic>)?;
+                impl<'de> serde::de::Visitor<'de> for Members {
+                    type Value = $name;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str("an object")
@@ -85,9 +85,9 @@ macro_rules! wire_object {
                     fn visit_map<A: serde::de::MapAccess<'de>>(
                         self,
                         mut members: A,
-                    ) -> Result<Self::Value, A::Error> {
+                    ) -> Result<$name, A::Error> {
                         $( let mut $field: Option<$type> = None; )+
-                        $( let mut $extra = crate::wire_object::ExtraMembers::default(); )?
+                        let mut extra = crate::wire_object::ExtraMembers::default();
                         while let Some(name) = members.next_key::<String>()? {
                             match name.as_str() {
                                 $( stringify!($field) => {
@@ -96,44 +96,18 @@ macro_rules! wire_object {
                                         return Err(serde::de::Error::duplicate_field(name));
                                     }
                                 } )+
-                                _ => wire_object!(@unknown members, name $(, $extra)?),
+                                _ => extra.0.push((name, members.next_value()?)),
                             }
                         }
-                        Ok($name {
-                            $( $field: match $field {
-                                Some(value) => value,
-                                None => wire_object!(@missing $field $(, $default)?),
-                            }, )+
-                            $( $extra, )?
-                        })
+                        $( let $field = $field
+                            .ok_or_else(|| serde::de::Error::missing_field(stringify!($field)))?; )+
+                        Ok($name { $($field,)+ extra })
                     }
                 }
 
-                deserializer.deserialize_map(Members(std::marker::PhantomData))
+                deserializer.deserialize_map(Members)
             }
         }
-
-        impl $(<$generic: serde::Serialize>)? serde::Serialize for $name $(<$generic>)? {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                use serde::ser::SerializeMap as _;
-                let mut object = serializer.serialize_map(None)?;
-                $( object.serialize_entry(stringify!($field), &self.$field)?; )+
-                $( for (name, value) in self.$extra.iter() {
-                    object.serialize_entry(name, value)?;
-                } )?
-                object.end()
-            }
-        }
-    };
-    (@missing $field:ident) => {
-        return Err(serde::de::Error::missing_field(stringify!($field)))
-    };
-    (@missing $field:ident, $default:expr) => { $default };
-    (@unknown $members:ident, $name:ident) => {{
-        let _: serde::de::IgnoredAny = $members.next_value()?;
-    }};
-    (@unknown $members:ident, $name:ident, $extra:ident) => {
-        $extra.push($name, $members.next_value()?)
     };
 }
 

@@ -23,7 +23,6 @@
 mod error;
 mod failure;
 mod no_proxy;
-mod probe;
 mod proxy;
 mod resolver;
 mod tls;

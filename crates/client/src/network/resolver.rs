@@ -15,7 +15,7 @@ pub(super) struct Resolver;
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
-            match lookup(name.as_str(), 0).await {
+            match lookup(name.as_str()).await {
                 Ok(found) => Ok(Box::new(found.into_iter()) as Addrs),
                 Err(error) => Err(ResolveError(error).into()),
             }
@@ -23,13 +23,13 @@ impl Resolve for Resolver {
     }
 }
 
-/// Resolves the host of a URL, in which an IPv6 address is in brackets. The system's resolver is not
+/// Resolves the host of a URL, in which an IPv6 address is in brackets. reqwest sets the port. The system's resolver is not
 /// asked for localhost names, which always are loopback addresses (RFC 6761 §6.3): another answer
 /// would send requests, and the API key, to another machine.
-pub(super) async fn lookup(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+async fn lookup(host: &str) -> io::Result<Vec<SocketAddr>> {
     if is_localhost_name(host) {
         let (v4, v6) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
-        return Ok(vec![SocketAddr::new(v4, port), SocketAddr::new(v6, port)]);
+        return Ok(vec![SocketAddr::new(v4, 0), SocketAddr::new(v6, 0)]);
     }
-    Ok(tokio::net::lookup_host((without_brackets(host), port)).await?.collect())
+    Ok(tokio::net::lookup_host((without_brackets(host), 0)).await?.collect())
 }

@@ -48,46 +48,32 @@ impl ListId {
     }
 }
 
-/// The text is not a complete, undamaged state of the expected kind and version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SealError(&'static str);
-
-impl fmt::Display for SealError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
 /// Encodes a value as `PREFIX` + base64url of its JSON + `.` + checksum: only letters, digits, `_`,
 /// `-` and `.`.
 pub(super) fn seal(prefix: &str, value: &impl Serialize) -> String {
     let json = serde_json::to_vec(value).expect("the state of a list can be written as JSON");
-    let mut text = format!("{prefix}{}", URL_SAFE_NO_PAD.encode(json));
-    let checksum = checksum(&text);
-    text.push('.');
-    text.push_str(&checksum);
-    text
+    let text = format!("{prefix}{}", URL_SAFE_NO_PAD.encode(json));
+    format!("{text}.{}", checksum(&text))
 }
 
-/// Decodes a text that [`seal`] returned. A truncated or damaged text is an error.
-pub(super) fn unseal<T: DeserializeOwned>(prefix: &str, text: &str) -> Result<T, SealError> {
+/// Decodes a text that [`seal`] returned. The error names the rule that a truncated, damaged or other
+/// text breaks.
+pub(super) fn unseal<T: DeserializeOwned>(prefix: &str, text: &str) -> Result<T, &'static str> {
     if text.len() > MAX_LEN {
-        return Err(SealError("is longer than 8 MiB"));
+        return Err("is longer than 8 MiB");
     }
     let kind = prefix.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     let body = text.strip_prefix(prefix).ok_or(if text.starts_with(kind) {
-        SealError("has an unsupported version")
+        "has an unsupported version"
     } else {
-        SealError("has an unknown prefix")
+        "has an unknown prefix"
     })?;
-    let (body, found) =
-        body.split_once('.').ok_or(SealError("is damaged: the checksum is missing"))?;
+    let (body, found) = body.split_once('.').ok_or("is damaged: the checksum is missing")?;
     if found != checksum(&text[..prefix.len() + body.len()]) {
-        return Err(SealError("is damaged: the checksum does not match"));
+        return Err("is damaged: the checksum does not match");
     }
-    let invalid = SealError("has invalid content");
-    let json = URL_SAFE_NO_PAD.decode(body).map_err(|_| invalid.clone())?;
-    serde_json::from_slice(&json).map_err(|_| invalid)
+    let json = URL_SAFE_NO_PAD.decode(body).ok();
+    json.and_then(|json| serde_json::from_slice(&json).ok()).ok_or("has invalid content")
 }
 
 /// Returns the CRC-32 of a text in hex digits.
@@ -175,7 +161,7 @@ macro_rules! sealed_text {
     ($type:ident, $error:ident, $prefix:literal, $name:literal) => {
         #[doc = concat!("The text is not a valid ", $name, ".")]
         #[derive(Clone, Debug, PartialEq, Eq)]
-        pub struct $error(crate::paging::sealed_text::SealError);
+        pub struct $error(&'static str);
 
         impl $type {
             #[doc = concat!("Saves the ", $name, " to a file. On Unix only its owner can read it.")]
@@ -279,7 +265,7 @@ mod tests {
 
     #[test]
     fn error_names_the_broken_rule() {
-        let error = |text: &str| unseal::<Vec<String>>(PREFIX, text).unwrap_err().0;
+        let error = |text: &str| unseal::<Vec<String>>(PREFIX, text).unwrap_err();
         assert_eq!(error(&seal("test2_", &1)), "has an unsupported version");
         assert_eq!(error("hello"), "has an unknown prefix");
         assert_eq!(error("test1_hello"), "is damaged: the checksum is missing");

@@ -165,17 +165,6 @@ async fn unusable_proxy_fails_only_requests_that_need_it() {
 }
 
 #[tokio::test]
-async fn proxy_named_localhost_is_probed_on_loopback() {
-    let server = Server::http(USER);
-    let proxy = HttpProxy::to(server.address);
-    let url = format!("http://proxy.localhost:{}", proxy.address.port());
-    let network = settings(&[("HTTPS_PROXY", &url)]).unwrap();
-    let answer = network.proxy_answer(HTTPS, std::time::Duration::from_secs(30)).await;
-    assert_eq!(answer.unwrap().unwrap(), 200);
-    assert_eq!(proxy.log.take(), ["CONNECT forms.example:443 HTTP/1.1"]);
-}
-
-#[tokio::test]
 async fn localhost_is_never_sent_to_a_proxy() {
     let server = Server::http(USER);
     let proxy = HttpProxy::refusing("502 Bad Gateway");

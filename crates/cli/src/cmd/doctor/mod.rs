@@ -16,8 +16,8 @@ use crate::settings::Service;
 /// Check the configuration, the API key, the network and the service
 ///
 /// Checks the configuration, the key, proxy and trusted certificates, the connection to the service,
-/// its answer, this machine's clock and folders. Makes two requests, and one CONNECT to a proxy; without
-/// a key or a network the other checks run all the same. Shows no key and no password. Exits with 1 if
+/// its answer, this machine's clock and folders. Makes two requests; without a key or a network the
+/// other checks run all the same. Shows no key and no password. Exits with 1 if
 /// a check fails.
 #[derive(Debug, Args)]
 #[command(
@@ -51,7 +51,7 @@ async fn demo(cx: &Context) -> Vec<Check> {
     match cx.client().await {
         Ok(client) => {
             let mut all = vec![Check::ok("key", "the demo made one for itself")];
-            all.extend(network::checks(cx, Some(client.base_url())).await);
+            all.extend(network::checks(cx, Some(client.base_url())));
             all.extend(service::checks(cx, client, true).await);
             all
         }
@@ -62,7 +62,7 @@ async fn demo(cx: &Context) -> Vec<Check> {
 /// The checks of the service that the settings name.
 async fn at(cx: &Context, base_url: Option<&str>, given: Option<&KeySource>) -> Vec<Check> {
     let (mut all, key) = checks::keys(cx, base_url, given).await;
-    all.extend(network::checks(cx, base_url).await);
+    all.extend(network::checks(cx, base_url));
     let Some(base_url) = base_url else {
         all.push(Check::skip("service", "not checked: no base URL is set"));
         return all;
