@@ -41,7 +41,14 @@ async fn handle_after(
     let mut client = pool.get().await.unwrap();
     let tx = client.transaction().await.unwrap();
     start.await;
-    let result = PostgresMarks::new().mark(&tx, key).await?;
+    let result = match PostgresMarks::new().mark(&tx, key).await {
+        Ok(result) => result,
+        Err(error) => {
+            // Dropped, it would be rolled back later, and hold its lock until then.
+            tx.rollback().await.unwrap();
+            return Err(error);
+        }
+    };
     if result == DedupeResult::New {
         tx.execute("INSERT INTO effects VALUES ($1)", &[&key]).await.unwrap();
     }
