@@ -27,8 +27,11 @@ pub(crate) fn json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Broken> {
     read(text(body)?)
 }
 
-/// Parses a text.
+/// Parses a text, which must be an object: serde would also read an array of the members in order.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Broken> {
+    if text.trim_start().starts_with('[') {
+        return Err(rule_broken(".", "invalid type: sequence, expected an object".to_owned()));
+    }
     let mut parser = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut parser);
     let value =
@@ -119,7 +122,7 @@ mod tests {
         assert_eq!(whole.data[0].data.as_json(), r#"{"Q":[1.0]}"#);
         for (text, path) in [
             (page(r#"["s",{"Q":1},"2026-01-01T00:00:00.000Z"]"#, end), "data[0]"),
-            (page(row, "[null,false]"), "pagination"),
+            (format!("[[{row}],{end}]"), "."),
         ] {
             let broken = read::<Page<Submission>>(&text).unwrap_err();
             assert_eq!(broken.json_path.as_deref(), Some(path), "{text}");

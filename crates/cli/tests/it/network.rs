@@ -309,7 +309,7 @@ fn doctor_shows_network_without_base_url_and_in_demo() {
     let ca = write(home.path(), "ca.pem", &Authority::new().pem);
     let vars = [("all_proxy", "http://u:s3cret@proxy.example:3128"), ("FORMSVC_CACERT", &*ca)];
     let said = doctor(&alone, &vars);
-    let proxy = "http://proxy.example:3128 (all_proxy); not contacted: no base URL is set";
+    let proxy = "http://proxy.example:3128 (all_proxy)";
     assert_eq!(check(&said, "proxy"), ("ok".to_owned(), proxy.to_owned()));
     let store = format!("the system's certificates, and 1 certificate of `{ca}` (FORMSVC_CACERT)");
     assert_eq!(check(&said, "trust store").1, store);

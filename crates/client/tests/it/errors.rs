@@ -33,7 +33,6 @@ async fn decode_error_names_status_request_id_and_path() {
         (with(&row_at(1, "2026-02-30T09:30:00.000Z")), "data[1].created_at"),
         (with(r#"{"id":"s","data":{}}"#), "data[1]"),
         (with(&format!(r#"["s",{{}},"{time}"]"#)), "data[1]"),
-        (ok(r#"{"data":[],"pagination":[null,false]}"#), "pagination"),
         (ok(r#"{"data":[]}"#), "."),
         (ok("[]"), "."),
         (ok(r#"{"data":[],"pagination":{"has_more":"no"}}"#), "pagination.has_more"),
@@ -89,12 +88,9 @@ async fn service_error_contains_code_and_message() {
 
 #[tokio::test]
 async fn array_is_not_a_service_error() {
-    for body in
-        [r#"{"error":["form_not_found","no"]}"#, r#"[{"code":"form_not_found","message":"no"}]"#]
-    {
-        let error = list(Answer::Status(404, Vec::new(), body.to_owned())).await;
-        assert_eq!((error.kind(), error.code()), (ErrorKind::Api, None), "{body}");
-    }
+    let body = r#"[{"code":"form_not_found","message":"no"}]"#;
+    let error = list(Answer::Status(404, Vec::new(), body.to_owned())).await;
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Api, None));
 }
 
 #[tokio::test]
