@@ -42,6 +42,6 @@ pub use stream::RowStream;
 #[cfg(feature = "postgres")]
 pub use sync::PostgresError;
 pub use sync::{
-    FormRows, SyncError, SyncEvent, SyncOptions, SyncStatus, SyncStore, SyncSummary, SyncTarget,
-    VerifyOptions, VerifySummary, ViewChanges,
+    FormRows, SyncError, SyncStatus, SyncStore, SyncSummary, SyncTarget, VerifyOptions,
+    VerifySummary, ViewChanges,
 };

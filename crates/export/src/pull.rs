@@ -98,7 +98,7 @@ pub(crate) async fn pull_into(
     options: &PullOptions,
     on_progress: impl FnMut(PullProgress<'_>),
 ) -> Result<PullSummary, ExportError> {
-    let rows = store.count(ALL, u64::MAX).await?;
+    let rows = store.total().await?;
     let summary = PullSummary { rows, ..Default::default() };
     let mut run =
         Pull { client, form, store, options, on_progress, summary, coverage: Coverage::default() };
@@ -142,7 +142,14 @@ impl PageStore<'_> {
     async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, ExportError> {
         match self {
             Self::Rows { store, source } => Ok(store.count(*source, range, max)?),
-            // Runs with a limit have a store of rows.
+            Self::Form(store) => Ok(store.count(range, max).await?),
+        }
+    }
+
+    /// Returns the number of stored submissions.
+    async fn total(&mut self) -> Result<u64, ExportError> {
+        match self {
+            Self::Rows { store, source } => Ok(store.count(*source, ALL, u64::MAX)?),
             Self::Form(store) => Ok(store.rows().await?),
         }
     }

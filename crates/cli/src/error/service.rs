@@ -182,6 +182,9 @@ impl From<SyncError> for CliError {
             ),
             SyncError::UnknownForm { .. } => (Exit::NotFound, None),
             SyncError::NotProven { .. } => (Exit::DataPolicy, None),
+            SyncError::EmptyList { .. } => {
+                (Exit::DataPolicy, Some("mark them with `--allow-empty` if all were deleted"))
+            }
             SyncError::Locked { .. } => (Exit::LocalIo, Some("wait until the other run has ended")),
             #[cfg(feature = "postgres")]
             SyncError::Postgres(error) => (of_postgres(error), None),

@@ -19,7 +19,7 @@ pub enum SyncError {
         /// The form.
         form: String,
     },
-    /// The file is an SQLite database that an export rendered.
+    /// The SQLite database has submissions that sync did not store.
     #[error("`{}` was written by an export; sync needs a file of its own", path.display())]
     Exported {
         /// The file.
@@ -52,6 +52,15 @@ pub enum SyncError {
         missing: u64,
         /// The completeness of the list.
         completeness: Completeness,
+    },
+    /// Submissions cannot be marked as deleted, because the list is empty.
+    #[error(
+        "the service has no submission of the form, and the database has {missing}; none was marked \
+         as deleted"
+    )]
+    EmptyList {
+        /// Stored submissions.
+        missing: u64,
     },
     /// The PostgreSQL database cannot be used.
     #[cfg(feature = "postgres")]

@@ -2,11 +2,12 @@
 
 use super::ViewChanges;
 use super::error::SyncError;
-use super::labels::{EncodedPage, LabelSet, RowToEncode};
+use super::labels::{EncodedPage, LabelSet};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
 use super::sqlite::SqliteForm;
-use crate::store::{PageToWrite, PageWritten};
+use super::verify::SeenIds;
+use crate::store::{PageToWrite, PageWritten, RowRange};
 
 /// A form of a service.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct FormRef<'a> {
     pub(crate) title: Option<&'a str>,
 }
 
-/// A form in a database, locked by this process until it is dropped.
+/// A form in a database, locked by this process until it is dropped. After an error it must be dropped.
 pub(crate) enum FormStore {
     Sqlite(SqliteForm),
     #[cfg(feature = "postgres")]
@@ -26,30 +27,22 @@ pub(crate) enum FormStore {
 
 /// Calls a method of either database.
 macro_rules! dispatch {
-    ($self:ident, $form:ident => $sqlite:expr, $postgres:expr) => {
+    ($self:ident, $method:ident($($value:expr),*)) => {
         match $self {
-            Self::Sqlite($form) => Ok($sqlite?),
+            Self::Sqlite(form) => Ok(form.$method($($value),*)?),
             #[cfg(feature = "postgres")]
-            Self::Postgres($form) => Ok($postgres.await?),
+            Self::Postgres(form) => Ok(form.$method($($value),*).await?),
         }
     };
 }
 
 impl FormStore {
-    pub(crate) fn view(&self) -> &str {
+    /// Ends the lock. Returns the name of the view and its changes.
+    pub(crate) fn into_view(self) -> (String, ViewChanges) {
         match self {
-            Self::Sqlite(form) => form.view(),
+            Self::Sqlite(form) => (form.view, form.changes),
             #[cfg(feature = "postgres")]
-            Self::Postgres(form) => form.view(),
-        }
-    }
-
-    /// Returns the changes since the last call.
-    pub(crate) fn take_changes(&mut self) -> ViewChanges {
-        match self {
-            Self::Sqlite(form) => std::mem::take(&mut form.changes),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(form) => std::mem::take(&mut form.changes),
+            Self::Postgres(form) => (form.view, form.changes),
         }
     }
 
@@ -58,60 +51,44 @@ impl FormStore {
         &mut self,
         page: &PageToWrite<'_>,
     ) -> Result<PageWritten, SyncError> {
-        dispatch!(self, form => form.write_page(page), form.write_page(page))
+        dispatch!(self, write_page(page))
     }
 
     /// Returns the number of stored submissions.
     pub(crate) async fn rows(&mut self) -> Result<u64, SyncError> {
-        dispatch!(self, form => form.rows(), form.rows())
+        dispatch!(self, rows())
+    }
+
+    /// Counts the submissions within a range, up to `max`.
+    pub(crate) async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, SyncError> {
+        dispatch!(self, count(range, max))
     }
 
     pub(crate) async fn overflows(&mut self) -> Result<Vec<String>, SyncError> {
-        dispatch!(self, form => form.overflows(), form.overflows())
+        dispatch!(self, overflows())
     }
 
-    /// Returns ids after `after`, in order, of stored submissions that are not marked as deleted and were
-    /// stored before a time.
-    pub(crate) async fn ids_after(
+    /// Returns the stored submissions that are not in a list, without those that are marked as deleted
+    /// and those that were stored at this time or later.
+    pub(crate) async fn ids_without(
         &mut self,
-        after: &str,
+        seen: &SeenIds,
         stored_before: i64,
     ) -> Result<Vec<String>, SyncError> {
-        dispatch!(self, form => form.ids_after(after, stored_before), form.ids_after(after, stored_before))
+        dispatch!(self, ids_without(seen, stored_before))
     }
 
     /// Marks submissions as deleted at the service.
     pub(crate) async fn mark_deleted(&mut self, ids: &[String], now: i64) -> Result<(), SyncError> {
-        dispatch!(self, form => form.mark_deleted(ids, now), form.mark_deleted(ids, now))
+        dispatch!(self, mark_deleted(ids, now))
     }
-}
-
-/// Number of ids that [`FormStore::ids_after`] returns, unless fewer are left.
-pub(crate) const IDS_MAX: u16 = 1_000;
-
-/// Returns the rows of a page to encode.
-pub(crate) fn rows_to_encode<'a>(page: &PageToWrite<'a>) -> Vec<RowToEncode<'a>> {
-    let encode = |row: &'a formsvc_client::Submission| RowToEncode {
-        data: row.data.as_json(),
-        instant: row.created_at.unix_micros(),
-    };
-    page.rows.iter().map(encode).collect()
 }
 
 impl ViewChanges {
     /// Adds the changes of a page; `written` are the indices of its written rows.
     pub(crate) fn add_page(&mut self, labels: &LabelSet, page: &EncodedPage, written: &[usize]) {
-        let new = labels.labels().iter().skip(page.first_new);
-        self.new_columns.extend(new.map(|label| label.heading.clone()));
-        for heading in &page.retyped {
-            let is_known =
-                self.widened_columns.contains(heading) || self.new_columns.contains(heading);
-            if !is_known {
-                self.widened_columns.push(heading.clone());
-            }
-        }
-        let rows = || written.iter().map(|index| &page.rows[*index]);
-        self.cleaned_rows += rows().filter(|row| row.is_cleaned).count() as u64;
-        self.other_answers_rows += rows().filter(|row| row.has_others).count() as u64;
+        self.new_columns.extend(labels.added(page).map(|(_, label)| label.heading.clone()));
+        let cleaned = written.iter().filter(|index| page.rows[**index].is_cleaned);
+        self.cleaned_rows += cleaned.count() as u64;
     }
 }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use formsvc_client::Submission;
 use formsvc_protocol::decode_string;
 use formsvc_table::{Headings, OTHER_ANSWERS, TypeSet, for_each_field};
 
@@ -29,7 +30,7 @@ pub(crate) struct LabelLimits {
 pub(crate) struct StoredLabel {
     pub(crate) label: String,
     /// How often the label occurs before in the same submission.
-    pub(crate) occurrence: u32,
+    pub(crate) occurrence: i64,
     /// The name of its column.
     pub(crate) heading: String,
     pub(crate) types: TypeSet,
@@ -42,16 +43,9 @@ pub(crate) struct StoredLabel {
 pub(crate) struct LabelSet {
     limits: LabelLimits,
     labels: Vec<StoredLabel>,
-    /// Index in `labels` by label and occurrence.
-    by_label: HashMap<String, HashMap<u32, usize>>,
+    /// Indices in `labels` by label. An occurrence gets a position after all occurrences before it.
+    by_label: HashMap<String, Vec<usize>>,
     headings: Headings,
-}
-
-/// A submission to encode.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RowToEncode<'a> {
-    pub(crate) data: &'a str,
-    pub(crate) instant: i64,
 }
 
 /// The cells of a submission.
@@ -61,8 +55,6 @@ pub(crate) struct EncodedRow {
     pub(crate) cells: String,
     /// Whether a character was replaced that the database refuses.
     pub(crate) is_cleaned: bool,
-    /// Whether an answer has no position.
-    pub(crate) has_others: bool,
 }
 
 /// The cells of a page, and the changes of labels that they need.
@@ -73,15 +65,13 @@ pub(crate) struct EncodedPage {
     pub(crate) first_new: usize,
     /// Indices of known labels with further types.
     pub(crate) widened: Vec<usize>,
-    /// Headings of the known labels with another column type.
-    pub(crate) retyped: Vec<String>,
 }
 
 /// An answer of a submission.
 struct Field<'a> {
     label: Cow<'a, str>,
     /// How often the label occurs before in the same submission.
-    occurrence: u32,
+    occurrence: i64,
     /// The label as JSON.
     literal: &'a str,
     /// The answer as JSON.
@@ -99,40 +89,42 @@ impl LabelSet {
         set
     }
 
-    /// Returns the labels; the position of each is its index plus one.
-    pub(crate) fn labels(&self) -> &[StoredLabel] {
-        &self.labels
+    /// Returns the labels with their positions.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = (i64, &StoredLabel)> {
+        (1..).zip(&self.labels)
+    }
+
+    /// Returns the labels that a page added.
+    pub(crate) fn added(&self, page: &EncodedPage) -> impl Iterator<Item = (i64, &StoredLabel)> {
+        self.positions().skip(page.first_new)
     }
 
     /// Encodes the answers of a page. New labels get positions in order of their appearance.
-    pub(crate) fn encode(&mut self, rows: &[RowToEncode<'_>]) -> EncodedPage {
-        let parsed: Vec<Vec<Field<'_>>> = rows.iter().map(|row| fields(row.data)).collect();
-        let mut page = EncodedPage { first_new: self.labels.len(), ..EncodedPage::default() };
+    pub(crate) fn encode(&mut self, rows: &[Submission]) -> EncodedPage {
+        let parsed: Vec<_> = rows.iter().map(|row| fields(row.data.as_json())).collect();
+        let first_new = self.labels.len();
+        let before: Vec<TypeSet> = self.labels.iter().map(|label| label.types).collect();
         self.add_new_labels(rows, &parsed);
-        for fields in &parsed {
-            let encoded = self.encode_row(fields, &mut page);
-            page.rows.push(encoded);
-        }
-        page
+        let rows = parsed.iter().map(|fields| self.encode_row(fields)).collect();
+        let is_widened = |index: &usize| self.labels[*index].types != before[*index];
+        EncodedPage { rows, first_new, widened: (0..first_new).filter(is_widened).collect() }
     }
 
     /// Gives positions to new labels. Once half of the positions are taken, a label needs a second
     /// submission on the same page, so that a flood of generated labels leaves room for questions.
-    fn add_new_labels(&mut self, rows: &[RowToEncode<'_>], parsed: &[Vec<Field<'_>>]) {
-        let mut counts = None;
+    fn add_new_labels(&mut self, rows: &[Submission], parsed: &[Vec<Field<'_>>]) {
+        let mut counts: HashMap<(&str, i64), usize> = HashMap::new();
+        for field in parsed.iter().flatten() {
+            *counts.entry((&field.label, field.occurrence)).or_default() += 1;
+        }
         for (row, fields) in rows.iter().zip(parsed) {
             for field in fields {
-                let is_full = self.labels.len() >= self.limits.labels;
-                if is_full || field.label.len() > LABEL_BYTES_MAX || self.locate(field).is_some() {
-                    continue;
+                let has_others = counts[&(&*field.label, field.occurrence)] > 1;
+                let limit = if has_others { self.limits.labels } else { self.limits.labels / 2 };
+                let has_room = self.labels.len() < limit && field.label.len() <= LABEL_BYTES_MAX;
+                if has_room && self.locate(field).is_none() {
+                    self.add(field, row.created_at.unix_micros());
                 }
-                if self.labels.len() >= self.limits.labels / 2 {
-                    let counts = counts.get_or_insert_with(|| count_rows(parsed));
-                    if counts.get(&(&*field.label, field.occurrence)) < Some(&2) {
-                        continue;
-                    }
-                }
-                self.add(field, row.instant);
             }
         }
     }
@@ -149,91 +141,52 @@ impl LabelSet {
     }
 
     fn push(&mut self, label: StoredLabel) {
-        let known = self.by_label.entry(label.label.clone()).or_default();
-        known.insert(label.occurrence, self.labels.len());
+        self.by_label.entry(label.label.clone()).or_default().push(self.labels.len());
         self.labels.push(label);
     }
 
     /// Returns the index of a field's label.
     fn locate(&self, field: &Field<'_>) -> Option<usize> {
-        self.by_label.get(&*field.label)?.get(&field.occurrence).copied()
+        let occurrence = usize::try_from(field.occurrence).ok()?;
+        self.by_label.get(&*field.label)?.get(occurrence).copied()
     }
 
-    fn encode_row(&mut self, fields: &[Field<'_>], page: &mut EncodedPage) -> EncodedRow {
-        let mut row = EncodedRow::default();
+    fn encode_row(&mut self, fields: &[Field<'_>]) -> EncodedRow {
         let mut texts: Vec<Option<Cow<'_, str>>> = vec![None];
-        let mut others = String::new();
+        let (mut others, mut is_cleaned) = (String::new(), false);
         for field in fields {
             let Some(index) = self.locate(field) else {
                 others.push(if others.is_empty() { '{' } else { ',' });
                 others.extend([field.literal, ":", field.value]);
                 continue;
             };
-            self.add_type(index, field.value, page);
-            if let Some((text, is_cleaned)) = answer_text(field.value) {
+            self.labels[index].types.add(field.value);
+            if let Some((text, has_replaced)) = answer_text(field.value) {
                 texts.resize_with(texts.len().max(index + 2), || None);
                 texts[index + 1] = Some(text);
-                row.is_cleaned |= is_cleaned;
+                is_cleaned |= has_replaced;
             }
         }
         if !others.is_empty() {
             others.push('}');
             texts[0] = Some(others.into());
-            row.has_others = true;
         }
-        row.cells = serde_json::to_string(&texts).expect("texts are valid JSON");
-        row
-    }
-
-    fn add_type(&mut self, index: usize, value: &str, page: &mut EncodedPage) {
-        let label = &mut self.labels[index];
-        let before = label.types;
-        label.types.add(value);
-        if label.types == before || index >= page.first_new {
-            return;
-        }
-        if !page.widened.contains(&index) {
-            page.widened.push(index);
-        }
-        let is_retyped = label.types.column_type() != before.column_type();
-        if is_retyped && !page.retyped.contains(&label.heading) {
-            page.retyped.push(label.heading.clone());
-        }
+        let cells = serde_json::to_string(&texts).expect("texts are valid JSON");
+        EncodedRow { cells, is_cleaned }
     }
 }
 
 /// Returns the answers of a submission. Text that is not an object, which no service sends, has none.
 fn fields(data: &str) -> Vec<Field<'_>> {
     let mut fields = Vec::new();
+    let mut counts: HashMap<Cow<'_, str>, i64> = HashMap::new();
     let parsed = for_each_field(data, |literal, value| {
         let (label, _) = clean_text(literal);
-        fields.push(Field { label, occurrence: 0, literal, value });
+        let count = counts.entry(label.clone()).or_default();
+        fields.push(Field { label, occurrence: *count, literal, value });
+        *count += 1;
     });
-    if parsed.is_err() {
-        return Vec::new();
-    }
-    let mut seen: HashMap<&str, u32> = HashMap::new();
-    let occurrences: Vec<u32> = fields
-        .iter()
-        .map(|field| {
-            let next = seen.entry(&field.label).or_default();
-            *next += 1;
-            *next - 1
-        })
-        .collect();
-    for (field, occurrence) in fields.iter_mut().zip(occurrences) {
-        field.occurrence = occurrence;
-    }
-    fields
-}
-
-/// Counts the submissions of a page that have each label.
-fn count_rows<'p>(parsed: &'p [Vec<Field<'_>>]) -> HashMap<(&'p str, u32), u32> {
-    let mut counts = HashMap::new();
-    for field in parsed.iter().flatten() {
-        *counts.entry((&*field.label, field.occurrence)).or_default() += 1;
-    }
-    counts
+    if parsed.is_ok() { fields } else { Vec::new() }
 }
 
 /// Returns the text of an answer, and whether a character was replaced; `None` for null.

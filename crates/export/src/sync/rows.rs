@@ -5,7 +5,8 @@ use formsvc_table::StoredRow;
 use tempfile::TempPath;
 
 use super::error::SyncError;
-use super::{Backend, SyncStatus, SyncStore};
+use super::target::Location;
+use super::{SyncStatus, SyncStore};
 use crate::error::ExportError;
 use crate::row::RowSource;
 use crate::spool::SpoolFolder;
@@ -50,24 +51,24 @@ impl SyncStore {
     /// The rows of a PostgreSQL database are copied into a private file in the folder `temporary`.
     #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "same signature"))]
     pub async fn rows(
-        &mut self,
+        &self,
         origin: Option<&str>,
         form: &str,
         range: RowRange,
         temporary: &SpoolFolder,
     ) -> Result<FormRows, ExportError> {
         let form = find(self.status().await?, origin, form)?;
-        let (store, source, copy) = match &mut self.0 {
-            Backend::Sqlite(path) => {
+        let (store, source, copy) = match &self.location {
+            Location::Sqlite(path) => {
                 let store = RowStore::open_read_only(path)?;
                 store.begin_read()?;
                 (store, SourceKey::from_key(form.key), None)
             }
             #[cfg(feature = "postgres")]
-            Backend::Postgres(database) => {
+            Location::Postgres(address) => {
                 let (mut store, path) = RowStore::temporary(temporary)?;
                 let source = store.source(&form.origin, &form.form_id, form.title.as_deref())?;
-                database.copy_rows(form.key, range, &mut store, source).await?;
+                super::postgres::copy_rows(address, form.key, range, &store, source).await?;
                 (store, source, path)
             }
         };

@@ -8,12 +8,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::ViewChanges;
 use super::error::SyncError;
-use super::form_store::{FormRef, IDS_MAX, rows_to_encode};
-use super::labels::{EncodedPage, LabelLimits, LabelSet, RowToEncode, StoredLabel};
-use super::names::{form_hash, quoted, view_names};
+use super::form_store::FormRef;
+use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
+use super::names::{form_hash, quoted, view_name};
+use super::verify::SeenIds;
 use crate::lock::FileLock;
 use crate::store::{
-    PageToWrite, PageWritten, RowStore, SourceKey, StoreError, TransactionError, write_page,
+    PageToWrite, PageWritten, RowRange, RowStore, SourceKey, StoreError, write_page,
 };
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
@@ -24,9 +25,7 @@ const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
 pub(crate) struct SqliteForm {
     store: RowStore,
     source: SourceKey,
-    view: String,
-    /// The labels as of the last transaction; `None` after a failed one.
-    labels: Option<LabelSet>,
+    pub(crate) view: String,
     pub(crate) changes: ViewChanges,
     _lock: FileLock,
 }
@@ -36,36 +35,40 @@ impl SqliteForm {
     pub(crate) fn open(path: &Path, form: FormRef<'_>) -> Result<Self, SyncError> {
         let mut store = RowStore::open(path)?;
         let lock = lock(path, form)?;
-        if is_exported(store.connection()).map_err(|error| store.failed(error))? {
+        if has_foreign_rows(store.connection()).map_err(|error| store.failed(error))? {
             return Err(SyncError::Exported { path: path.to_owned() });
         }
         let source = store.source(form.origin, form.id, form.title)?;
-        let (view, labels) = store.transact(|transaction| {
-            let view = name_view(transaction, source, form)?;
+        let view = store.transact(|transaction| {
+            let view: String = transaction.query_row(
+                "UPDATE sources SET view = coalesce(view, ?2) WHERE key = ?1 RETURNING view",
+                params![source.key(), view_name(form.title, form.origin, form.id)],
+                |row| row.get(0),
+            )?;
             let labels = read_labels(transaction, source)?;
             update_view(transaction, source, &view, &labels)?;
-            Ok((view, labels))
+            Ok(view)
         })?;
-        let changes = ViewChanges::default();
-        Ok(Self { store, source, view, labels: Some(labels), changes, _lock: lock })
-    }
-
-    pub(crate) fn view(&self) -> &str {
-        &self.view
+        Ok(Self { store, source, view, changes: ViewChanges::default(), _lock: lock })
     }
 
     pub(crate) fn write_page(&mut self, page: &PageToWrite<'_>) -> Result<PageWritten, StoreError> {
-        let (source, view, known) = (self.source, &self.view, self.labels.take());
+        let (source, view) = (self.source, &self.view);
         let (written, labels, encoded) = self.store.transact(|transaction| {
-            let mut labels = current_labels(transaction, source, known)?;
-            let encoded = labels.encode(&rows_to_encode(page));
+            let mut labels = read_labels(transaction, source)?;
+            let encoded = labels.encode(page.rows);
             let written = write_page(transaction, source, page, &encoded.rows)?;
-            count_new(transaction, source, written.new)?;
-            save_labels(transaction, source, view, &mut labels, &encoded)?;
+            if written.new > 0 {
+                let new = i64::try_from(written.new).unwrap_or(i64::MAX);
+                let update = "UPDATE sources SET rows = rows + ?2 WHERE key = ?1";
+                transaction.execute(update, [source.key(), new])?;
+            }
+            if write_labels(transaction, source, &labels, &encoded)? {
+                update_view(transaction, source, view, &labels)?;
+            }
             Ok((written, labels, encoded))
         })?;
         self.changes.add_page(&labels, &encoded, &written.changed);
-        self.labels = Some(labels);
         Ok(written)
     }
 
@@ -75,17 +78,25 @@ impl SqliteForm {
         rows.map(i64::unsigned_abs).map_err(|error| self.store.failed(error))
     }
 
+    pub(crate) fn count(&self, range: RowRange, max: u64) -> Result<u64, StoreError> {
+        self.store.count(self.source, range, max)
+    }
+
     pub(crate) fn overflows(&self) -> Result<Vec<String>, StoreError> {
         self.store.overflows(self.source)
     }
 
-    pub(crate) fn ids_after(&self, after: &str, before: i64) -> Result<Vec<String>, StoreError> {
-        const SELECT: &str = "SELECT id FROM submissions WHERE source = ?1 AND id > ?2 \
-             AND deleted_at IS NULL AND fetched_at < ?3 ORDER BY id LIMIT ?4";
+    pub(crate) fn ids_without(
+        &self,
+        seen: &SeenIds,
+        before: i64,
+    ) -> Result<Vec<String>, StoreError> {
+        const SELECT: &str = "SELECT id FROM submissions WHERE source = ?1 AND fetched_at < ?2 \
+             AND deleted_at IS NULL";
         let read = || -> rusqlite::Result<Vec<String>> {
-            let mut select = self.store.connection().prepare_cached(SELECT)?;
-            let values = params![self.source.key(), after, before, IDS_MAX];
-            select.query_map(values, |row| row.get(0))?.collect()
+            let mut select = self.store.connection().prepare(SELECT)?;
+            let ids = select.query_map([self.source.key(), before], |row| row.get(0))?;
+            ids.filter(|id| !id.as_ref().is_ok_and(|id: &String| seen.contains(id))).collect()
         };
         read().map_err(|error| self.store.failed(error))
     }
@@ -94,7 +105,7 @@ impl SqliteForm {
         const MARK: &str = "UPDATE submissions SET deleted_at = ?3 WHERE source = ?1 AND id = ?2";
         let source = self.source.key();
         self.store.transact(|transaction| {
-            let mut mark = transaction.prepare_cached(MARK)?;
+            let mut mark = transaction.prepare(MARK)?;
             for id in ids {
                 mark.execute(params![source, id, now])?;
             }
@@ -113,87 +124,18 @@ fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, SyncError> {
     lock.ok_or_else(|| SyncError::Locked { form: form.id.to_owned() })
 }
 
-/// Returns true for a database that an export rendered: it has labels without a view of `sync`.
-fn is_exported(connection: &Connection) -> rusqlite::Result<bool> {
-    let select =
-        "SELECT EXISTS (SELECT 1 FROM labels JOIN sources ON key = source WHERE view IS NULL)";
+/// Returns true for a database with rows that sync did not store: one of an export or of
+/// [`pull`](crate::pull()).
+fn has_foreign_rows(connection: &Connection) -> rusqlite::Result<bool> {
+    let select = "SELECT EXISTS (SELECT 1 FROM sources WHERE view IS NULL AND EXISTS \
+         (SELECT 1 FROM submissions WHERE source = key))";
     connection.query_row(select, [], |row| row.get(0))
-}
-
-/// Returns the name of a form's view. A form without one gets the first free name, and its
-/// submissions of an earlier pull get cells.
-fn name_view(
-    transaction: &Transaction<'_>,
-    source: SourceKey,
-    form: FormRef<'_>,
-) -> Result<String, TransactionError> {
-    let select = "SELECT view FROM sources WHERE key = ?1";
-    let known: Option<String> = transaction.query_row(select, [source.key()], |row| row.get(0))?;
-    if let Some(view) = known {
-        return Ok(view);
-    }
-    let mut is_taken = transaction
-        .prepare("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE)")?;
-    for view in view_names(form.title, form.origin, form.id) {
-        if !is_taken.query_row([&view], |row| row.get(0))? {
-            let update = "UPDATE sources SET view = ?2 WHERE key = ?1";
-            transaction.execute(update, params![source.key(), view])?;
-            fill_cells(transaction, source)?;
-            return Ok(view);
-        }
-    }
-    Err(TransactionError::Damaged("all names for the view of the form are taken".to_owned()))
-}
-
-fn count_new(transaction: &Transaction<'_>, source: SourceKey, new: u64) -> rusqlite::Result<()> {
-    if new > 0 {
-        let new = i64::try_from(new).unwrap_or(i64::MAX);
-        let update = "UPDATE sources SET rows = rows + ?2 WHERE key = ?1";
-        transaction.prepare_cached(update)?.execute([source.key(), new])?;
-    }
-    Ok(())
-}
-
-/// Adds cells to submissions without them.
-fn fill_cells(transaction: &Transaction<'_>, source: SourceKey) -> rusqlite::Result<()> {
-    let mut labels = read_labels(transaction, source)?;
-    let mut select = transaction.prepare(
-        "SELECT rowid, data, instant FROM submissions \
-         WHERE source = ?1 AND cells IS NULL ORDER BY instant DESC, id",
-    )?;
-    let mut update = transaction.prepare("UPDATE submissions SET cells = ?2 WHERE rowid = ?1")?;
-    let mut rows = select.query([source.key()])?;
-    while let Some(row) = rows.next()? {
-        let data: String = row.get(1)?;
-        let encoded = labels.encode(&[RowToEncode { data: &data, instant: row.get(2)? }]);
-        update.execute(params![row.get::<_, i64>(0)?, encoded.rows[0].cells])?;
-        count_new(transaction, source, 1)?;
-        write_labels(transaction, source, &labels, &encoded)?;
-    }
-    Ok(())
-}
-
-/// Returns the labels of a form; `known` if they are those of the database.
-fn current_labels(
-    transaction: &Transaction<'_>,
-    source: SourceKey,
-    known: Option<LabelSet>,
-) -> rusqlite::Result<LabelSet> {
-    // Labels are only added, so that an equal number means equal labels.
-    let mut last =
-        transaction.prepare_cached("SELECT max(position) FROM labels WHERE source = ?1")?;
-    let last: Option<u32> = last.query_row([source.key()], |row| row.get(0))?;
-    let count = last.unwrap_or_default() as usize;
-    match known.filter(|known| known.labels().len() == count) {
-        Some(known) => Ok(known),
-        None => read_labels(transaction, source),
-    }
 }
 
 fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<LabelSet> {
     let mut select = connection.prepare_cached(
-        "SELECT label, occurrence, coalesce(heading, label), types, first_instant FROM labels \
-         WHERE source = ?1 ORDER BY position",
+        "SELECT label, occurrence, heading, types, first_instant FROM labels WHERE source = ?1 \
+         ORDER BY position",
     )?;
     let labels = select.query_map([source.key()], |row| {
         Ok(StoredLabel {
@@ -207,47 +149,26 @@ fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<L
     Ok(LabelSet::new(LIMITS, labels.collect::<rusqlite::Result<_>>()?))
 }
 
-/// Stores the labels of a page and updates the view if they changed.
-fn save_labels(
-    transaction: &Transaction<'_>,
-    source: SourceKey,
-    view: &str,
-    labels: &mut LabelSet,
-    page: &EncodedPage,
-) -> rusqlite::Result<()> {
-    let is_new = labels.labels().len() > page.first_new;
-    if !is_new && page.widened.is_empty() {
-        return Ok(());
-    }
-    write_labels(transaction, source, labels, page)?;
-    // Another process may have stored further types.
-    *labels = read_labels(transaction, source)?;
-    update_view(transaction, source, view, labels)
-}
-
+/// Stores the new labels of a page and the types that it adds to known ones. Returns false if there are
+/// none.
 fn write_labels(
     transaction: &Transaction<'_>,
     source: SourceKey,
     labels: &LabelSet,
     page: &EncodedPage,
-) -> rusqlite::Result<()> {
-    let mut insert =
-        transaction.prepare_cached("INSERT INTO labels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-    for (position, added) in (1_i64..).zip(labels.labels()).skip(page.first_new) {
-        let StoredLabel { label, occurrence, heading, types, first_instant } = added;
-        let types = types.bits();
-        let key = source.key();
-        insert.execute(params![key, position, label, occurrence, heading, types, first_instant])?;
+) -> rusqlite::Result<bool> {
+    let mut write = transaction
+        .prepare_cached("INSERT OR REPLACE INTO labels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    let is_changed = |index: &usize| *index >= page.first_new || page.widened.contains(index);
+    let changed = labels.positions().enumerate().filter(|(index, _)| is_changed(index));
+    let mut count = 0;
+    for (_, (position, changed)) in changed {
+        let StoredLabel { label, occurrence, heading, types, first_instant } = changed;
+        let (key, types) = (source.key(), types.bits());
+        write.execute(params![key, position, label, occurrence, heading, types, first_instant])?;
+        count += 1;
     }
-    let mut widen = transaction.prepare_cached(
-        "UPDATE labels SET types = types | ?3 WHERE source = ?1 AND position = ?2",
-    )?;
-    for index in &page.widened {
-        let position = i64::try_from(index + 1).unwrap_or(i64::MAX);
-        let types = labels.labels()[*index].types.bits();
-        widen.execute(params![source.key(), position, types])?;
-    }
-    Ok(())
+    Ok(count > 0)
 }
 
 /// Replaces the view if it is not the one of these labels.
@@ -272,7 +193,7 @@ fn create_view(source: SourceKey, view: &str, labels: &LabelSet) -> String {
         "CREATE VIEW {} AS SELECT id, created_at, json_extract(cells, '$[0]') AS {OTHER_ANSWERS}",
         quoted(view)
     );
-    for (position, label) in (1..).zip(labels.labels()) {
+    for (position, label) in labels.positions() {
         let cell = format!("json_extract(cells, '$[{position}]')");
         let value = match label.types.column_type() {
             ColumnType::Integer => format!("CAST({cell} AS INTEGER)"),

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{Backend, SyncStore};
+use super::SyncStore;
+use super::target::Location;
 use crate::coverage::Coverage;
 use crate::error::ExportError;
 use crate::store::{RowStore, SourceKey, StoreError};
@@ -40,11 +41,13 @@ impl SyncStatus {
 
 impl SyncStore {
     /// Describes the forms of the database, in the order in which they were added.
-    pub async fn status(&mut self) -> Result<Vec<SyncStatus>, ExportError> {
-        match &mut self.0 {
-            Backend::Sqlite(path) => Ok(read_sqlite(path)?),
+    pub async fn status(&self) -> Result<Vec<SyncStatus>, ExportError> {
+        match &self.location {
+            Location::Sqlite(path) => Ok(read_sqlite(path)?),
             #[cfg(feature = "postgres")]
-            Backend::Postgres(store) => Ok(store.status().await.map_err(super::SyncError::from)?),
+            Location::Postgres(address) => {
+                Ok(super::postgres::read_status(address).await.map_err(super::SyncError::from)?)
+            }
         }
     }
 }

@@ -19,11 +19,11 @@ use crate::store::RowStore;
 /// assert_eq!(target.to_string(), "sqlite:rows.db");
 /// # Ok::<(), formsvc_export::SyncError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncTarget(Location);
 
-#[derive(Clone, PartialEq, Eq)]
-enum Location {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Location {
     Sqlite(PathBuf),
     #[cfg(feature = "postgres")]
     Postgres(Box<Address>),
@@ -38,13 +38,12 @@ impl SyncTarget {
     /// Sets the schema of a PostgreSQL database, `public` by default. An SQLite database has none, and
     /// stays as it is.
     #[must_use]
-    pub fn schema(mut self, name: &str) -> Self {
+    pub fn schema(mut self, name: impl Into<String>) -> Self {
         match &mut self.0 {
-            Location::Sqlite(_) => {}
+            Location::Sqlite(_) => drop(name.into()),
             #[cfg(feature = "postgres")]
-            Location::Postgres(address) => address.set_schema(name),
+            Location::Postgres(address) => address.schema = name.into(),
         }
-        let _ = name;
         self
     }
 
@@ -56,14 +55,15 @@ impl SyncTarget {
     /// Opens the database. A database of another program or of another release is refused and stays
     /// as it is. Nothing is created before the first [`sync`](SyncStore::sync).
     pub async fn open(&self) -> Result<SyncStore, SyncError> {
-        match &self.0 {
+        let warnings = match &self.0 {
             Location::Sqlite(path) => {
                 RowStore::check(path)?;
-                Ok(SyncStore::sqlite(path.clone()))
+                Vec::new()
             }
             #[cfg(feature = "postgres")]
-            Location::Postgres(address) => Ok(SyncStore::postgres(address.open().await?)),
-        }
+            Location::Postgres(address) => address.check().await?,
+        };
+        Ok(SyncStore { location: self.0.clone(), warnings })
     }
 }
 
@@ -73,12 +73,8 @@ impl FromStr for SyncTarget {
     fn from_str(text: &str) -> Result<Self, SyncError> {
         if let Some(path) = text.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
-            if path.is_empty() || path == ":memory:" {
+            if path.is_empty() || path == ":memory:" || path.contains("://") {
                 let reason = "`sqlite:` needs the path of a file, for example `sqlite:rows.db`";
-                return Err(SyncError::Target(reason.to_owned()));
-            }
-            if path.contains("://") {
-                let reason = "a path after `sqlite:` has no `://`";
                 return Err(SyncError::Target(reason.to_owned()));
             }
             return Ok(Self::sqlite(path));
@@ -102,11 +98,5 @@ impl fmt::Display for SyncTarget {
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => address.fmt(f),
         }
-    }
-}
-
-impl fmt::Debug for SyncTarget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SyncTarget({self})")
     }
 }

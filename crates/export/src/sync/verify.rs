@@ -1,12 +1,13 @@
 //! Compares the stored submissions of a form with all that the service has.
 
+use std::collections::HashSet;
+
 use formsvc_client::{Client, Completeness, FormId};
 use sha2::{Digest, Sha256};
-use tokio::time::Instant;
 
 use super::error::SyncError;
 use super::form_store::FormStore;
-use super::{SyncEvent, SyncStore, ViewChanges};
+use super::{SyncStore, ViewChanges};
 use crate::error::ExportError;
 use crate::pull::{PullProgress, next_page, unix_micros_now};
 use crate::store::PageToWrite;
@@ -17,22 +18,18 @@ use crate::store::PageToWrite;
 pub struct VerifyOptions {
     /// Marks stored submissions as deleted that the service does not have.
     pub mark_deleted: bool,
+    /// Marks them also if the service has no submission at all.
+    pub allow_empty: bool,
     /// Submissions per request.
     pub page_size: u32,
     /// Continues where more submissions share a unit of the service's cursor than a page can show.
     pub allow_incomplete: bool,
-    /// Stops at this time.
-    pub deadline: Option<Instant>,
 }
 
 impl Default for VerifyOptions {
     fn default() -> Self {
-        Self {
-            mark_deleted: false,
-            page_size: formsvc_client::PAGE_SIZE_MAX,
-            allow_incomplete: false,
-            deadline: None,
-        }
+        let page_size = formsvc_client::PAGE_SIZE_MAX;
+        Self { mark_deleted: false, allow_empty: false, page_size, allow_incomplete: false }
     }
 }
 
@@ -56,8 +53,6 @@ pub struct VerifySummary {
     pub requests: u64,
     /// Whether the list of the service is complete.
     pub completeness: Completeness,
-    /// The name of the form's view.
-    pub view: String,
     /// The changes of the view and of its cells.
     pub changes: ViewChanges,
 }
@@ -66,54 +61,35 @@ impl SyncStore {
     /// Reads every submission of a form, whatever the database has, and corrects the database. With
     /// [`mark_deleted`](VerifyOptions::mark_deleted), submissions that the service does not have get a
     /// time in `deleted_at`, and views and exports omit them. That needs a list that is proven
-    /// complete; else the result is [`SyncError::NotProven`].
+    /// complete; else the result is [`SyncError::NotProven`]. An empty list is refused with
+    /// [`SyncError::EmptyList`], because a fault of the service could hide every submission.
     pub async fn verify(
-        &mut self,
+        &self,
         client: &Client,
         form: &FormId,
         options: &VerifyOptions,
-        mut on_event: impl FnMut(SyncEvent<'_>),
+        on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<VerifySummary, ExportError> {
         let mut store = self.open_form(client, form, None).await?;
-        on_event(SyncEvent::Opened { view: store.view() });
-        let verified = verify_form(client, form, options, &mut store, on_event).await;
-        self.close_form(store).await;
-        let summary = verified?;
-        let VerifySummary { completeness, deleted, .. } = summary;
-        if options.mark_deleted && completeness != Completeness::Proven {
-            return Err(SyncError::NotProven { missing: deleted, completeness }.into());
+        let started = unix_micros_now();
+        let (mut summary, seen) = read_all(client, form, options, &mut store, on_page).await?;
+        // A row that another run stores meanwhile is not in the list, and is not deleted.
+        let deleted = store.ids_without(&seen, started).await?;
+        summary.deleted = deleted.len() as u64;
+        if options.mark_deleted {
+            let VerifySummary { completeness, deleted: missing, .. } = summary;
+            if completeness != Completeness::Proven {
+                return Err(SyncError::NotProven { missing, completeness }.into());
+            }
+            if summary.rows == 0 && missing > 0 && !options.allow_empty {
+                return Err(SyncError::EmptyList { missing }.into());
+            }
+            store.mark_deleted(&deleted, started).await?;
+            summary.is_marked = true;
         }
+        (_, summary.changes) = store.into_view();
         Ok(summary)
     }
-}
-
-async fn verify_form(
-    client: &Client,
-    form: &FormId,
-    options: &VerifyOptions,
-    store: &mut FormStore,
-    on_event: impl FnMut(SyncEvent<'_>),
-) -> Result<VerifySummary, ExportError> {
-    let started = unix_micros_now();
-    let mut seen = SeenIds::default();
-    let mut summary = read_all(client, form, options, store, &mut seen, on_event).await?;
-    seen.sort();
-    summary.is_marked = options.mark_deleted && summary.completeness == Completeness::Proven;
-    let mut after = String::new();
-    loop {
-        // A row that another run stores meanwhile is not in the list, and is not deleted.
-        let mut ids = store.ids_after(&after, started).await?;
-        let Some(last) = ids.last() else { break };
-        after.clone_from(last);
-        ids.retain(|id| !seen.contains(id));
-        summary.deleted += ids.len() as u64;
-        if summary.is_marked {
-            store.mark_deleted(&ids, started).await?;
-        }
-    }
-    summary.view = store.view().to_owned();
-    summary.changes = store.take_changes();
-    Ok(summary)
 }
 
 /// Reads the whole list and stores the submissions that are missing or different.
@@ -122,17 +98,15 @@ async fn read_all(
     form: &FormId,
     options: &VerifyOptions,
     store: &mut FormStore,
-    seen: &mut SeenIds,
-    mut on_event: impl FnMut(SyncEvent<'_>),
-) -> Result<VerifySummary, ExportError> {
+    mut on_page: impl FnMut(PullProgress<'_>),
+) -> Result<(VerifySummary, SeenIds), ExportError> {
     let query = client.form(form).submissions();
     let query = query.page_size(options.page_size).allow_incomplete(options.allow_incomplete);
     let (mut pages, mut summary) = (query.pages(), VerifySummary::default());
-    while let Some(page) = next_page(&mut pages, options.deadline).await? {
+    let mut seen = SeenIds::default();
+    while let Some(page) = next_page(&mut pages, None).await? {
         let rows = page.submissions();
-        for row in rows {
-            seen.add(row.id.as_str());
-        }
+        seen.0.extend(rows.iter().map(|row| hash(row.id.as_str())));
         // Coverage stays as it is: the next sync closes its gaps.
         let now = unix_micros_now();
         let page_to_write = PageToWrite { rows, interval: None, overflows: &[], now };
@@ -144,33 +118,23 @@ async fn read_all(
         summary.requests += u64::from(page.meta().attempts());
         if let Some(last) = rows.last() {
             let reached = last.created_at.as_str();
-            let progress = PullProgress { rows: summary.rows, new: summary.missing, reached };
-            on_event(SyncEvent::Page(progress));
+            on_page(PullProgress { rows: summary.rows, new: summary.missing, reached });
         }
     }
     summary.completeness = pages.completeness();
-    Ok(summary)
+    Ok((summary, seen))
 }
 
-/// Hashes of the ids of a list, 16 bytes each. They are searched after [`sort`](Self::sort).
+/// The ids of a list, as hashes: they have a bounded length.
 #[derive(Default)]
-struct SeenIds(Vec<[u8; 16]>);
+pub(crate) struct SeenIds(HashSet<[u8; 32]>);
 
 impl SeenIds {
-    fn add(&mut self, id: &str) {
-        self.0.push(Self::hash(id));
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.0.contains(&hash(id))
     }
+}
 
-    fn sort(&mut self) {
-        self.0.sort_unstable();
-    }
-
-    fn contains(&self, id: &str) -> bool {
-        self.0.binary_search(&Self::hash(id)).is_ok()
-    }
-
-    fn hash(id: &str) -> [u8; 16] {
-        let hash = Sha256::digest(id);
-        std::array::from_fn(|at| hash[at])
-    }
+fn hash(id: &str) -> [u8; 32] {
+    Sha256::digest(id).into()
 }

@@ -5,22 +5,24 @@ use std::path::PathBuf;
 
 use tokio_postgres::error::SqlState;
 
+use crate::sync::names::quoted;
+
 /// A PostgreSQL database cannot be used. No message contains an address or a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostgresError {
     /// The server cannot be reached.
-    #[error("cannot connect to the database")]
-    Connect(#[source] tokio_postgres::Error),
+    #[error("cannot connect to the database: {0}")]
+    Connect(String),
     /// The server does not accept the user or the password.
-    #[error("the database does not accept the user or the password")]
-    Denied(#[source] tokio_postgres::Error),
+    #[error("the database does not accept the user or the password: {0}")]
+    Denied(String),
     /// The server requires a password, and there is none.
     #[error("the database requires a password; set `PGPASSWORD` or use `~/.pgpass`")]
     NoPassword,
     /// TLS cannot be used.
-    #[error("TLS cannot be used")]
-    Tls(#[source] rustls::Error),
+    #[error("TLS cannot be used: {0}")]
+    Tls(rustls::Error),
     /// The certificate of the server does not pass the check of `sslmode`.
     #[error("the certificate of the database does not pass the check of `sslmode`: {0}")]
     Certificate(rustls::Error),
@@ -41,10 +43,7 @@ pub enum PostgresError {
         statement: String,
     },
     /// The schema does not exist.
-    #[error(
-        "schema `{schema}` does not exist; create it: CREATE SCHEMA {};",
-        super::quoted(schema)
-    )]
+    #[error("schema `{schema}` does not exist; create it: CREATE SCHEMA {};", quoted(schema))]
     NoSchema {
         /// The schema.
         schema: String,
@@ -70,11 +69,11 @@ pub enum PostgresError {
     #[error("the tables are damaged: {0}")]
     Damaged(String),
     /// The connection was lost. The page in flight is not stored, and the next run continues.
-    #[error("the connection to the database was lost")]
-    Lost(#[source] tokio_postgres::Error),
+    #[error("the connection to the database was lost: {0}")]
+    Lost(String),
     /// The server refused a statement.
-    #[error("the database refused a statement")]
-    Refused(#[source] tokio_postgres::Error),
+    #[error("the database refused a statement: {0}")]
+    Refused(String),
 }
 
 impl From<tokio_postgres::Error> for PostgresError {
@@ -82,40 +81,43 @@ impl From<tokio_postgres::Error> for PostgresError {
         // Class 57P: the server ends the connection.
         let is_ended = error.code().is_some_and(|code| code.code().starts_with("57P"));
         match error.as_db_error() {
-            Some(_) if !is_ended => Self::Refused(error),
-            _ => Self::Lost(error),
+            Some(_) if !is_ended => Self::Refused(describe(&error)),
+            _ => Self::Lost(describe(&error)),
         }
     }
 }
 
 impl PostgresError {
     /// Returns the error of a connection that was not made.
-    pub(super) fn connect(error: tokio_postgres::Error) -> Self {
-        if let Some(tls) = tls_error(&error) {
+    pub(super) fn connect(error: &tokio_postgres::Error) -> Self {
+        if let Some(tls) = causes(error).find_map(tls_error) {
             return Self::Certificate(tls.clone());
         }
-        let is_denied = error.code().is_some_and(|code| {
-            [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]
-                .contains(code)
-        });
-        if is_denied {
-            return Self::Denied(error);
+        let reason = describe(error);
+        match error.code() {
+            Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
+                Self::Denied(reason)
+            }
+            None if reason.ends_with("password missing") => Self::NoPassword,
+            _ => Self::Connect(reason),
         }
-        let has_no_password =
-            error.source().is_some_and(|source| source.to_string() == "password missing");
-        if has_no_password { Self::NoPassword } else { Self::Connect(error) }
     }
 }
 
-/// Returns the TLS error that caused an error.
-fn tls_error(error: &tokio_postgres::Error) -> Option<&rustls::Error> {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if let Some(found) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            return Some(found);
-        }
-        cause = error.source();
+/// Returns the server's message with its severity and code, or the causes of an error of the
+/// connection. Details of the server's message are left out, because they may contain answers.
+fn describe(error: &tokio_postgres::Error) -> String {
+    if let Some(answer) = error.as_db_error() {
+        return format!("{}: {} ({})", answer.severity(), answer.message(), answer.code().code());
     }
-    None
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Returns an error and its causes.
+fn causes(error: &tokio_postgres::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source())
+}
+
+fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    error.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref()
 }

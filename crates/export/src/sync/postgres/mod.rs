@@ -17,16 +17,15 @@ mod address;
 mod connect;
 mod error;
 mod form;
-mod page_writer;
+mod page;
 mod passwords;
-mod schema;
-mod store;
+mod read;
+mod session;
+mod tables;
 mod tls;
 mod view;
 
 pub(crate) use address::Address;
 pub use error::PostgresError;
 pub(crate) use form::PgForm;
-pub(crate) use store::PgStore;
-
-use super::names::quoted;
+pub(crate) use read::{copy_rows, read_status};

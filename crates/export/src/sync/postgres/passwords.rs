@@ -2,15 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// The connection that needs a password.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Login<'a> {
-    pub(super) host: &'a str,
-    pub(super) port: u16,
-    pub(super) database: &'a str,
-    pub(super) user: &'a str,
-}
-
 /// Returns the password file: that of the address, `PGPASSFILE` or `~/.pgpass`.
 pub(super) fn password_file(address: Option<&Path>) -> Option<PathBuf> {
     let variable = || std::env::var_os("PGPASSFILE").filter(|path| !path.is_empty());
@@ -37,20 +28,18 @@ pub(super) fn read_password_file(path: &Path) -> Result<String, String> {
 
 /// Returns the password of the first line `host:port:database:user:password` that matches. `*`
 /// matches any value; a backslash precedes a colon or a backslash.
-pub(super) fn find_password(text: &str, login: Login<'_>) -> Option<String> {
-    let port = login.port.to_string();
-    let wanted = [login.host, &port, login.database, login.user];
+pub(super) fn find_password(text: &str, wanted: [&str; 4]) -> Option<String> {
     text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-        let fields = split(line);
-        let (password, names) = fields.split_last()?;
-        let is_match = |(name, wanted): (&(String, bool), &&str)| name.1 || name.0 == **wanted;
-        let matches = names.len() == wanted.len() && names.iter().zip(&wanted).all(is_match);
-        (matches && !password.0.is_empty()).then(|| password.0.clone())
+        let mut fields = split(line);
+        let password = fields.pop().filter(|password| !password.is_empty())?;
+        let is_match = |(name, wanted): (&String, &&str)| name == "*" || name == wanted;
+        let matches = fields.len() == wanted.len() && fields.iter().zip(&wanted).all(is_match);
+        matches.then_some(password)
     })
 }
 
-/// Splits a line at its first four colons. Returns each field, and whether it is `*`.
-fn split(line: &str) -> Vec<(String, bool)> {
+/// Splits a line at its first four colons.
+fn split(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
@@ -62,7 +51,7 @@ fn split(line: &str) -> Vec<(String, bool)> {
             c => field.push(c),
         }
     }
-    fields.into_iter().map(|field| (field.clone(), field == "*")).collect()
+    fields
 }
 
 #[cfg(test)]
@@ -73,11 +62,10 @@ mod tests {
     fn first_matching_line_has_the_password() {
         let text = "# comment\nother:5432:d:u:no\nh:5433:*:u:no\n\
              h:*:d:u:a\\:b\\\\c:d\nh:*:*:*:late\nbroken\n";
-        let login = Login { host: "h", port: 5432, database: "d", user: "u" };
-        assert_eq!(find_password(text, login).as_deref(), Some("a:b\\c:d"));
-        let login = Login { database: "e", ..login };
-        assert_eq!(find_password(text, login).as_deref(), Some("late"));
-        assert_eq!(find_password(text, Login { host: "x", ..login }), None);
+        let find = |host, database| find_password(text, [host, "5432", database, "u"]);
+        assert_eq!(find("h", "d").as_deref(), Some("a:b\\c:d"));
+        assert_eq!(find("h", "e").as_deref(), Some("late"));
+        assert_eq!(find("x", "e"), None);
     }
 
     #[cfg(unix)]

@@ -15,11 +15,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::PostgresError;
 
-/// The checks of a server's certificate.
+/// A kind of connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CertificateCheck {
-    /// None: the connection is encrypted, but the server could be any.
-    None,
+pub(super) enum TlsMode {
+    /// Without TLS.
+    Disable,
+    /// TLS; the server could be any.
+    Unchecked,
     /// An authority of the file has signed the certificate.
     Authority(PathBuf),
     /// An authority of the file has signed the certificate for this host.
@@ -29,20 +31,24 @@ pub(super) enum CertificateCheck {
 }
 
 /// Prepares connections with TLS.
-pub(super) fn tls(check: &CertificateCheck) -> Result<MakeRustlsConnect, PostgresError> {
+pub(super) fn tls(mode: &TlsMode) -> Result<MakeRustlsConnect, PostgresError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(PostgresError::Tls)?;
-    let verifier = match check {
-        CertificateCheck::System => {
+    let authorities = match mode {
+        TlsMode::System => {
             let builder = builder.with_platform_verifier().map_err(PostgresError::Tls)?;
             return Ok(MakeRustlsConnect::new(builder.with_no_client_auth()));
         }
-        CertificateCheck::None => Verifier { authorities: None, check_host: false, provider },
-        CertificateCheck::Authority(path) => Verifier::new(path, false, provider)?,
-        CertificateCheck::AuthorityAndHost(path) => Verifier::new(path, true, provider)?,
+        TlsMode::Disable | TlsMode::Unchecked => None,
+        TlsMode::Authority(path) | TlsMode::AuthorityAndHost(path) => {
+            let refused = |reason| PostgresError::RootCert { path: path.clone(), reason };
+            Some(read_authorities(path).map_err(refused)?)
+        }
     };
+    let check_host = matches!(mode, TlsMode::AuthorityAndHost(_));
+    let verifier = Verifier { authorities, check_host, provider };
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
     Ok(MakeRustlsConnect::new(builder.with_no_client_auth()))
 }
@@ -62,25 +68,19 @@ struct Authorities {
     pinned: Vec<CertificateDer<'static>>,
 }
 
-impl Verifier {
-    fn new(
-        path: &Path,
-        check_host: bool,
-        provider: Arc<CryptoProvider>,
-    ) -> Result<Self, PostgresError> {
-        let refused = |reason: String| PostgresError::RootCert { path: path.to_owned(), reason };
-        let text = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
-        let (mut roots, mut pinned) = (RootCertStore::empty(), Vec::new());
-        for certificate in CertificateDer::pem_slice_iter(&text) {
-            let certificate = certificate.map_err(|error| refused(error.to_string()))?;
-            roots.add(certificate.clone()).map_err(|error| refused(error.to_string()))?;
-            pinned.push(certificate);
-        }
-        if pinned.is_empty() {
-            return Err(refused("it contains no certificate".to_owned()));
-        }
-        Ok(Self { authorities: Some(Authorities { roots, pinned }), check_host, provider })
+/// Reads a file of certificates. The error is a reason.
+fn read_authorities(path: &Path) -> Result<Authorities, String> {
+    let pinned = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| error.to_string())?;
+    let mut roots = RootCertStore::empty();
+    for certificate in &pinned {
+        roots.add(certificate.clone()).map_err(|error| error.to_string())?;
     }
+    if pinned.is_empty() {
+        return Err("it contains no certificate".to_owned());
+    }
+    Ok(Authorities { roots, pinned })
 }
 
 impl ServerCertVerifier for Verifier {

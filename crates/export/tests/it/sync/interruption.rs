@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use formsvc_client::ErrorCode;
 use formsvc_client::test_util::{Fault, generate};
-use formsvc_export::{ExportError, SyncError, SyncEvent, SyncOptions, SyncStatus};
+use formsvc_export::{ExportError, PullOptions, PullProgress, SyncError, SyncStatus};
 
 use super::database::{Database, Texts};
 use super::{form_id, service, sync, sync_by};
@@ -32,13 +32,13 @@ fn assert_complete(status: &SyncStatus) {
 async fn failed_runs_are_continued_by_the_same_call() {
     for database in Database::all().await {
         let service = service(2_000);
-        let mut store = database.open().await;
+        let store = database.open().await;
         for pages in [0, 1, 3, 7, 2, 8] {
             let fault = Fault::Error(ErrorCode::KeyRevoked);
-            let error = sync_by(&mut store, &limited(&service, pages, fault)).await.unwrap_err();
+            let error = sync_by(&store, &limited(&service, pages, fault)).await.unwrap_err();
             assert!(matches!(error, ExportError::Service(_)), "{error}");
         }
-        let summary = sync(&mut store, &service).await.unwrap();
+        let summary = sync(&store, &service).await.unwrap();
         assert_eq!(summary.pull.rows, 2_000);
         assert_eq!(database.rows().await, expected(2_000));
         assert_complete(&store.status().await.unwrap()[0]);
@@ -52,13 +52,13 @@ async fn failed_runs_are_continued_by_the_same_call() {
 async fn dropped_run_is_continued_and_frees_the_lock() {
     for database in Database::all().await {
         let service = service(1_000);
-        let (client, form, options) = (service.client(), form_id(), SyncOptions::default());
-        let mut store = database.open().await;
+        let (client, form, options) = (service.client(), form_id(), PullOptions::default());
+        let store = database.open().await;
         for pages in [1, 4, 2] {
             let (send, receive) = tokio::sync::oneshot::channel();
             let (mut send, mut left) = (Some(send), pages);
-            let on_event = |event: SyncEvent<'_>| {
-                left -= u32::from(matches!(event, SyncEvent::Page(_)));
+            let on_page = |_: PullProgress<'_>| {
+                left -= 1;
                 if left == 0 {
                     send.take().map(|send| send.send(()));
                     left = u32::MAX;
@@ -67,13 +67,13 @@ async fn dropped_run_is_continued_and_frees_the_lock() {
             tokio::select! {
                 biased;
                 _ = receive => {}
-                done = store.sync(&client, &form, None, &options, on_event) => {
+                done = store.sync(&client, &form, None, &options, on_page) => {
                     done.unwrap();
                 }
             }
         }
-        let mut other = database.open().await;
-        assert_eq!(sync(&mut other, &service).await.unwrap().pull.rows, 1_000);
+        let other = database.open().await;
+        assert_eq!(sync(&other, &service).await.unwrap().pull.rows, 1_000);
         assert_eq!(database.rows().await, expected(1_000));
     }
 }
@@ -82,24 +82,22 @@ async fn dropped_run_is_continued_and_frees_the_lock() {
 async fn second_run_of_a_form_is_refused_while_the_first_runs() {
     for database in Database::all().await {
         let service = service(300);
-        let (client, form, options) = (service.client(), form_id(), SyncOptions::default());
+        let (client, form, options) = (service.client(), form_id(), PullOptions::default());
         let (send, opened) = tokio::sync::oneshot::channel();
         let mut send = Some(send);
         // The second request has no answer, so that the run keeps its lock.
         let slow = limited(&service, 1, Fault::Slow(Duration::from_secs(3_600)));
-        let mut first = database.open().await;
-        let on_event = |event: SyncEvent<'_>| {
-            if let SyncEvent::Page(_) = event {
-                send.take().map(|send| send.send(()));
-            }
+        let first = database.open().await;
+        let on_page = |_: PullProgress<'_>| {
+            send.take().map(|send| send.send(()));
         };
-        let mut run = Box::pin(first.sync(&slow, &form, None, &options, on_event));
+        let mut run = Box::pin(first.sync(&slow, &form, None, &options, on_page));
         tokio::select! {
             _ = &mut run => panic!("the run ended"),
             _ = opened => {}
         }
-        let mut second = database.open().await;
-        let error = sync(&mut second, &service).await.unwrap_err();
+        let second = database.open().await;
+        let error = sync(&second, &service).await.unwrap_err();
         let ExportError::Sync(SyncError::Locked { form: locked }) = error else {
             panic!("{error}")
         };
@@ -115,13 +113,13 @@ async fn second_run_of_a_form_is_refused_while_the_first_runs() {
 async fn time_limit_saves_the_pages_received() {
     for database in Database::all().await {
         let service = service(500);
-        let mut options = SyncOptions::default();
+        let mut options = PullOptions::default();
         options.deadline = Some(tokio::time::Instant::now());
-        let mut store = database.open().await;
+        let store = database.open().await;
         let client = limited(&service, 0, Fault::Silent);
         let error = store.sync(&client, &form_id(), None, &options, |_| {}).await.unwrap_err();
         assert!(matches!(error, ExportError::TimeLimit), "{error}");
-        assert_eq!(sync(&mut store, &service).await.unwrap().pull.rows, 500);
+        assert_eq!(sync(&store, &service).await.unwrap().pull.rows, 500);
     }
 }
 
@@ -131,8 +129,8 @@ fn futures_of_a_store_are_send() {
     fn assert_send<T: Send>(_: &T) {}
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (client, form, options) = (service(1).client(), form_id(), SyncOptions::default());
-        let mut store = Database::sqlite().open().await;
+        let (client, form, options) = (service(1).client(), form_id(), PullOptions::default());
+        let store = Database::sqlite().open().await;
         let verify = formsvc_export::VerifyOptions::default();
         assert_send(&store.sync(&client, &form, None, &options, |_| {}));
         assert_send(&store.verify(&client, &form, &verify, |_| {}));

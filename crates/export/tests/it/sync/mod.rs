@@ -13,7 +13,7 @@ mod verify;
 
 use formsvc_client::test_util::{MockService, form, generate, submission};
 use formsvc_client::{Client, FormId, Timestamp};
-use formsvc_export::{ExportError, SyncOptions, SyncStore, SyncSummary};
+use formsvc_export::{ExportError, PullOptions, SyncStore, SyncSummary};
 
 const FORM: &str = "frm_1";
 const ORIGIN: &str = "https://forms.example";
@@ -43,10 +43,10 @@ fn submit(service: &MockService, age: usize, data: &str) {
     service.submit(FORM, submission(&format!("sub_{age:03}"), data, time.as_str()));
 }
 
-async fn sync(store: &mut SyncStore, service: &MockService) -> Result<SyncSummary, ExportError> {
+async fn sync(store: &SyncStore, service: &MockService) -> Result<SyncSummary, ExportError> {
     sync_by(store, &service.client()).await
 }
 
-async fn sync_by(store: &mut SyncStore, client: &Client) -> Result<SyncSummary, ExportError> {
-    store.sync(client, &form_id(), Some("Survey"), &SyncOptions::default(), |_| {}).await
+async fn sync_by(store: &SyncStore, client: &Client) -> Result<SyncSummary, ExportError> {
+    store.sync(client, &form_id(), Some("Survey"), &PullOptions::default(), |_| {}).await
 }

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use formsvc_client::test_util::MockService;
-use formsvc_export::{ExportError, PostgresError, SyncError, SyncEvent, SyncOptions, SyncTarget};
+use formsvc_export::{
+    ExportError, PostgresError, PullOptions, PullProgress, SyncError, SyncTarget,
+};
 
 use super::database::{Database, texts};
 use super::postgres_schema::PostgresSchema;
@@ -37,7 +39,7 @@ async fn grant_until_it_works(
     loop {
         let before = service.requests().len();
         let error = match target.open().await {
-            Ok(mut store) => match sync(&mut store, service).await {
+            Ok(store) => match sync(&store, service).await {
                 Ok(_) => return statements,
                 Err(error) => error,
             },
@@ -67,17 +69,17 @@ async fn missing_rights_are_named_before_the_first_request() {
 #[tokio::test]
 async fn user_with_rights_on_tables_only_stores_rows() {
     let Some(database) = Database::postgres().await else { return };
-    let view = sync(&mut database.open().await, &service_with(&["{}"])).await.unwrap().view;
+    let view = sync(&database.open().await, &service_with(&["{}"])).await.unwrap().view;
     let user = create_user(database.schema()).await;
     let statements = grant_until_it_works(&database, &user, &service_with(&["{}"])).await;
     assert!(statements.iter().all(|statement| !statement.contains("CREATE")), "{statements:?}");
-    let mut store = database.schema().target_of(&user).open().await.unwrap();
-    let summary = sync(&mut store, &service_with(&["{}", r#"{"new":"x"}"#])).await.unwrap();
+    let store = database.schema().target_of(&user).open().await.unwrap();
+    let summary = sync(&store, &service_with(&["{}", r#"{"new":"x"}"#])).await.unwrap();
     assert_eq!(summary.pull.replaced + summary.pull.new, 1);
     let hint = summary.changes.outdated.unwrap();
     assert!(hint.contains("GRANT USAGE, CREATE ON SCHEMA"), "{hint}");
     // The owner's next run adds the column.
-    let summary = sync(&mut database.open().await, &service_with(&["{}", r#"{"new":"x"}"#])).await;
+    let summary = sync(&database.open().await, &service_with(&["{}", r#"{"new":"x"}"#])).await;
     assert_eq!(summary.unwrap().changes.outdated, None);
     let select = format!("SELECT new FROM {} WHERE id = 'sub_001'", database.table(&view));
     assert_eq!(database.query(&select).await, [texts(&["x"])]);
@@ -99,7 +101,7 @@ async fn tables_of_other_programs_stay_as_they_are() {
         format!("CREATE TABLE {schema}.{name} (x int); INSERT INTO {schema}.{name} VALUES (7);")
     });
     database.execute(&create.concat()).await;
-    sync(&mut database.open().await, &service(3)).await.unwrap();
+    sync(&database.open().await, &service(3)).await.unwrap();
     let rows = database.query(&format!("SELECT x FROM {schema}.submissions")).await;
     assert_eq!(rows, [texts(&["7"])]);
 
@@ -115,7 +117,7 @@ async fn tables_of_other_programs_stay_as_they_are() {
 #[tokio::test]
 async fn tables_of_another_release_are_refused() {
     let Some(database) = Database::postgres().await else { return };
-    sync(&mut database.open().await, &service(3)).await.unwrap();
+    sync(&database.open().await, &service(3)).await.unwrap();
     let schema = &database.schema().name;
     database.execute(&format!("UPDATE {schema}.formsvc_meta SET version = 9")).await;
     let error = database.target.open().await.unwrap_err().to_string();
@@ -125,13 +127,13 @@ async fn tables_of_another_release_are_refused() {
 #[tokio::test]
 async fn object_of_the_user_under_the_view_name_is_kept() {
     let Some(database) = Database::postgres().await else { return };
-    let view = sync(&mut database.open().await, &service(3)).await.unwrap().view;
+    let view = sync(&database.open().await, &service(3)).await.unwrap().view;
     let name = database.table(&view);
     database.execute(&format!("DROP VIEW {name}; CREATE TABLE {name} (x int)")).await;
-    let error = sync(&mut database.open().await, &service(3)).await.unwrap_err();
+    let error = sync(&database.open().await, &service(3)).await.unwrap_err();
     assert!(matches!(postgres_error(error), PostgresError::View { .. }));
     database.execute(&format!("DROP TABLE {name}")).await;
-    sync(&mut database.open().await, &service(3)).await.unwrap();
+    sync(&database.open().await, &service(3)).await.unwrap();
     assert_eq!(database.query(&format!("SELECT count(*) FROM {name}")).await, [texts(&["3"])]);
 }
 
@@ -139,17 +141,17 @@ async fn object_of_the_user_under_the_view_name_is_kept() {
 async fn lost_connection_is_an_error_and_the_same_call_continues() {
     let Some(database) = Database::postgres().await else { return };
     let (service, schema) = (service(1_500), &database.schema().name);
-    let (client, form, options) = (service.client(), form_id(), SyncOptions::default());
-    let mut store = database.open().await;
+    let (client, form, options) = (service.client(), form_id(), PullOptions::default());
+    let store = database.open().await;
     for pages in [1, 3, 6] {
         let mut left = pages;
-        let on_event = |event: SyncEvent<'_>| {
-            left -= u32::from(matches!(event, SyncEvent::Page(_)));
+        let on_page = |_: PullProgress<'_>| {
+            left -= 1;
             if left == 0 {
                 terminate_sessions(database.schema());
             }
         };
-        let error = store.sync(&client, &form, None, &options, on_event).await.unwrap_err();
+        let error = store.sync(&client, &form, None, &options, on_page).await.unwrap_err();
         let error = postgres_error(error);
         assert!(matches!(error, PostgresError::Lost(_)), "{error:?}");
     }
@@ -162,7 +164,7 @@ async fn lost_connection_is_an_error_and_the_same_call_continues() {
 /// Ends the sessions of runs with this schema, and waits until they have ended.
 fn terminate_sessions(schema: &PostgresSchema) {
     let sql = format!(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
+        "SELECT bool_and(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity \
          WHERE application_name = '{}'",
         schema.name
     );
@@ -186,7 +188,7 @@ fn terminate_sessions(schema: &PostgresSchema) {
 #[tokio::test]
 async fn query_that_uses_the_view_does_not_stop_a_run() {
     let Some(database) = Database::postgres().await else { return };
-    let view = sync(&mut database.open().await, &service_with(&["{}"])).await.unwrap().view;
+    let view = sync(&database.open().await, &service_with(&["{}"])).await.unwrap().view;
     let name = database.table(&view);
     let mut reader = Command::new("psql")
         .args(["-XAtq", "-U", "nobody", "-d", "postgres", "-h", &database.schema().socket_folder()])
@@ -199,12 +201,12 @@ async fn query_that_uses_the_view_does_not_stop_a_run() {
     let mut line = [0; 6];
     std::io::Read::read_exact(reader.stdout.as_mut().unwrap(), &mut line).unwrap();
     let newer = service_with(&["{}", r#"{"new":"x"}"#]);
-    let summary = sync(&mut database.open().await, &newer).await.unwrap();
+    let summary = sync(&database.open().await, &newer).await.unwrap();
     let hint = summary.changes.outdated.unwrap();
     assert!(hint.contains("the next run adds the columns"), "{hint}");
     reader.kill().unwrap();
     reader.wait().unwrap();
-    let summary = sync(&mut database.open().await, &newer).await.unwrap();
+    let summary = sync(&database.open().await, &newer).await.unwrap();
     assert_eq!(summary.changes.outdated, None);
     assert!(database.columns(&view).await.contains(&"new".to_owned()));
 }
@@ -213,15 +215,15 @@ async fn query_that_uses_the_view_does_not_stop_a_run() {
 async fn nothing_new_writes_no_row() {
     let Some(database) = Database::postgres().await else { return };
     let service = service_with(&["{}"; 20]);
-    let mut store = database.open().await;
-    sync(&mut store, &service).await.unwrap();
+    let store = database.open().await;
+    sync(&store, &service).await.unwrap();
     let schema = &database.schema().name;
     let versions = ["sources", "submissions", "labels", "coverage"]
         .map(|table| format!("SELECT string_agg(xmin::text, ',') FROM {schema}.formsvc_{table}"));
     // A lock on a row changes xmax only.
     let versions = versions.join(" UNION ALL ");
     let before = database.query(&versions).await;
-    sync(&mut store, &service).await.unwrap();
+    sync(&store, &service).await.unwrap();
     assert_eq!(database.query(&versions).await, before);
 }
 
@@ -305,7 +307,7 @@ async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
     let runs: Vec<_> = (0..3)
         .map(|_| {
             let (target, service) = (target.clone(), service.clone());
-            async move { sync(&mut target.open().await.unwrap(), &service).await.unwrap() }
+            async move { sync(&target.open().await.unwrap(), &service).await.unwrap() }
         })
         .collect();
     let summaries = futures_util::future::join_all(runs).await;
@@ -313,7 +315,7 @@ async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
     let view = database.table(&summaries[0].view);
     let sum = database.query(&format!("SELECT sum(\"Number\"::int) FROM {view}")).await;
     assert_eq!(sum, [texts(&[&(2_000 * 2_001 / 2).to_string()])]);
-    let mut store = target.open().await.unwrap();
+    let store = target.open().await.unwrap();
     let status = store.status().await.unwrap().pop().unwrap();
     assert_eq!((status.rows, status.coverage.intervals().len()), (2_000, 1));
     // No session keeps a lock or a prepared statement.
@@ -327,9 +329,9 @@ async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
 #[tokio::test]
 async fn run_leaves_no_lock_in_its_session() {
     let Some(database) = Database::postgres().await else { return };
-    let mut first = database.open().await;
-    sync(&mut first, &service(10)).await.unwrap();
+    let first = database.open().await;
+    sync(&first, &service(10)).await.unwrap();
     // The first store is still connected.
-    sync(&mut database.open().await, &service(10)).await.unwrap();
-    sync(&mut first, &service(10)).await.unwrap();
+    sync(&database.open().await, &service(10)).await.unwrap();
+    sync(&first, &service(10)).await.unwrap();
 }

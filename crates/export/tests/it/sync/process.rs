@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
 use formsvc_client::test_util::generate;
-use formsvc_export::{ExportError, SyncError, SyncEvent, SyncOptions, SyncTarget};
+use formsvc_export::{ExportError, PullOptions, PullProgress, SyncError, SyncTarget};
 
 use super::database::Database;
 use super::{form_id, service, sync};
@@ -21,14 +21,12 @@ async fn child_process() {
     let Ok(target) = std::env::var(TARGET) else { return };
     let target: SyncTarget = target.parse().unwrap();
     let target = target.schema(&std::env::var(SCHEMA).unwrap());
-    let mut store = target.open().await.unwrap();
-    let (client, options) = (service(ROWS).client(), SyncOptions::default());
-    let on_event = |event: SyncEvent<'_>| {
-        if let SyncEvent::Page(page) = event {
-            writeln!(std::io::stderr(), "page {}", page.rows).unwrap();
-        }
+    let store = target.open().await.unwrap();
+    let (client, options) = (service(ROWS).client(), PullOptions::default());
+    let on_page = |page: PullProgress<'_>| {
+        writeln!(std::io::stderr(), "page {}", page.rows).unwrap();
     };
-    store.sync(&client, &form_id(), None, &options, on_event).await.unwrap();
+    store.sync(&client, &form_id(), None, &options, on_page).await.unwrap();
 }
 
 fn start_child(database: &Database) -> Child {
@@ -58,8 +56,8 @@ async fn killed_processes_leave_a_database_that_a_run_completes() {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        let mut store = database.open().await;
-        assert_eq!(sync(&mut store, &service(ROWS)).await.unwrap().pull.rows, u64::from(ROWS));
+        let store = database.open().await;
+        assert_eq!(sync(&store, &service(ROWS)).await.unwrap().pull.rows, u64::from(ROWS));
         let mut expected: Vec<_> = generate(ROWS).iter().map(|row| row.id.to_string()).collect();
         expected.sort();
         let ids: Vec<_> =
@@ -75,12 +73,12 @@ async fn lock_of_a_killed_process_is_free() {
         assert!(wait_for_pages(&mut child, 1));
         // The child is stopped rather than fast: the lock is held for as long as it exists.
         signal(&child, "STOP");
-        let mut store = database.open().await;
-        let error = sync(&mut store, &service(ROWS)).await.unwrap_err();
+        let store = database.open().await;
+        let error = sync(&store, &service(ROWS)).await.unwrap_err();
         assert!(matches!(error, ExportError::Sync(SyncError::Locked { .. })), "{error}");
         child.kill().unwrap();
         child.wait().unwrap();
-        sync(&mut store, &service(ROWS)).await.unwrap();
+        sync(&store, &service(ROWS)).await.unwrap();
     }
 }
 

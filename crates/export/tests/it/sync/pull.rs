@@ -3,7 +3,8 @@
 use formsvc_client::Completeness;
 use formsvc_client::test_util::{MockService, form, generate};
 use formsvc_export::{
-    ExportError, RowRange, RowSource, SpoolFolder, SyncError, SyncEvent, SyncOptions, ViewChanges,
+    ExportError, PullOptions, PullProgress, RowRange, RowSource, SpoolFolder, SyncError,
+    ViewChanges,
 };
 
 use super::database::{Database, texts};
@@ -14,8 +15,8 @@ async fn sync_stores_exact_rows_cells_and_a_view() {
     for database in Database::all().await {
         let data = r#"{"Name":"Zo\u00eb","n" : 1.50,"b":true,"l":["a", "b"],"e":"","z":null}"#;
         let service = service_with(&[data, r#"{"Name":"Bo"}"#]);
-        let mut store = database.open().await;
-        let summary = sync(&mut store, &service).await.unwrap();
+        let store = database.open().await;
+        let summary = sync(&store, &service).await.unwrap();
         assert_eq!((summary.pull.new, summary.pull.rows), (2, 2));
         assert_eq!(summary.changes.new_columns, ["Name", "n", "b", "l", "e", "z"]);
         assert!(summary.view.starts_with("survey_"), "{}", summary.view);
@@ -38,10 +39,10 @@ async fn nothing_new_costs_one_request_and_no_write() {
     for database in Database::all().await {
         let answers: Vec<&str> = vec![r#"{"a":1}"#; 300];
         let service = service_with(&answers);
-        let mut store = database.open().await;
-        sync(&mut store, &service).await.unwrap();
+        let store = database.open().await;
+        sync(&store, &service).await.unwrap();
         let (before, rows) = (service.requests().len(), database.rows().await);
-        let summary = sync(&mut store, &service).await.unwrap();
+        let summary = sync(&store, &service).await.unwrap();
         assert_eq!(service.requests().len(), before + 1);
         assert_eq!((summary.pull.new, summary.pull.rows, summary.pull.requests), (0, 300, 1));
         assert_eq!(summary.changes, ViewChanges::default());
@@ -52,9 +53,9 @@ async fn nothing_new_costs_one_request_and_no_write() {
 #[tokio::test]
 async fn changed_row_is_replaced_counted_and_shown() {
     for database in Database::all().await {
-        let mut store = database.open().await;
-        sync(&mut store, &service_with(&[r#"{"a":"old"}"#, "{}"])).await.unwrap();
-        let summary = sync(&mut store, &service_with(&[r#"{"a":"new"}"#, "{}"])).await.unwrap();
+        let store = database.open().await;
+        sync(&store, &service_with(&[r#"{"a":"old"}"#, "{}"])).await.unwrap();
+        let summary = sync(&store, &service_with(&[r#"{"a":"new"}"#, "{}"])).await.unwrap();
         assert_eq!((summary.pull.new, summary.pull.replaced), (0, 1));
         let view = database.table(&summary.view);
         let rows = database.query(&format!("SELECT a FROM {view} WHERE id = 'sub_000'")).await;
@@ -66,9 +67,9 @@ async fn changed_row_is_replaced_counted_and_shown() {
 async fn forms_have_views_of_their_own() {
     for database in Database::all().await {
         let service = service(3).form(form("frm_2", "Survey")).submissions("frm_2", generate(5));
-        let mut store = database.open().await;
-        let first = sync(&mut store, &service).await.unwrap();
-        let options = SyncOptions::default();
+        let store = database.open().await;
+        let first = sync(&store, &service).await.unwrap();
+        let options = PullOptions::default();
         let other = "frm_2".parse().unwrap();
         let second =
             store.sync(&service.client(), &other, Some("Survey"), &options, |_| {}).await.unwrap();
@@ -87,8 +88,8 @@ async fn forms_have_views_of_their_own() {
 async fn since_leaves_a_gap_that_a_later_run_closes() {
     for database in Database::all().await {
         let service = service(1_000);
-        let mut store = database.open().await;
-        let mut options = SyncOptions::default();
+        let store = database.open().await;
+        let mut options = PullOptions::default();
         options.since = generate(1_000)[300].created_at.unix_micros();
         let client = service.client();
         store.sync(&client, &form_id(), None, &options, |_| {}).await.unwrap();
@@ -101,7 +102,7 @@ async fn since_leaves_a_gap_that_a_later_run_closes() {
         assert!(!rows.is_covered);
         assert_eq!(rows.completeness, Completeness::Incomplete);
         drop(rows);
-        sync(&mut store, &service).await.unwrap();
+        sync(&store, &service).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();
         assert_eq!((status.rows, status.reaches(i64::MIN)), (1_000, true));
         assert_eq!(status.coverage.intervals().len(), 1);
@@ -112,8 +113,8 @@ async fn since_leaves_a_gap_that_a_later_run_closes() {
 async fn rows_are_read_back_without_a_request() {
     for database in Database::all().await {
         let service = service(250);
-        let mut store = database.open().await;
-        sync(&mut store, &service).await.unwrap();
+        let store = database.open().await;
+        sync(&store, &service).await.unwrap();
         let before = service.requests().len();
         let spools = SpoolFolder::temporary().unwrap();
         let rows = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap();
@@ -140,29 +141,24 @@ async fn rows_are_read_back_without_a_request() {
 }
 
 #[tokio::test]
-async fn events_report_the_view_and_each_page() {
+async fn progress_reports_each_page() {
     let database = Database::sqlite();
-    let (mut opened, mut pages) = (String::new(), Vec::new());
-    let on_event = |event: SyncEvent<'_>| match event {
-        SyncEvent::Opened { view, .. } => opened = view.to_owned(),
-        SyncEvent::Page(page) => pages.push((page.rows, page.new)),
-        _ => {}
-    };
-    let (client, options) = (service(150).client(), SyncOptions::default());
-    let mut store = database.open().await;
-    let summary = store.sync(&client, &form_id(), None, &options, on_event).await.unwrap();
-    assert_eq!(opened, summary.view);
+    let mut pages = Vec::new();
+    let on_page = |page: PullProgress<'_>| pages.push((page.rows, page.new));
+    let (client, options) = (service(150).client(), PullOptions::default());
+    let store = database.open().await;
+    store.sync(&client, &form_id(), None, &options, on_page).await.unwrap();
     assert_eq!(pages, [(100, 100), (150, 150)]);
 }
 
 #[tokio::test]
 async fn form_of_two_services_needs_the_origin() {
     let database = Database::sqlite();
-    let mut store = database.open().await;
+    let store = database.open().await;
     let service = service(3);
-    sync(&mut store, &service).await.unwrap();
+    sync(&store, &service).await.unwrap();
     let other = service.client_builder().base_url("https://other.example").build().unwrap();
-    super::sync_by(&mut store, &other).await.unwrap();
+    super::sync_by(&store, &other).await.unwrap();
     let spools = SpoolFolder::temporary().unwrap();
     let error = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap_err();
     assert!(error.to_string().contains("https://other.example"), "{error}");
@@ -174,8 +170,8 @@ async fn form_of_two_services_needs_the_origin() {
 async fn late_rows_between_runs_are_stored() {
     for database in Database::all().await {
         let service = service_with(&["{}", "{}"]);
-        let mut store = database.open().await;
-        sync(&mut store, &service).await.unwrap();
+        let store = database.open().await;
+        sync(&store, &service).await.unwrap();
         let late = MockService::new().form(form(FORM, "Survey"));
         for age in 0..2 {
             submit(&late, age, "{}");
@@ -183,6 +179,6 @@ async fn late_rows_between_runs_are_stored() {
         // Made 200 s before the newest row, committed after the first run.
         let row = formsvc_client::test_util::submission("sub_late", "{}", "2025-12-31T23:56:40Z");
         late.submit(FORM, row);
-        assert_eq!(sync(&mut store, &late).await.unwrap().pull.new, 1);
+        assert_eq!(sync(&store, &late).await.unwrap().pull.new, 1);
     }
 }

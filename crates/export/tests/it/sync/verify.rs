@@ -21,7 +21,7 @@ fn service_without(left_out: impl Fn(usize) -> bool) -> MockService {
 }
 
 async fn verify(
-    store: &mut SyncStore,
+    store: &SyncStore,
     client: &Client,
     mark_deleted: bool,
 ) -> Result<VerifySummary, ExportError> {
@@ -34,21 +34,19 @@ async fn verify(
 async fn verify_adds_missing_and_replaces_changed_rows() {
     for database in Database::all().await {
         let service = service(500);
-        let mut store = database.open().await;
-        sync(&mut store, &service).await.unwrap();
+        let store = database.open().await;
+        let view = sync(&store, &service).await.unwrap().view;
         let table = database.table("submissions");
         let (missing, changed) = ("('sub_7', 'sub_480', 'sub_500')", "('sub_3', 'sub_499')");
         database.execute(&format!("DELETE FROM {table} WHERE id IN {missing}")).await;
         database.execute(&format!("UPDATE {table} SET data = '{{}}' WHERE id IN {changed}")).await;
-        let found = verify(&mut store, &service.client(), false).await.unwrap();
+        let found = verify(&store, &service.client(), false).await.unwrap();
         assert_eq!((found.rows, found.missing, found.changed, found.deleted), (500, 3, 2, 0));
         assert_eq!(found.completeness, Completeness::Proven);
-        let count = format!(
-            "SELECT count(*) FROM {} WHERE \"Number\" IS NOT NULL",
-            database.table(&found.view)
-        );
+        let count =
+            format!("SELECT count(*) FROM {} WHERE \"Number\" IS NOT NULL", database.table(&view));
         assert_eq!(database.query(&count).await, [texts(&["500"])]);
-        let again = verify(&mut store, &service.client(), true).await.unwrap();
+        let again = verify(&store, &service.client(), true).await.unwrap();
         assert_eq!((again.missing, again.changed, again.deleted), (0, 0, 0));
     }
 }
@@ -58,14 +56,14 @@ async fn deleted_rows_are_marked_omitted_and_restored() {
     for database in Database::all().await {
         let all = service(500);
         let some = service_without(|at| [0, 130, 131, 499].contains(&at));
-        let mut store = database.open().await;
-        let view = sync(&mut store, &all).await.unwrap().view;
-        let found = verify(&mut store, &some.client(), false).await.unwrap();
+        let store = database.open().await;
+        let view = sync(&store, &all).await.unwrap().view;
+        let found = verify(&store, &some.client(), false).await.unwrap();
         assert_eq!((found.deleted, found.is_marked), (4, false));
         let count = format!("SELECT count(*) FROM {}", database.table(&view));
         assert_eq!(database.query(&count).await, [texts(&["500"])]);
 
-        let found = verify(&mut store, &some.client(), true).await.unwrap();
+        let found = verify(&store, &some.client(), true).await.unwrap();
         assert_eq!((found.deleted, found.is_marked), (4, true));
         assert_eq!(database.query(&count).await, [texts(&["496"])]);
         let status = store.status().await.unwrap().pop().unwrap();
@@ -82,22 +80,30 @@ async fn deleted_rows_are_marked_omitted_and_restored() {
             .unwrap();
             assert_eq!(count, expected);
         }
-        assert_eq!(verify(&mut store, &some.client(), true).await.unwrap().deleted, 0);
+        assert_eq!(verify(&store, &some.client(), true).await.unwrap().deleted, 0);
 
-        let found = verify(&mut store, &all.client(), true).await.unwrap();
+        let found = verify(&store, &all.client(), true).await.unwrap();
         assert_eq!((found.restored, found.missing, found.deleted), (4, 0, 0));
         assert_eq!(database.query(&count).await, [texts(&["500"])]);
     }
 }
 
 #[tokio::test]
-async fn every_row_can_be_deleted() {
+async fn empty_list_marks_rows_only_if_it_is_allowed() {
     for database in Database::all().await {
-        let mut store = database.open().await;
-        sync(&mut store, &service(2_500)).await.unwrap();
-        let found = verify(&mut store, &service(0).client(), true).await.unwrap();
-        assert_eq!((found.rows, found.deleted), (0, 2_500));
+        let store = database.open().await;
+        sync(&store, &service(2_500)).await.unwrap();
+        let empty = service(0).client();
+        let error = verify(&store, &empty, true).await.unwrap_err();
+        let ExportError::Sync(SyncError::EmptyList { missing }) = error else { panic!("{error}") };
+        assert_eq!((missing, store.status().await.unwrap()[0].deleted), (2_500, 0));
+        let mut options = VerifyOptions::default();
+        (options.mark_deleted, options.allow_empty) = (true, true);
+        let found = store.verify(&empty, &form_id(), &options, |_| {}).await.unwrap();
+        assert_eq!((found.rows, found.deleted, found.is_marked), (0, 2_500, true));
         assert_eq!(store.status().await.unwrap()[0].deleted, 2_500);
+        // With no stored row left to mark, an empty list is no difference.
+        assert_eq!(verify(&store, &empty, true).await.unwrap().deleted, 0);
     }
 }
 
@@ -125,8 +131,8 @@ impl Transport for RefusesOnce {
 #[tokio::test]
 async fn unproven_list_marks_nothing() {
     for database in Database::all().await {
-        let mut store = database.open().await;
-        sync(&mut store, &service(500)).await.unwrap();
+        let store = database.open().await;
+        sync(&store, &service(500)).await.unwrap();
         let some = service_without(|at| at == 300);
         let transport = RefusesOnce {
             service: some.clone(),
@@ -134,7 +140,7 @@ async fn unproven_list_marks_nothing() {
             has_refused: AtomicBool::new(false),
         };
         let client = some.client_builder().transport(transport).build().unwrap();
-        let error = verify(&mut store, &client, true).await.unwrap_err();
+        let error = verify(&store, &client, true).await.unwrap_err();
         let ExportError::Sync(SyncError::NotProven { missing, completeness }) = error else {
             panic!("{error}")
         };

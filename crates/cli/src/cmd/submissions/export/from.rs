@@ -28,7 +28,7 @@ impl Export {
         let mut options = self.options.render(format, self.limit)?;
         let target = sync::read_target(address.expose_secret(), self.schema.as_deref())?;
         let output = self.output(cx, path.as_deref())?;
-        let mut store = sync::open(cx, &target).await?;
+        let store = sync::open(cx, &target).await?;
         let form = find(&store.status().await?, &self.forms[0])?.clone();
         let micros = |time: Option<Timestamp>| time.as_ref().map(Timestamp::unix_micros);
         let range = RowRange {

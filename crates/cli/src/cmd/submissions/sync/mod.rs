@@ -114,7 +114,7 @@ pub(in crate::cmd::submissions) async fn open(
 }
 
 /// Returns the forms of a database; none if the first sync has yet to create it.
-async fn known_forms(store: &mut SyncStore) -> Result<Vec<SyncStatus>, CliError> {
+async fn known_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, CliError> {
     match store.status().await {
         Err(ExportError::Store(error)) if is_missing(&error) => Ok(Vec::new()),
         forms => Ok(forms?),

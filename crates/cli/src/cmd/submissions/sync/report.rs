@@ -111,22 +111,11 @@ pub(super) fn remark_changes(cx: &Context, form: &FormMatch, changes: &ViewChang
         let columns = counted(changes.new_columns.len() as u64, "new column");
         cx.progress.remark(&format!("{title}: {columns}: {}", listed(&changes.new_columns)));
     }
-    if !changes.widened_columns.is_empty() {
-        let columns = listed(&changes.widened_columns);
-        cx.progress.remark(&format!("{title}: columns with a wider type: {columns}"));
-    }
     if changes.cleaned_rows > 0 {
         let rows = counted(changes.cleaned_rows, "submission");
         cx.progress.remark(&format!(
             "{title}: {rows} with characters that the database refuses, which are U+FFFD in the view \
              and exact in `data`"
-        ));
-    }
-    if changes.other_answers_rows > 0 {
-        let rows = counted(changes.other_answers_rows, "submission");
-        cx.progress.remark(&format!(
-            "{title}: {rows} with answers in `other_answers`, because the view has no room for more \
-             columns"
         ));
     }
     if let Some(reason) = &changes.outdated {

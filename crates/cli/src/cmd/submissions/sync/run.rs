@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
-use formsvc_export::{SyncEvent, SyncOptions, SyncStore, SyncSummary, SyncTarget};
+use formsvc_export::{PullOptions, PullProgress, SyncStore, SyncSummary, SyncTarget};
 use tokio::time::{Instant, sleep_until};
 
 use super::report::{self, Report};
@@ -54,7 +54,7 @@ impl Run {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let target = self.target.read()?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        let mut options = SyncOptions::default();
+        let mut options = PullOptions::default();
         options.since = since.map_or(i64::MIN, |since| since.unix_micros());
         options.page_size = self.page_size;
         options.allow_incomplete = self.allow_incomplete;
@@ -92,21 +92,21 @@ impl Run {
         &self,
         cx: &Context,
         target: &SyncTarget,
-        options: &SyncOptions,
+        options: &PullOptions,
         forms: &mut Vec<FormMatch>,
     ) -> Result<Vec<Report>, CliError> {
         // Opened in each round, so that a lost connection ends no watch.
-        let mut store = open(cx, target).await?;
+        let store = open(cx, target).await?;
         let client = cx.client().await?;
         if forms.len() < self.forms.len() {
-            let known = known_forms(&mut store).await?;
+            let known = known_forms(&store).await?;
             for name in &self.forms[forms.len()..] {
                 forms.push(find_form(cx, client, &known, name).await?);
             }
         }
         let mut reports = Vec::new();
         for form in &*forms {
-            let summary = sync_form(cx, client, &mut store, form, options).await?;
+            let summary = sync_form(cx, client, &store, form, options).await?;
             if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
                 cx.progress.remark(&report::describe(
                     form,
@@ -126,29 +126,27 @@ impl Run {
 pub(super) async fn sync_form(
     cx: &Context,
     client: &Client,
-    store: &mut SyncStore,
+    store: &SyncStore,
     form: &FormMatch,
-    options: &SyncOptions,
+    options: &PullOptions,
 ) -> Result<SyncSummary, CliError> {
     cx.progress.begin();
     let mut stored = None;
-    let on_event = |event: SyncEvent<'_>| {
-        if let SyncEvent::Page(page) = event {
-            if stored.is_none() {
-                let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
-                let since = Some(options.since).filter(|since| *since > i64::MIN);
-                let saved = page.rows - page.new;
-                cx.progress.expect(Expected {
-                    oldest: since.or(created),
-                    saved,
-                    ..Expected::default()
-                });
-            }
-            stored = Some(page.new);
-            cx.progress.submissions(page.rows, page.reached);
+    let on_page = |page: PullProgress<'_>| {
+        if stored.is_none() {
+            let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
+            let since = Some(options.since).filter(|since| *since > i64::MIN);
+            let saved = page.rows - page.new;
+            cx.progress.expect(Expected {
+                oldest: since.or(created),
+                saved,
+                ..Expected::default()
+            });
         }
+        stored = Some(page.new);
+        cx.progress.submissions(page.rows, page.reached);
     };
-    let synced = store.sync(client, &form.id, new_title(form), options, on_event).await;
+    let synced = store.sync(client, &form.id, new_title(form), options, on_page).await;
     cx.progress.end();
     let summary = synced.map_err(|error| explain_stopped(error, stored.unwrap_or_default()))?;
     if summary.pull.completeness == Completeness::Incomplete && !options.allow_incomplete {

@@ -53,7 +53,7 @@ struct Item {
 impl Status {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
-        let mut store = open(cx, &self.target.read()?).await?;
+        let store = open(cx, &self.target.read()?).await?;
         let forms = store.status().await?;
         if forms.is_empty() {
             cx.progress.remark("no forms");

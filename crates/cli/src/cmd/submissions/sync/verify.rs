@@ -2,7 +2,7 @@
 
 use clap::Args;
 use formsvc_client::PAGE_SIZE_MAX;
-use formsvc_export::{SyncEvent, SyncOptions, VerifyOptions, VerifySummary};
+use formsvc_export::{PullOptions, PullProgress, VerifyOptions, VerifySummary};
 use serde::Serialize;
 
 use super::report::{complete, remark_changes};
@@ -44,6 +44,9 @@ pub(super) struct Verify {
     /// Hide submissions that the service does not have from views and exports
     #[arg(long)]
     mark_deleted: bool,
+    /// Hide them also if the service has no submission at all
+    #[arg(long, requires = "mark_deleted")]
+    allow_empty: bool,
     /// Continue where more submissions share a second or a millisecond than a page can show
     #[arg(long, conflicts_with = "mark_deleted")]
     allow_incomplete: bool,
@@ -67,26 +70,23 @@ struct Item<'a> {
 impl Verify {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
-        let mut store = open(cx, &self.target.read()?).await?;
+        let store = open(cx, &self.target.read()?).await?;
         let client = cx.client().await?;
-        let known = known_forms(&mut store).await?;
+        let known = known_forms(&store).await?;
         let form = find_form(cx, client, &known, &self.form).await?;
-        let mut options = SyncOptions::default();
+        let mut options = PullOptions::default();
         options.page_size = self.page_size;
         options.allow_incomplete = self.allow_incomplete;
         // Submissions that came since the last sync are no difference.
-        sync_form(cx, client, &mut store, &form, &options).await?;
+        sync_form(cx, client, &store, &form, &options).await?;
         let mut verify = VerifyOptions::default();
         verify.mark_deleted = self.mark_deleted;
+        verify.allow_empty = self.allow_empty;
         verify.page_size = self.page_size;
         verify.allow_incomplete = self.allow_incomplete;
         cx.progress.begin();
-        let on_event = |event: SyncEvent<'_>| {
-            if let SyncEvent::Page(page) = event {
-                cx.progress.submissions(page.rows, page.reached);
-            }
-        };
-        let verified = store.verify(client, &form.id, &verify, on_event).await;
+        let on_page = |page: PullProgress<'_>| cx.progress.submissions(page.rows, page.reached);
+        let verified = store.verify(client, &form.id, &verify, on_page).await;
         cx.progress.end();
         let summary = verified.map_err(|error| explain_stopped(error, 0))?;
         remark_changes(cx, &form, &summary.changes);

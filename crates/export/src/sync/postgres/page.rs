@@ -1,0 +1,147 @@
+//! Writes a page of a form in one transaction.
+
+use serde_json::{Value, json};
+
+use super::error::PostgresError;
+use super::form::PgForm;
+use super::read::read_coverage;
+use crate::coverage::Coverage;
+use crate::store::{PageToWrite, PageWritten, extra_json};
+use crate::sync::labels::{EncodedPage, EncodedRow, LabelSet};
+
+/// Inserts new rows and replaces those with other content. A row that the service has is not
+/// deleted. A statement cannot write a row twice: the last one of an id counts.
+const WRITE_ROWS: &str = "WITH incoming AS (SELECT DISTINCT ON (id) * \
+     FROM json_to_recordset($2::json) AS r (index bigint, id text, created_at text, \
+     instant bigint, data text, extra text, cells text) ORDER BY id, index DESC), \
+     known AS (SELECT s.id, s.deleted_at IS NOT NULL AS is_deleted, \
+     s.created_at = i.created_at AND s.data = i.data AND s.extra = i.extra AS is_same \
+     FROM {t}submissions s JOIN incoming i ON s.id = i.id WHERE s.source = $1), \
+     written AS (INSERT INTO {t}submissions \
+     (source, id, created_at, instant, data, extra, cells, fetched_at) \
+     SELECT $1, i.id, i.created_at, i.instant, i.data, i.extra, i.cells::jsonb, $3 \
+     FROM incoming i LEFT JOIN known k ON k.id = i.id \
+     WHERE k.id IS NULL OR k.is_deleted OR NOT k.is_same \
+     ON CONFLICT (source, id) DO UPDATE SET created_at = excluded.created_at, \
+     instant = excluded.instant, data = excluded.data, extra = excluded.extra, \
+     cells = excluded.cells, fetched_at = excluded.fetched_at, deleted_at = NULL \
+     RETURNING id) \
+     SELECT i.index, k.id IS NOT NULL, coalesce(k.is_same, false) \
+     FROM written w JOIN incoming i ON i.id = w.id LEFT JOIN known k ON k.id = w.id";
+
+impl PgForm {
+    pub(crate) async fn write_page(
+        &mut self,
+        page: &PageToWrite<'_>,
+    ) -> Result<PageWritten, PostgresError> {
+        self.begin().await?;
+        let mut labels = self.read_labels().await?;
+        let encoded = labels.encode(page.rows);
+        let mut written = self.write_rows(page, &encoded.rows).await?;
+        self.write_overflows(page).await?;
+        written.coverage = read_coverage(&self.session, self.key).await?;
+        if let Some(interval) = &page.interval {
+            let before = written.coverage.clone();
+            written.coverage.add(interval.clone());
+            if written.coverage != before {
+                self.write_coverage(&written.coverage).await?;
+            }
+        }
+        if labels.added(&encoded).next().is_some() {
+            self.write_labels(&labels, &encoded).await?;
+            self.update_view(&labels).await?;
+        }
+        self.session.run("COMMIT").await?;
+        self.changes.add_page(&labels, &encoded, &written.changed);
+        Ok(written)
+    }
+
+    async fn write_rows(
+        &self,
+        page: &PageToWrite<'_>,
+        encoded: &[EncodedRow],
+    ) -> Result<PageWritten, PostgresError> {
+        let rows = page.rows.iter().zip(encoded).enumerate();
+        let rows = records(rows.map(|(index, (row, encoded))| {
+            json!({
+                "index": index,
+                "id": row.id.as_str(),
+                "created_at": row.created_at.as_str(),
+                "instant": row.created_at.unix_micros(),
+                "data": row.data.as_json(),
+                "extra": extra_json(row),
+                "cells": encoded.cells,
+            })
+        }));
+        let values = typed![self.key => INT8, rows => TEXT, page.now => INT8];
+        let mut written = PageWritten::default();
+        for row in self.session.query(WRITE_ROWS, values).await? {
+            match (row.get(1), row.get(2)) {
+                (false, _) => written.new += 1,
+                (true, false) => written.replaced += 1,
+                (true, true) => written.restored += 1,
+            }
+            written.changed.push(usize::try_from(row.get::<_, i64>(0)).unwrap_or_default());
+        }
+        if written.new > 0 {
+            let new = i64::try_from(written.new).unwrap_or(i64::MAX);
+            let update = "UPDATE {t}sources SET rows = rows + $2 WHERE key = $1";
+            self.session.query(update, typed![self.key => INT8, new => INT8]).await?;
+        }
+        Ok(written)
+    }
+
+    async fn write_labels(
+        &self,
+        labels: &LabelSet,
+        page: &EncodedPage,
+    ) -> Result<(), PostgresError> {
+        const INSERT: &str = "INSERT INTO {t}labels \
+             (source, position, label, occurrence, heading, first_instant) \
+             SELECT $1, r.* FROM json_to_recordset($2::json) AS r (position bigint, label text, \
+             occurrence bigint, heading text, first_instant bigint)";
+        let added = records(labels.added(page).map(|(position, label)| {
+            json!({
+                "position": position,
+                "label": label.label,
+                "occurrence": label.occurrence,
+                "heading": label.heading,
+                "first_instant": label.first_instant,
+            })
+        }));
+        self.session.query(INSERT, typed![self.key => INT8, added => TEXT]).await.map(drop)
+    }
+
+    async fn write_overflows(&self, page: &PageToWrite<'_>) -> Result<(), PostgresError> {
+        const UPSERT: &str = "INSERT INTO {t}overflows VALUES ($1, $2, $3) \
+             ON CONFLICT (source, start) DO UPDATE SET description = excluded.description";
+        for overflow in page.overflows {
+            let (start, description) = (overflow.start().unix_micros(), overflow.to_string());
+            let values = typed![self.key => INT8, start => INT8, description => TEXT];
+            self.session.query(UPSERT, values).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_coverage(&self, coverage: &Coverage) -> Result<(), PostgresError> {
+        const INSERT: &str = "INSERT INTO {t}coverage SELECT $1, r.* \
+             FROM json_to_recordset($2::json) AS r (newest bigint, oldest bigint, resume text, \
+             completeness text)";
+        let delete = "DELETE FROM {t}coverage WHERE source = $1";
+        self.session.query(delete, typed![self.key => INT8]).await?;
+        let intervals = records(coverage.intervals().iter().map(|interval| {
+            json!({
+                "newest": interval.newest,
+                "oldest": interval.oldest,
+                "resume": interval.resume,
+                "completeness": interval.completeness.as_str(),
+            })
+        }));
+        self.session.query(INSERT, typed![self.key => INT8, intervals => TEXT]).await.map(drop)
+    }
+}
+
+/// Returns rows for `json_to_recordset`.
+fn records(rows: impl Iterator<Item = Value>) -> String {
+    Value::Array(rows.collect()).to_string()
+}

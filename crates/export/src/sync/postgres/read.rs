@@ -1,0 +1,75 @@
+//! Reads the forms of a database and their rows.
+
+use formsvc_table::StoredRow;
+
+use super::address::Address;
+use super::error::PostgresError;
+use super::session::Session;
+use super::tables::{Access, check};
+use crate::coverage::{Coverage, Interval};
+use crate::error::ExportError;
+use crate::store::{RowRange, RowStore, SourceKey};
+use crate::sync::{SyncError, SyncStatus};
+
+/// Describes the forms of a database; none if it has no tables yet.
+pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, PostgresError> {
+    const SELECT: &str = "SELECT s.key, s.origin, s.form_id, s.title, s.view, r.rows, r.deleted, \
+         (SELECT created_at FROM {t}submissions WHERE source = s.key ORDER BY instant DESC LIMIT 1) \
+         FROM {t}sources s CROSS JOIN LATERAL (SELECT count(*) AS rows, count(deleted_at) AS deleted \
+         FROM {t}submissions WHERE source = s.key) r ORDER BY s.key";
+    let session = Session::open(address, &mut Vec::new()).await?;
+    let mut forms = Vec::new();
+    if !check(&session, Access::Read).await? {
+        return Ok(forms);
+    }
+    for row in session.query(SELECT, &[]).await? {
+        let (all, deleted): (i64, i64) = (row.get(5), row.get(6));
+        forms.push(SyncStatus {
+            key: row.get(0),
+            origin: row.get(1),
+            form_id: row.get(2),
+            title: row.get(3),
+            view: row.get(4),
+            rows: (all - deleted).unsigned_abs(),
+            deleted: deleted.unsigned_abs(),
+            newest: row.get(7),
+            coverage: read_coverage(&session, row.get(0)).await?,
+        });
+    }
+    Ok(forms)
+}
+
+pub(super) async fn read_coverage(session: &Session, key: i64) -> Result<Coverage, PostgresError> {
+    const SELECT: &str =
+        "SELECT newest, oldest, resume, completeness FROM {t}coverage WHERE source = $1";
+    let mut coverage = Coverage::default();
+    for row in session.query(SELECT, typed![key => INT8]).await? {
+        let interval = Interval::from_stored((row.get(0), row.get(1)), row.get(2), row.get(3));
+        coverage.add(interval.map_err(PostgresError::Damaged)?);
+    }
+    Ok(coverage)
+}
+
+/// Copies the rows of a form within a range into a row store.
+pub(crate) async fn copy_rows(
+    address: &Address,
+    key: i64,
+    range: RowRange,
+    store: &RowStore,
+    source: SourceKey,
+) -> Result<(), ExportError> {
+    const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM {t}submissions \
+         WHERE source = $1 AND instant >= $2 AND instant < $3 AND ($4 OR deleted_at IS NULL)";
+    let session = Session::open(address, &mut Vec::new()).await.map_err(SyncError::from)?;
+    let RowRange { since, until, include_deleted } = range;
+    let values = typed![key => INT8, since => INT8, until => INT8, include_deleted => BOOL];
+    store.begin_copy()?;
+    let copied = session.for_each(SELECT, values, |row| {
+        let (id, created_at, instant) = (row.get(0), row.get(1), row.get(2));
+        let row = StoredRow { id, created_at, instant, data: row.get(3), extra: row.get(4) };
+        store.copy_row(source, &row).map_err(SyncError::from)
+    });
+    copied.await?;
+    store.end_copy()?;
+    Ok(())
+}

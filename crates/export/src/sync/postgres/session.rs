@@ -1,0 +1,69 @@
+//! A connection that is used for one schema.
+
+use futures_util::TryStreamExt;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row};
+
+use super::PostgresError;
+use crate::sync::names::quoted;
+
+type Values<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
+
+/// A connection. In statements, `{t}` is the qualified prefix of the program's tables, and `{schema}` is
+/// the schema.
+///
+/// A session that is dropped within a transaction ends it without effect. After an error it must be
+/// dropped.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) client: Client,
+    pub(super) schema: String,
+}
+
+impl Session {
+    fn expand(&self, sql: &str) -> String {
+        sql.replace("{t}", "{schema}.formsvc_").replace("{schema}", &quoted(&self.schema))
+    }
+
+    /// Runs statements without values.
+    pub(super) async fn run(&self, sql: &str) -> Result<(), PostgresError> {
+        Ok(self.client.batch_execute(&self.expand(sql)).await?)
+    }
+
+    pub(super) async fn query(
+        &self,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, PostgresError> {
+        Ok(self.client.query_typed(&self.expand(sql), values).await?)
+    }
+
+    pub(super) async fn query_one(
+        &self,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Row, PostgresError> {
+        Ok(self.client.query_typed_one(&self.expand(sql), values).await?)
+    }
+
+    /// Calls `take` with each row; the result is never complete in memory.
+    pub(super) async fn for_each<E: From<PostgresError>>(
+        &self,
+        sql: &str,
+        values: Values<'_>,
+        mut take: impl FnMut(&Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let values = values.iter().map(|(value, value_type)| (*value, value_type.clone()));
+        let rows = self.client.query_typed_raw(&self.expand(sql), values).await;
+        let mut rows = std::pin::pin!(rows.map_err(PostgresError::from)?);
+        while let Some(row) = rows.try_next().await.map_err(PostgresError::from)? {
+            take(&row)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the qualified name of a view.
+    pub(super) fn qualify(&self, name: &str) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(name))
+    }
+}
