@@ -302,7 +302,9 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
                 .remark(&format!("{operation}: {outcome} in {millis:.1} ms, attempt {attempt}"));
         }
         ClientEvent::PageFetched { duplicates: repeated @ 1.., .. } if verbose => {
-            progress.remark(&format!("the service sent {repeated} rows again; each is taken once"));
+            let rows = if *repeated == 1 { "row" } else { "rows" };
+            progress
+                .remark(&format!("the service sent {repeated} {rows} again; each is taken once"));
         }
         ClientEvent::Fallback { reason, .. } => warn_of_fallback(progress, *reason),
         ClientEvent::RateLimited { wait, reason, .. } => {

@@ -182,9 +182,10 @@ impl From<SyncError> for CliError {
             ),
             SyncError::UnknownForm { .. } => (Exit::NotFound, None),
             SyncError::NotProven { .. } => (Exit::DataPolicy, None),
-            SyncError::EmptyList { .. } => {
-                (Exit::DataPolicy, Some("mark them with `--allow-empty` if all were deleted"))
-            }
+            SyncError::EmptyList { .. } => (
+                Exit::DataPolicy,
+                Some("if all submissions were deleted, mark them with `--allow-empty`"),
+            ),
             SyncError::Locked { .. } => (Exit::LocalIo, Some("wait until the other run has ended")),
             #[cfg(feature = "postgres")]
             SyncError::Postgres(error) => (of_postgres(error), None),

@@ -3,7 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
+
+/// Codes of SQLite if the system refuses to lock the file.
+const LOCK_FAILURES: [i32; 3] =
+    [ffi::SQLITE_IOERR_LOCK, ffi::SQLITE_IOERR_RDLOCK, ffi::SQLITE_IOERR_CHECKRESERVEDLOCK];
 
 /// A row store cannot be used. The message names its file.
 #[derive(Debug, thiserror::Error)]
@@ -35,8 +39,11 @@ pub enum StoreProblem {
     #[error("the disk is full")]
     Full,
     /// Another process has locked the database for too long.
-    #[error("another process has locked it")]
+    #[error("another process has locked it, or its file system has no locks")]
     Busy,
+    /// The file system cannot lock files.
+    #[error("its file system has no locks; use a folder on a local disk")]
+    NoLocks,
     /// The system refused the file.
     #[error("{0}")]
     Io(io::Error),
@@ -57,12 +64,18 @@ impl StoreError {
     }
 
     pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> Self {
+        let extended_code = error.sqlite_error().map(|error| error.extended_code);
         let problem = match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 StoreProblem::Damaged(error.to_string())
             }
             Some(ErrorCode::DiskFull) => StoreProblem::Full,
+            // The index of the write-ahead log cannot become larger.
+            _ if extended_code == Some(ffi::SQLITE_IOERR_SHMSIZE) => StoreProblem::Full,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreProblem::Busy,
+            _ if extended_code.is_some_and(|code| LOCK_FAILURES.contains(&code)) => {
+                StoreProblem::NoLocks
+            }
             _ => StoreProblem::Other(error.into()),
         };
         Self::new(path, problem)
@@ -84,5 +97,28 @@ impl StoreError {
             self.problem,
             StoreProblem::Foreign | StoreProblem::Version { .. } | StoreProblem::Damaged(_)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_names_the_file_system_or_the_disk() {
+        for (code, expected) in [
+            (ffi::SQLITE_IOERR_LOCK, "its file system has no locks; use a folder"),
+            (ffi::SQLITE_IOERR_RDLOCK, "its file system has no locks; use a folder"),
+            // SQLite reports a lack of locks (ENOLCK) like the lock of another process.
+            (ffi::SQLITE_BUSY, "another process has locked it, or its file system has no locks"),
+            (ffi::SQLITE_FULL, "the disk is full"),
+            (ffi::SQLITE_IOERR_SHMSIZE, "the disk is full"),
+            (ffi::SQLITE_IOERR_READ, "disk I/O error"),
+        ] {
+            let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let text = StoreError::sqlite(Path::new("rows.db"), error).to_string();
+            assert!(text.starts_with("cannot use the database `rows.db`: "), "{text}");
+            assert!(text.contains(expected), "{code}: {text}");
+        }
     }
 }

@@ -44,8 +44,8 @@ pub enum SyncError {
     },
     /// Submissions cannot be marked as deleted, because the list could be incomplete.
     #[error(
-        "{missing} stored submissions are not in the list of the service, and none was marked as \
-         deleted, because the list is `{completeness}`; it must be `proven`"
+        "no submission was marked as deleted, because the list of the service is `{completeness}`; \
+         it must be `proven` (stored and not in the list: {missing})"
     )]
     NotProven {
         /// Stored submissions that are not in the list.
@@ -55,8 +55,8 @@ pub enum SyncError {
     },
     /// Submissions cannot be marked as deleted, because the list is empty.
     #[error(
-        "the service has no submission of the form, and the database has {missing}; none was marked \
-         as deleted"
+        "no submission was marked as deleted, because the list of the service is empty (stored and \
+         not in the list: {missing})"
     )]
     EmptyList {
         /// Stored submissions.

@@ -97,18 +97,18 @@ fn killed_export_equals_an_uninterrupted_one() {
 
 /// A small file system in memory; unmounted when dropped.
 #[cfg(target_os = "linux")]
-struct SmallDisk(PathBuf);
+pub(super) struct SmallDisk(pub(super) PathBuf);
 
 #[cfg(target_os = "linux")]
 impl SmallDisk {
     /// Mounts it; `None` if this process may not.
-    fn mount(folder: PathBuf) -> Option<Self> {
+    pub(super) fn mount(folder: PathBuf) -> Option<Self> {
         std::fs::create_dir(&folder).unwrap();
         let disk = Self(folder);
         disk.run("mount", &["-t", "tmpfs", "-o", "size=16k,mode=700", "tmpfs"]).then_some(disk)
     }
 
-    fn resize(&self, kib: usize) {
+    pub(super) fn resize(&self, kib: usize) {
         assert!(self.run("mount", &["-o", &format!("remount,size={kib}k")]));
     }
 

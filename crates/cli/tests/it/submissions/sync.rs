@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Canned, Said, answer, one_form, page, signal};
+#[cfg(target_os = "linux")]
+use super::faults::SmallDisk;
+use crate::support::{Canned, Said, Sandbox, answer, one_form, page, signal};
 
 const NEWER: &str = r#"{"id":"sub_2","data":{"a":"y"},"created_at":"2026-01-02T00:00:00.000Z"}"#;
 const OLDER: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
@@ -123,7 +125,7 @@ fn verify_marks_deleted_submissions_on_request() {
     assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
     let said = database.run(&service, &["sync", "verify", "frm_1"]);
     assert_eq!(said.code, Some(9), "{}", said.stderr);
-    assert!(said.stderr.contains("1 stored are not in the service"), "{}", said.stderr);
+    assert!(said.stderr.contains("1 submission not in the service"), "{}", said.stderr);
     let said = database.run(&service, &["sync", "verify", "frm_1", "--mark-deleted"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(database.status(&service)[0]["deleted"], 1);
@@ -131,6 +133,91 @@ fn verify_marks_deleted_submissions_on_request() {
     assert_eq!(database.export(&service, &["--include-deleted"]).stdout.lines().count(), 3);
     let said = database.run(&service, &["sync", "verify", "frm_1"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
+}
+
+#[test]
+fn empty_list_marks_nothing() {
+    let answers = vec![one_form(), both(), page("", None)];
+    let (service, database) = (Canned::start(answers), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    let verify = ["sync", "verify", "frm_1", "--mark-deleted"];
+    let said = database.run(&service, &verify);
+    assert_eq!(said.code, Some(9), "{}", said.stderr);
+    assert!(said.stderr.contains("the list of the service is empty"), "{}", said.stderr);
+    assert!(said.stderr.contains("`--allow-empty`"), "{}", said.stderr);
+    assert_eq!(database.status(&service)[0]["deleted"], 0);
+    let said = database.run(&service, &[&verify[..], &["--allow-empty"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("2 submissions not in the service and marked"), "{}", said.stderr);
+    assert_eq!(database.status(&service)[0]["deleted"], 2);
+}
+
+#[test]
+fn since_stores_its_last_page_completely() {
+    let answers = vec![one_form(), page(&format!("{NEWER},{OLDER}"), CURSOR)];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let said = database.run(&service, &["sync", "survey", "--since", "2026-01-01T12:00:00Z"]);
+    assert_eq!((said.code, service.pending()), (Some(0), 2), "{}", said.stderr);
+    assert_eq!(database.status(&service)[0]["submissions"], 2);
+    let help = database.run(&service, &["sync", "--help"]).stdout;
+    assert!(help.contains("The last page is stored completely"), "{help}");
+}
+
+#[test]
+fn failure_before_the_first_page_reports_nothing_new() {
+    let (service, database) = (Canned::start(vec![one_form(), revoked()]), Database::new());
+    let said = database.run(&service, &["sync", "survey"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    let hint = "nothing new was stored; the same command continues";
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
+}
+
+#[test]
+fn repeated_row_is_counted_in_the_singular() {
+    let answers = vec![one_form(), page(NEWER, CURSOR), both()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let said = database.run(&service, &["sync", "survey", "-v"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("the service sent 1 row again;"), "{}", said.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn full_disk_ends_a_sync_that_the_same_command_completes() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&["--generate", "big=600", "--rate-limit", "off"]);
+    let Some(disk) = SmallDisk::mount(folder.path().join("disk")) else {
+        eprintln!("SKIPPED: this process may not mount a tmpfs");
+        return;
+    };
+    let to = format!("sqlite:{}", disk.0.join("rows.db").display());
+    let run = |args: &[&str]| -> Said {
+        let mut command =
+            sandbox.formsvc(&[&["submissions", "sync"], args, &["--to", &to]].concat());
+        command.env("FORMSVC_STATE_DIR", folder.path()).output().unwrap().into()
+    };
+    let status = || -> Value {
+        let said = run(&["status", "--output", "json"]);
+        serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))
+    };
+    let (mut size, mut stored) = (16, Vec::new());
+    loop {
+        disk.resize(size);
+        let said = run(&["big", "--page-size", "50"]);
+        if said.code == Some(0) {
+            break;
+        }
+        assert_eq!(said.code, Some(10), "{size} KiB: {}", said.stderr);
+        assert!(said.stderr.contains("the disk is full"), "{size} KiB: {}", said.stderr);
+        size += 48;
+        disk.resize(size);
+        // An early failure leaves no form.
+        stored.push(status()[0]["submissions"].as_u64().unwrap_or_default());
+        assert!(size < 8_192, "{}", said.stderr);
+    }
+    assert!(stored.is_sorted() && stored.iter().any(|rows| *rows > 0), "{stored:?}");
+    let status = &status()[0];
+    assert_eq!((&status["submissions"], &status["complete"]), (&600.into(), &"yes".into()));
 }
 
 #[test]

@@ -2,15 +2,18 @@
 
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use formsvc_client::test_util::MockService;
+use formsvc_client::ErrorCode;
+use formsvc_client::test_util::{Fault, MockService};
 use formsvc_export::{
     ExportError, PostgresError, PullOptions, PullProgress, SyncError, SyncTarget,
 };
 
 use super::database::{Database, texts};
 use super::postgres_schema::PostgresSchema;
-use super::{form_id, service, service_with, sync};
+use super::{form_id, service, service_with, sync, sync_by};
+use crate::limited::limited;
 
 fn postgres_error(error: ExportError) -> PostgresError {
     match error {
@@ -148,7 +151,7 @@ async fn lost_connection_is_an_error_and_the_same_call_continues() {
         let on_page = |_: PullProgress<'_>| {
             left -= 1;
             if left == 0 {
-                terminate_sessions(database.schema());
+                terminate_sessions(database.schema(), "true");
             }
         };
         let error = store.sync(&client, &form, None, &options, on_page).await.unwrap_err();
@@ -161,11 +164,12 @@ async fn lost_connection_is_an_error_and_the_same_call_continues() {
     assert_eq!(database.query(&distinct).await, [texts(&["1500"])]);
 }
 
-/// Ends the sessions of runs with this schema, and waits until they have ended.
-fn terminate_sessions(schema: &PostgresSchema) {
+/// Ends the sessions of runs with this schema for which a condition is true, and waits until they have
+/// ended.
+fn terminate_sessions(schema: &PostgresSchema, condition: &str) {
     let sql = format!(
         "SELECT bool_and(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity \
-         WHERE application_name = '{}'",
+         WHERE application_name = '{}' AND {condition}",
         schema.name
     );
     let output = Command::new("psql")
@@ -279,7 +283,7 @@ impl Pooler {
         let socket = folder.path().join(".s.PGSQL.5432");
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
             // Sleeps because the pooler does not signal that it is ready.
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
         Some(Self { process, folder })
     }
@@ -303,7 +307,7 @@ async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
     let Some(database) = Database::postgres().await else { return };
     let Some(pooler) = Pooler::start(database.schema()) else { return };
     let (target, service) = (pooler.target(database.schema()), service(2_000));
-    // Both runs create the tables, and merge their coverage.
+    // All runs create the tables, and wait for the lock.
     let runs: Vec<_> = (0..3)
         .map(|_| {
             let (target, service) = (target.clone(), service.clone());
@@ -318,12 +322,75 @@ async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
     let store = target.open().await.unwrap();
     let status = store.status().await.unwrap().pop().unwrap();
     assert_eq!((status.rows, status.coverage.intervals().len()), (2_000, 1));
-    // No session keeps a lock or a prepared statement.
-    let locks = database.query(
-        "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
-        WHERE locktype = 'advisory' AND client_addr IS NULL AND application_name LIKE 'formsvc%'",
-    );
-    assert_eq!(locks.await, [texts(&["0"])]);
+    let slow = limited(&service, 1, Fault::Slow(Duration::from_secs(3_600)));
+    let (form, options) = (form_id(), PullOptions::default());
+    tokio::select! {
+        _ = store.sync(&slow, &form, None, &options, |_| {}) => panic!("the run ended"),
+        error = async { sync(&target.open().await.unwrap(), &service).await.unwrap_err() } => {
+            assert!(matches!(error, ExportError::Sync(SyncError::Locked { .. })), "{error}");
+        }
+    }
+    // The lock ended with its run.
+    sync(&store, &service).await.unwrap();
+}
+
+#[tokio::test]
+async fn run_after_a_lost_lock_merges_the_other_run() {
+    let Some(database) = Database::postgres().await else { return };
+    let service = service(2_000);
+    let mut pages = 0;
+    let on_page = |_: PullProgress<'_>| {
+        pages += 1;
+        if pages == 1 {
+            // An administrator ends the session of the lock; another run stores 700 submissions.
+            let has_lock = "pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')";
+            terminate_sessions(database.schema(), has_lock);
+            let client = limited(&service, 7, Fault::Error(ErrorCode::KeyRevoked));
+            let target = database.target.clone();
+            let other = std::thread::spawn(move || {
+                let runtime =
+                    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(async { sync_by(&target.open().await.unwrap(), &client).await })
+            });
+            assert!(matches!(other.join().unwrap(), Err(ExportError::Service(_))));
+        }
+    };
+    let store = database.open().await;
+    let options = PullOptions::default();
+    let summary = store.sync(&service.client(), &form_id(), None, &options, on_page).await.unwrap();
+    // Pages overlap by a few submissions.
+    assert!((1_300..1_500).contains(&summary.pull.new), "{}", summary.pull.new);
+    let status = store.status().await.unwrap().pop().unwrap();
+    assert_eq!((status.rows, status.coverage.intervals().len()), (2_000, 1));
+}
+
+#[tokio::test]
+async fn server_errors_contain_message_and_code() {
+    let Some(database) = Database::postgres().await else { return };
+    let schema = database.schema();
+    sync(&database.open().await, &service(3)).await.unwrap();
+    database
+        .execute(&format!(
+            "ALTER TABLE {0}.formsvc_labels RENAME COLUMN heading TO other",
+            schema.name
+        ))
+        .await;
+    let refused = sync(&database.open().await, &service(3)).await.unwrap_err();
+    let port = schema.url().replace("postgres?", "no_database?password=hunter2&");
+    let missing = port.parse::<SyncTarget>().unwrap().open().await.unwrap_err();
+    for (error, expected) in [
+        (
+            refused,
+            "the database refused a statement: ERROR: column \"heading\" does not exist (42703)",
+        ),
+        (
+            missing.into(),
+            "cannot connect to the database: FATAL: database \"no_database\" does not exist (3D000)",
+        ),
+    ] {
+        assert_eq!(error.to_string(), expected);
+        assert!(std::error::Error::source(&error).is_none());
+    }
 }
 
 #[tokio::test]

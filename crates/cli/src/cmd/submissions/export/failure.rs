@@ -133,8 +133,11 @@ pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64) -> CliError 
     if matches!(error.exit, Exit::Usage | Exit::DataPolicy | Exit::NotFound) {
         return error;
     }
-    let stored = counted(new, "new submission");
-    error.hint_too(&format!("{stored} stored; the same command continues"))
+    let stored = match new {
+        0 => "nothing new was stored".to_owned(),
+        new => format!("{} stored", counted(new, "new submission")),
+    };
+    error.hint_too(&format!("{stored}; the same command continues"))
 }
 
 fn of_cause(error: ExportError) -> CliError {

@@ -35,7 +35,10 @@ pub(super) struct Run {
     /// Time between two rounds of `--watch` [default: 1m]
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "watch")]
     interval: Option<Duration>,
-    /// Only submissions made at this time or later, on the first run
+    /// Read back to this time on the first run
+    ///
+    /// The last page is stored completely, with its older submissions. A later run without this option
+    /// reads all older ones.
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
     /// Stop after this time; the next run continues. Exit 8 if submissions were left

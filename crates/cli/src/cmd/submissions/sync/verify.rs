@@ -117,22 +117,21 @@ fn is_different(summary: &VerifySummary) -> bool {
 }
 
 fn describe(summary: &VerifySummary) -> String {
+    let deleted = if summary.is_marked {
+        "not in the service and marked as deleted"
+    } else {
+        "not in the service (`--mark-deleted` hides them)"
+    };
     let mut parts = vec![format!("{} in the service", counted(summary.rows, "submission"))];
-    for (count, what) in [
-        (summary.missing, "were missing and are stored now"),
-        (summary.changed, "had other content and are replaced"),
-        (summary.restored, "were marked as deleted and are restored"),
+    for (count, difference) in [
+        (summary.missing, "missing and now stored"),
+        (summary.changed, "different and now replaced"),
+        (summary.restored, "marked as deleted and now restored"),
+        (summary.deleted, deleted),
     ] {
         if count > 0 {
-            parts.push(format!("{count} {what}"));
+            parts.push(format!("{} {difference}", counted(count, "submission")));
         }
-    }
-    let deleted = summary.deleted;
-    if deleted > 0 && summary.is_marked {
-        parts.push(format!("{deleted} not in the service are marked as deleted"));
-    } else if deleted > 0 {
-        let hint = "`--mark-deleted` hides them";
-        parts.push(format!("{deleted} stored are not in the service ({hint})"));
     }
     if parts.len() == 1 {
         parts.push("the database is equal".to_owned());
