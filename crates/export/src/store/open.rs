@@ -42,10 +42,15 @@ impl RowStore {
     /// Opens an existing row store to read it.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
+        let store = Self::open_created(path)?;
+        store.ok_or_else(|| StoreError::new(path, StoreProblem::Foreign))
+    }
+
+    /// Opens an existing row store to read it; `None` if it has no tables yet.
+    pub(crate) fn open_created(path: &Path) -> Result<Option<Self>, StoreError> {
         std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        store.check_version()?.then_some(()).ok_or_else(|| store.refused(StoreProblem::Foreign))?;
-        Ok(store)
+        Ok(store.check_version()?.then_some(store))
     }
 
     /// Begins to read: all reads from now on see the same rows.

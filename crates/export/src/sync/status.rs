@@ -53,7 +53,8 @@ impl SyncStore {
 }
 
 fn read_sqlite(path: &Path) -> Result<Vec<SyncStatus>, StoreError> {
-    let store = RowStore::open_read_only(path)?;
+    // A run that was interrupted at its start leaves a database without tables.
+    let Some(store) = RowStore::open_created(path)? else { return Ok(Vec::new()) };
     let mut forms = read_forms(&store).map_err(|error| store.failed(error))?;
     for form in &mut forms {
         form.coverage = store.coverage(SourceKey::from_key(form.key))?;

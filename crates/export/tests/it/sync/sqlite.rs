@@ -87,6 +87,19 @@ async fn open_of_a_missing_file_creates_nothing() {
 }
 
 #[tokio::test]
+async fn database_without_tables_has_no_forms_and_is_continued() {
+    let database = Database::sqlite();
+    // As a run leaves it that was interrupted at its start.
+    Connection::open(database.path()).unwrap().execute_batch("PRAGMA journal_mode=WAL").unwrap();
+    let store = database.open().await;
+    assert!(store.status().await.unwrap().is_empty());
+    let spools = SpoolFolder::temporary().unwrap();
+    let error = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap_err();
+    assert!(matches!(error, ExportError::Sync(SyncError::UnknownForm { .. })), "{error}");
+    assert_eq!(sync(&store, &service(3)).await.unwrap().pull.rows, 3);
+}
+
+#[tokio::test]
 async fn rows_of_a_pull_are_refused() {
     let database = Database::sqlite();
     let mut rows = RowStore::open(database.path()).unwrap();
