@@ -20,7 +20,7 @@ const ROWS: u32 = 3_000;
 async fn child_process() {
     let Ok(target) = std::env::var(TARGET) else { return };
     let target: SyncTarget = target.parse().unwrap();
-    let target = target.schema(&std::env::var(SCHEMA).unwrap());
+    let target = target.schema(std::env::var(SCHEMA).unwrap());
     let store = target.open().await.unwrap();
     let (client, options) = (service(ROWS).client(), PullOptions::default());
     let on_page = |page: PullProgress<'_>| {
