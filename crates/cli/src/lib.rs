@@ -7,6 +7,7 @@
 mod abort;
 mod address;
 mod again;
+mod answer_type;
 pub mod args;
 mod ask;
 pub mod at_once;

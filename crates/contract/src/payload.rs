@@ -7,7 +7,7 @@ use formsvc_protocol::{Answers, FormId, Submission, SubmissionId, Timestamp, Web
 pub type Random<'a> = &'a mut dyn FnMut() -> u64;
 
 /// The type of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum AnswerType {
     /// Text.

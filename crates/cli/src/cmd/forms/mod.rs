@@ -19,7 +19,7 @@ use crate::output::Field;
 pub(crate) enum Forms {
     List(list::List),
     View(view::View),
-    Schema(schema::SchemaOf),
+    Schema(schema::ShowSchema),
 }
 
 impl Forms {
@@ -32,7 +32,7 @@ impl Forms {
     }
 }
 
-/// The fields of a form, the most telling first.
+/// The fields of a form, most important first.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::id("public_id"),
     Field::new("title"),
@@ -44,7 +44,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("url").json_only(),
 ];
 
-/// A form as it is shown: with the whole address of its page.
+/// A form in the output, with the complete address of its page.
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
@@ -54,7 +54,7 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(form: &'a Form, base_url: &str) -> Self {
-        // Only a path of the service's own leads where it seems to.
+        // Any other text could lead to another host.
         let is_path = form.url.starts_with('/') && !form.url.starts_with("//");
         Self { form, web_address: is_path.then(|| format!("{base_url}{}", form.url)) }
     }

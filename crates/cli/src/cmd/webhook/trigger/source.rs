@@ -5,12 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use formsvc_client::{Submission, Timestamp};
 use formsvc_contract::payload::{self, AnswerType};
-use formsvc_export::ValueKind;
 use formsvc_protocol::WebhookEvent;
 use http::HeaderValue;
 use serde::Deserialize;
 
 use super::Payload;
+use crate::answer_type::answer_type;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -143,8 +143,8 @@ impl Bodies {
                     .into_iter()
                     // An answer that is empty does not tell what others are: text is anything.
                     .map(|(label, value)| {
-                        let kind = ValueKind::of(value.as_json());
-                        (label.into_owned(), kind.map_or(AnswerType::Text, shape_of))
+                        let shape = answer_type(value.as_json());
+                        (label.into_owned(), shape.unwrap_or(AnswerType::Text))
                     })
                     .collect(),
                 _ => return,
@@ -174,10 +174,10 @@ fn slip(change: &Change, known: &[(String, AnswerType)]) -> Option<String> {
         let like = like.map_or(String::new(), |like| format!("; {like}"));
         return Some(format!("no submission of this form has the label `{label}`{like}"));
     };
-    let is_number = |kind| matches!(shape_of(kind), AnswerType::Number | AnswerType::NumberText);
-    let expects_number = matches!(shape, AnswerType::Number | AnswerType::NumberText);
+    let is_number = |shape| matches!(shape, AnswerType::Number | AnswerType::NumberText);
+    let expects_number = is_number(*shape);
     // Nobody has to answer with anything.
-    let is_other = ValueKind::of(value).is_some_and(|kind| !is_number(kind));
+    let is_other = answer_type(value).is_some_and(|shape| !is_number(shape));
     (expects_number && is_other).then(|| {
         let value = shortened(value, VALUE_SHOWN);
         format!("submissions of this form have a number in `{label}`, and `{value}` is none")
@@ -218,7 +218,7 @@ async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, Answer
     if let Some(page) = list.pages().try_next().await? {
         for submission in page.submissions() {
             for (label, value) in submission.data.fields() {
-                let shape = ValueKind::of(value.as_json()).map(shape_of);
+                let shape = answer_type(value.as_json());
                 let known = questions.iter().any(|(known, _)| *known == label);
                 // An answer that is empty does not tell what the others are.
                 if let Some(shape) = shape.filter(|_| !known) {
@@ -235,20 +235,6 @@ async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, Answer
         ));
     }
     Ok(questions)
-}
-
-fn shape_of(kind: ValueKind) -> AnswerType {
-    match kind {
-        ValueKind::Number => AnswerType::Number,
-        ValueKind::NumberText => AnswerType::NumberText,
-        ValueKind::Date => AnswerType::Date,
-        ValueKind::Time => AnswerType::Time,
-        ValueKind::Boolean => AnswerType::Boolean,
-        ValueKind::List => AnswerType::List,
-        ValueKind::Object => AnswerType::Object,
-        // Whatever else there may be is text to a form.
-        _ => AnswerType::Text,
-    }
 }
 
 /// The body that the service made of a submission: `FORM/ID`, or the newest of `FORM`.

@@ -1,21 +1,26 @@
 //! `formsvc forms schema`
 
+mod renames;
+mod statistics;
+
 use std::collections::BTreeMap;
 
 use clap::Args;
 use formsvc_client::Timestamp;
-use formsvc_export::{Label, Rename, Schema, ValueKind};
-use indicatif::HumanCount;
 use serde::Serialize;
 
+use self::renames::{Rename, find_renames};
+use self::statistics::{LabelStatistics, Statistics};
+use crate::answer_type::type_name;
 use crate::args::whole;
+use crate::cmd::submissions::counted;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::Field;
 
-/// The fields of a label, the most telling first.
+/// The fields of a label, most important first.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("label"),
     Field::new("type"),
@@ -31,29 +36,29 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Show the labels of a form, with the types of their answers
 ///
-/// Every submission is read once, or the newest ones with `--sample`. Per label: the type most of its
-/// values have, the share of submissions in which it is filled, how many different values there are (up
-/// to 200), when it was seen first and last, and under which label the question is likely asked now. No
-/// answer is shown.
+/// Reads every submission once, or only the newest ones with `--sample`. Lists for each label the most
+/// common type, the share of submissions with an answer, the number of different answers (up to 200), the
+/// times of the oldest and the newest submission with the label, and the label that likely replaced it.
+/// No answer is shown.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo forms schema penguins\n  formsvc --demo forms schema randhie --sample 500\n  formsvc --demo forms schema penguins --json label,types,fill_rate"
 )]
-pub(crate) struct SchemaOf {
+pub(crate) struct ShowSchema {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
-    /// Read only so many, the newest
+    /// Read only the newest N submissions
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     sample: Option<u64>,
 }
 
-/// A label as it is shown.
+/// A label in the output.
 #[derive(Serialize)]
 struct Row<'a> {
     label: &'a str,
     r#type: Option<&'static str>,
     fill_rate: f64,
-    /// None when there are too many to count.
+    /// `None` if there are too many different answers.
     distinct: Option<usize>,
     first_seen: Option<Timestamp>,
     last_seen: Option<Timestamp>,
@@ -64,26 +69,26 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(label: &Label<'a>, of: u64, renames: &[Rename<'a>]) -> Self {
+    fn new(label: &'a LabelStatistics, of: u64, renames: &[Rename<'a>]) -> Self {
         let time = |micros: i64| Timestamp::from_unix_nanos(i128::from(micros) * 1_000);
-        #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
+        #[expect(clippy::cast_precision_loss, reason = "a share needs few digits")]
         let rate = label.filled as f64 / of as f64;
         Self {
-            label: label.label,
-            r#type: label.kind().map(ValueKind::as_str),
+            label: &label.name,
+            r#type: label.most_common_type().map(type_name),
             fill_rate: (rate * 1_000.0).round() / 1_000.0,
-            distinct: label.distinct,
-            first_seen: time(label.first_seen),
-            last_seen: time(label.last_seen),
-            likely_now: renames.iter().find(|pair| pair.old == label.label).map(|pair| pair.new),
+            distinct: label.distinct(),
+            first_seen: time(label.oldest.micros),
+            last_seen: time(label.newest.micros),
+            likely_now: renames.iter().find(|pair| pair.old == label.name).map(|pair| pair.new),
             filled: label.filled,
             of,
-            types: label.kinds.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
+            types: label.types.iter().map(|(name, count)| (type_name(*name), *count)).collect(),
         }
     }
 }
 
-impl SchemaOf {
+impl ShowSchema {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let client = cx.client().await?;
@@ -93,50 +98,51 @@ impl SchemaOf {
         let list = client.form(form.id).submissions().page_size(page_size);
         cx.progress.begin();
         let mut pages = list.pages();
-        let (mut schema, mut oldest) = (Schema::new(), None);
+        let (mut statistics, mut oldest) = (Statistics::new(), None);
         while let Some(page) = pages.try_next().await? {
             for row in &page {
-                if schema.submissions() == sample {
+                if statistics.submissions() == sample {
                     break;
                 }
-                schema.add(&row.data, row.created_at.unix_micros()).map_err(|error| {
+                statistics.add(&row.data, row.created_at.unix_micros()).map_err(|error| {
                     CliError::new(Exit::Service, error.to_string())
-                        .hint("a form for people has some dozens; --sample reads fewer submissions")
+                        .hint("read fewer submissions with `--sample N`")
                 })?;
                 oldest = Some(row.created_at.as_str().to_owned());
             }
-            cx.progress.submissions(schema.submissions(), oldest.as_deref().unwrap_or_default());
-            if schema.submissions() == sample {
+            cx.progress
+                .submissions(statistics.submissions(), oldest.as_deref().unwrap_or_default());
+            if statistics.submissions() == sample {
                 break;
             }
         }
         cx.progress.end();
-        if schema.submissions() == 0 {
+        if statistics.submissions() == 0 {
             cx.progress.remark("no submissions");
             return cx.output.list(listing);
         }
-        let (of, renames) = (schema.submissions(), schema.renames());
-        for label in schema.labels() {
-            listing.push(&Row::new(&label, of, &renames));
+        let of = statistics.submissions();
+        let labels: Vec<_> = statistics.labels().collect();
+        let renames = find_renames(&labels);
+        for label in labels {
+            listing.push(&Row::new(label, of, &renames));
         }
         cx.output.list(listing)?;
-        self.say(cx, of, oldest.as_deref(), &renames);
+        self.report(cx, of, oldest.as_deref(), &renames);
         Ok(())
     }
 
-    /// How much was read, and what people should look at.
-    fn say(&self, cx: &Context, of: u64, oldest: Option<&str>, renames: &[Rename<'_>]) {
-        let back = oldest.unwrap_or_default();
-        let all = HumanCount(of);
-        let read = match (of, self.sample) {
-            (1, None) => "1 submission read, the only one".to_owned(),
-            (_, None) => format!("{all} submissions read, all there are"),
-            (_, Some(sample)) if of < sample => format!("{all} submissions read, all there are"),
-            (_, Some(_)) => format!("the newest {all} submissions read, back to {back}"),
-        };
-        cx.progress.remark(&read);
+    /// Reports the number of submissions and the likely renames.
+    fn report(&self, cx: &Context, of: u64, oldest: Option<&str>, renames: &[Rename<'_>]) {
+        let count = counted(of, "submission");
+        cx.progress.remark(&match (self.sample, oldest) {
+            (Some(sample), Some(oldest)) if of == sample => {
+                format!("read the newest {count}, back to {oldest}")
+            }
+            _ => format!("read all {count}"),
+        });
         for Rename { old, new, .. } in renames {
-            cx.progress.remark(&format!("likely `{old}` was renamed `{new}`"));
+            cx.progress.remark(&format!("`{old}` was likely renamed to `{new}`"));
         }
     }
 }
