@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::store::StoreError;
 use crate::sync::SyncError;
@@ -23,13 +23,27 @@ pub enum Operation {
     Spool,
 }
 
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Write => "write",
+            Self::Publish => "complete",
+            Self::Overwrite => "overwrite",
+            Self::Spool => "keep rows in the temporary folder",
+        })
+    }
+}
+
 /// An export failed. Nothing that looks like a complete output was left behind.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
     /// The service could not be read.
-    Service(formsvc_client::Error),
+    #[error(transparent)]
+    Service(#[from] formsvc_client::Error),
     /// The output could not be written.
+    #[error("cannot {operation} {}", output_name(path.as_deref()))]
     Output {
         /// The operation.
         operation: Operation,
@@ -39,30 +53,41 @@ pub enum ExportError {
         source: io::Error,
     },
     /// The reader of a stream closed it after it had read enough.
+    #[error("the reader closed the output")]
     ReaderClosed,
     /// The row store cannot be used.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The database that submissions are synchronized with cannot be used.
+    #[error(transparent)]
     Sync(SyncError),
     /// The time limit was reached before the list ended.
+    #[error("the time limit was reached")]
     TimeLimit,
     /// More submissions share a unit of the service's cursor than a page can show, so that some may
     /// be missing.
+    #[error(
+        "the result is incomplete: more submissions share a unit of the service's cursor than a page \
+         can show"
+    )]
     Incomplete {
         /// Descriptions of the units.
         units: Vec<String>,
     },
     /// The export stopped. The submissions received so far are saved, and the same export continues
     /// with them. The output is unchanged.
+    #[error("the export stopped; {rows_saved} submissions are saved")]
     Unfinished {
         /// Number of submissions that are saved.
         rows_saved: u64,
         /// The folder of the saved submissions.
         folder: PathBuf,
         /// Why it stopped.
+        #[source]
         cause: Box<ExportError>,
     },
     /// The filter of rows failed.
+    #[error("the filter failed for submission `{id}`: {message}")]
     Filter {
         /// The submission.
         id: String,
@@ -70,68 +95,11 @@ pub enum ExportError {
         message: String,
     },
     /// Options that do not go together, or a format that this build lacks.
+    #[error("{0}")]
     Unsupported(String),
     /// The rows of the second pass were not those of the first, because another process changed them.
+    #[error("the stored rows changed while they were read; run it again")]
     RowsChanged,
-}
-
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Service(error) => error.fmt(f),
-            Self::Output { operation, path, .. } => {
-                let verb = match operation {
-                    Operation::Create => "create",
-                    Operation::Write => "write",
-                    Operation::Publish => "complete",
-                    Operation::Overwrite => "overwrite",
-                    Operation::Spool => "keep rows in the temporary folder",
-                };
-                match path {
-                    Some(path) => write!(f, "cannot {verb} `{}`", path.display()),
-                    None => write!(f, "cannot {verb} the output"),
-                }
-            }
-            Self::ReaderClosed => f.write_str("the reader closed the output"),
-            Self::Store(error) => error.fmt(f),
-            Self::Sync(error) => error.fmt(f),
-            Self::TimeLimit => f.write_str("the time limit was reached"),
-            Self::Incomplete { .. } => f.write_str(
-                "the result is incomplete: more submissions share a unit of the service's cursor \
-                 than a page can show",
-            ),
-            Self::Unfinished { rows_saved, cause, .. } => {
-                write!(f, "{cause}; {rows_saved} submissions are saved")
-            }
-            Self::Filter { id, message } => {
-                write!(f, "the filter failed for submission `{id}`: {message}")
-            }
-            Self::Unsupported(reason) => f.write_str(reason),
-            Self::RowsChanged => {
-                f.write_str("the stored rows changed while they were read; run it again")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ExportError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            // Display already contains the client's message.
-            Self::Service(error) => std::error::Error::source(error),
-            Self::Output { source, .. } => Some(source),
-            Self::Store(error) => std::error::Error::source(error),
-            Self::Sync(error) => std::error::Error::source(error),
-            Self::Unfinished { cause, .. } => cause.source(),
-            _ => None,
-        }
-    }
-}
-
-impl From<StoreError> for ExportError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
 }
 
 impl From<SyncError> for ExportError {
@@ -143,8 +111,6 @@ impl From<SyncError> for ExportError {
     }
 }
 
-impl From<formsvc_client::Error> for ExportError {
-    fn from(error: formsvc_client::Error) -> Self {
-        Self::Service(error)
-    }
+fn output_name(path: Option<&Path>) -> String {
+    path.map_or("the output".to_owned(), |path| format!("`{}`", path.display()))
 }

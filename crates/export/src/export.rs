@@ -1,6 +1,6 @@
 //! Exports: a pull into a spool, then a rendering.
 
-use std::io;
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,15 +9,14 @@ use formsvc_table::StoredRow;
 use tokio::time::Instant;
 
 use crate::destination::{Destination, Existing};
-use crate::error::ExportError;
-use crate::format::{FileFormat, Format, SourceInfo};
-use crate::manifest::Manifest;
+use crate::error::{ExportError, Operation};
+use crate::format::{Format, JsonFormat, SourceInfo};
+use crate::manifest::write_manifest;
 use crate::partition::Output;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
-use crate::render::{RenderOptions, Rendered, RowFilter, render};
+use crate::render::{BLOCK, RenderOptions, Rendered, RowFilter, apply_filter, render};
 use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
 use crate::store::{PageToWrite, RowRange, RowStore, extra_json};
-use crate::stream::RowStream;
 
 /// An export of a form to one file, which continues where an earlier one stopped.
 ///
@@ -38,22 +37,40 @@ use crate::stream::RowStream;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 #[must_use = "an export does nothing until it is run"]
 pub struct Export {
-    client: Client,
-    form: FormId,
-    spools: SpoolFolder,
-    title: Option<String>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    range_text: Option<String>,
-    command: Option<String>,
-    manifest: Option<PathBuf>,
-    max_time: Option<Duration>,
-    fresh: bool,
-    keep_spool: bool,
-    page_size: u32,
-    allow_incomplete: bool,
+    /// The service.
+    pub client: Client,
+    /// The form.
+    pub form: FormId,
+    /// The folder of the saved submissions.
+    pub spools: SpoolFolder,
+    /// The title of the form, for lists of spools, manifests and formats that record it.
+    pub title: Option<String>,
+    /// The oldest wanted time.
+    pub since: Option<Timestamp>,
+    /// The end of the wanted times. Newer submissions are requested all the same.
+    pub until: Option<Timestamp>,
+    /// A text that is equal for equal ranges, such as `7d` for a start that moves with the clock. An
+    /// export with the same text completes the spool of the earlier one.
+    pub range_text: Option<String>,
+    /// The command that continues the export, for lists of spools.
+    pub command: Option<String>,
+    /// Writes a manifest to this file after the output is complete.
+    pub manifest: Option<PathBuf>,
+    /// Stops after this time. The next export continues.
+    pub max_time: Option<Duration>,
+    /// Discards the submissions of an earlier export.
+    pub fresh: bool,
+    /// Keeps the spool of a complete export until [`Exported::remove_spool`]. A series of exports that
+    /// removes all spools at its end can be repeated after an interruption, and reads nothing twice.
+    pub keep_spool: bool,
+    /// Submissions per request, 1 to 100.
+    pub page_size: u32,
+    /// Completes the output also where more submissions share a unit of the service's cursor than a
+    /// page can show.
+    pub allow_incomplete: bool,
 }
 
 /// A step of an export.
@@ -119,75 +136,6 @@ impl Export {
         }
     }
 
-    /// Sets the title of the form, for lists of spools, manifests and formats that record it.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// Exports submissions made at this time or later.
-    pub fn since(mut self, time: Timestamp) -> Self {
-        self.since = Some(time);
-        self
-    }
-
-    /// Exports submissions made before this time. Newer ones are requested all the same.
-    pub fn until(mut self, time: Timestamp) -> Self {
-        self.until = Some(time);
-        self
-    }
-
-    /// Sets a text that is equal for equal ranges, such as `7d` for a start that moves with the clock.
-    /// An export with the same text completes the spool of the earlier one.
-    pub fn range_text(mut self, text: impl Into<String>) -> Self {
-        self.range_text = Some(text.into());
-        self
-    }
-
-    /// Sets the command that continues the export, for lists of spools.
-    pub fn command(mut self, command: Option<String>) -> Self {
-        self.command = command;
-        self
-    }
-
-    /// Writes a manifest to this file after the output is complete.
-    pub fn manifest(mut self, path: Option<PathBuf>) -> Self {
-        self.manifest = path;
-        self
-    }
-
-    /// Stops after this time. The next export continues.
-    pub fn max_time(mut self, time: Option<Duration>) -> Self {
-        self.max_time = time;
-        self
-    }
-
-    /// Discards the submissions of an earlier export.
-    pub fn fresh(mut self, fresh: bool) -> Self {
-        self.fresh = fresh;
-        self
-    }
-
-    /// Keeps the spool of a complete export until [`Exported::remove_spool`]. A series of exports that
-    /// removes all spools at its end can be repeated after an interruption, and reads nothing twice.
-    pub fn keep_spool(mut self, keep: bool) -> Self {
-        self.keep_spool = keep;
-        self
-    }
-
-    /// Sets the submissions per request, 1 to 100.
-    pub fn page_size(mut self, rows: u32) -> Self {
-        self.page_size = rows;
-        self
-    }
-
-    /// Completes the output also where more submissions share a unit of the service's cursor than a
-    /// page can show.
-    pub fn allow_incomplete(mut self, allow: bool) -> Self {
-        self.allow_incomplete = allow;
-        self
-    }
-
     /// Pulls the submissions and renders them. The limit and the filter of the options apply to
     /// submissions of the range, newest first.
     ///
@@ -215,14 +163,13 @@ impl Export {
         output.check(&options)?;
         let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         options.checksum |= self.manifest.is_some();
-        let source = SourceInfo {
+        options.source = SourceInfo {
             origin: self.client.base_url().to_owned(),
             form_id: self.form.to_string(),
             title: self.title.clone().unwrap_or_default(),
         };
-        options.source = source.clone();
-        let mut spool = self.open_spool(&source, options.limit)?;
-        spool.warnings.iter().for_each(|warning| on_event(ExportEvent::Discarded(warning)));
+        let mut spool = self.open_spool(&options.source, options.limit)?;
+        spool.warning.iter().for_each(|warning| on_event(ExportEvent::Discarded(warning)));
         let rows = spool.store.count(spool.source, RowRange::default(), u64::MAX)?;
         let saved_to =
             spool.store.coverage(spool.source)?.intervals().last().map(|part| part.oldest);
@@ -250,10 +197,7 @@ impl Export {
             spool.finish()?;
         }
         if let Some(path) = &self.manifest {
-            let (since, until) = (self.since.as_ref(), self.until.as_ref());
-            let (pull, rendered) = (&exported.pull, &exported.rendered);
-            let format = options.format.format.name();
-            Manifest { source: &source, format, since, until, pull, rendered }.write(path)?;
+            write_manifest(path, &self, &options, &exported)?;
         }
         Ok(exported)
     }
@@ -339,17 +283,27 @@ pub async fn export_csv(
     Ok(Exported { rendered, pull, spool: None })
 }
 
-/// Writes the submissions of a list as NDJSON or JSON, page by page, without a spool. Cannot be
-/// continued after an interruption. Writes `limit` submissions at most.
+/// Writes the submissions of a list as NDJSON or JSON, page by page, without a spool. Writes `limit`
+/// submissions at most. Cannot be continued: after an error a file does not appear, and a JSON array in a
+/// stream stays open.
 pub async fn export_stream(
     mut pages: SubmissionPages,
-    format: FileFormat,
+    format: Format,
     limit: Option<u64>,
     filter: Option<&RowFilter>,
     destination: Destination<'_>,
     mut on_progress: impl FnMut(PullProgress<'_>),
 ) -> Result<Exported, ExportError> {
-    let mut out = RowStream::new(format, destination)?;
+    let errors = destination.error_source();
+    let failed = |error| errors.error(Operation::Write, error);
+    let mut out = match format {
+        Format::Ndjson => JsonFormat::lines(BufWriter::with_capacity(BLOCK, destination)),
+        Format::Json => JsonFormat::array(BufWriter::with_capacity(BLOCK, destination)),
+        other => {
+            let reason = format!("{} needs all rows before its first one", other.name());
+            return Err(ExportError::Unsupported(reason));
+        }
+    };
     let (mut pull, mut rendered) = (PullSummary::default(), Rendered::default());
     let limit = limit.unwrap_or(u64::MAX);
     while rendered.rows < limit
@@ -364,19 +318,14 @@ pub async fn export_stream(
                 data: row.data.as_json(),
                 extra: &extra,
             };
-            let is_wanted = match filter {
-                None => true,
-                Some(filter) => filter(&row).map_err(|message| {
-                    let id = row.id.to_owned();
-                    ExportError::Filter { id, message }
-                })?,
-            };
+            let is_wanted = filter.map_or(Ok(true), |filter| apply_filter(filter, &row))?;
             if is_wanted && rendered.rows < limit {
-                out.write(&row)?;
+                out.write(&row).map_err(failed)?;
                 rendered.rows += 1;
             }
         }
-        out.flush()?;
+        // The reader of a pipe gets each page as it arrives.
+        out.get_mut().flush().map_err(failed)?;
         pull.add_page(&page);
         if let Some(last) = page.submissions().last() {
             let reached = last.created_at.as_str();
@@ -384,7 +333,8 @@ pub async fn export_stream(
         }
     }
     pull.add_walk(&pages);
-    out.finish()?;
+    let (out, _) = out.end().map_err(failed)?;
+    out.into_inner().map_err(|error| failed(error.into_error()))?.publish()?;
     Ok(Exported { rendered, pull, spool: None })
 }
 

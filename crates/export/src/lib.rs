@@ -15,7 +15,6 @@ mod render;
 mod row;
 mod spool;
 mod store;
-mod stream;
 #[cfg_attr(
     not(feature = "postgres"),
     expect(clippy::unused_async, reason = "SQLite alone needs no await")
@@ -28,7 +27,7 @@ pub use destination::{Destination, Existing, WorkingFiles};
 pub use error::{ExportError, Operation};
 pub use export::{Export, ExportEvent, Exported, export_csv, export_stream};
 pub use format::{CsvProfile, FORMATS, FileFormat, Format, FormatRow, SourceInfo};
-pub use formsvc_table::{ListStyle, StoredRow, TableOptions};
+pub use formsvc_table::{ListStyle, MissingColumn, StoredRow, TableOptions};
 pub use partition::{MonthFolder, Output};
 pub use pull::{PullOptions, PullProgress, PullSummary, pull};
 pub use remark::Remark;
@@ -36,7 +35,6 @@ pub use render::{RenderOptions, Rendered, RowFilter, render};
 pub use row::RowSource;
 pub use spool::{SpoolContent, SpoolFolder, SpoolInfo};
 pub use store::{RowRange, RowStore, SourceKey, StoreError, StoreProblem, StoredRows};
-pub use stream::RowStream;
 #[cfg(feature = "postgres")]
 pub use sync::PostgresError;
 pub use sync::{

@@ -7,49 +7,38 @@ use serde_json::json;
 
 use crate::destination::{Destination, Existing};
 use crate::error::ExportError;
+use crate::export::{Export, Exported};
 use crate::format::SourceInfo;
-use crate::pull::PullSummary;
-use crate::render::Rendered;
+use crate::render::RenderOptions;
 
-/// The range and the result of an export.
-pub(crate) struct Manifest<'a> {
-    pub(crate) source: &'a SourceInfo,
-    pub(crate) format: &'a str,
-    pub(crate) since: Option<&'a Timestamp>,
-    pub(crate) until: Option<&'a Timestamp>,
-    pub(crate) pull: &'a PullSummary,
-    pub(crate) rendered: &'a Rendered,
-}
-
-impl Manifest<'_> {
-    /// Writes the manifest to a file that only its owner can read.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), ExportError> {
-        let mut destination = Destination::file(path, Existing::Replace)?.owner_only();
-        destination.put(self.to_json().as_bytes())?;
-        destination.publish()
-    }
-
-    fn to_json(&self) -> String {
-        let SourceInfo { origin, form_id, title } = self.source;
-        let complete = match self.pull.completeness {
-            Completeness::Proven => "proven",
-            Completeness::Incomplete => "no",
-            _ => "unproven",
-        };
-        let manifest = json!({
-            "form": { "id": form_id, "title": title, "service": origin },
-            "since": self.since.map(Timestamp::as_str),
-            "until": self.until.map(Timestamp::as_str),
-            "format": self.format,
-            "rows": self.rendered.rows,
-            "columns": self.rendered.columns,
-            "requests": self.pull.requests,
-            "bytes": self.rendered.bytes,
-            "sha256": self.rendered.sha256,
-            "complete": complete,
-            "missing_units": self.pull.overflows,
-            "created_at": Timestamp::now().as_str(),
-        });
-        format!("{manifest:#}\n")
-    }
+/// Writes the range and the result of an export to a file that only its owner can read.
+pub(crate) fn write_manifest(
+    path: &Path,
+    export: &Export,
+    options: &RenderOptions,
+    Exported { rendered, pull, .. }: &Exported,
+) -> Result<(), ExportError> {
+    let complete = match pull.completeness {
+        Completeness::Proven => "proven",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
+    };
+    let SourceInfo { origin, form_id, title } = &options.source;
+    let manifest = json!({
+        "form": { "id": form_id, "title": title, "service": origin },
+        "since": export.since.as_ref().map(Timestamp::as_str),
+        "until": export.until.as_ref().map(Timestamp::as_str),
+        "format": options.format.format.name(),
+        "rows": rendered.rows,
+        "columns": rendered.columns,
+        "requests": pull.requests,
+        "bytes": rendered.bytes,
+        "sha256": rendered.sha256,
+        "complete": complete,
+        "missing_units": pull.overflows,
+        "created_at": Timestamp::now().as_str(),
+    });
+    let mut destination = Destination::file(path, Existing::Replace)?.owner_only();
+    destination.put(format!("{manifest:#}\n").as_bytes())?;
+    destination.publish()
 }

@@ -1,6 +1,8 @@
 //! Outputs of more than one file: one per month in a folder.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use formsvc_table::Column;
 
 use crate::destination::{Destination, Existing, WorkingFiles};
 use crate::error::{ExportError, Operation};
@@ -79,9 +81,34 @@ impl<'a> From<Destination<'a>> for Output<'a> {
     }
 }
 
-impl From<MonthFolder> for Output<'_> {
-    fn from(folder: MonthFolder) -> Self {
-        Self::Months(folder)
+/// The file of a month while it is written.
+struct MonthFile {
+    month: Month,
+    destination: Destination<'static>,
+    format: Box<dyn RowFormat>,
+}
+
+impl MonthFile {
+    fn create(
+        folder: &MonthFolder,
+        (year, month): Month,
+        options: &RenderOptions,
+        columns: &[Column],
+    ) -> Result<Self, ExportError> {
+        let path = folder.path.join(format!("{year:04}-{month:02}.parquet"));
+        let destination = Destination::tracked_file(&path, folder.existing, &folder.files)?;
+        let failed = |error| destination.error(Operation::Create, error);
+        let work = destination.working_path().unwrap_or(&path);
+        let mut format = file_format(options, work).map_err(failed)?;
+        format.begin(columns).map_err(failed)?;
+        Ok(Self { month: (year, month), destination, format })
+    }
+
+    /// Writes the end of the file to the disk, under its temporary name.
+    fn finish(self) -> Result<Destination<'static>, ExportError> {
+        let written = self.format.finish().and_then(|_| self.destination.sync());
+        written.map_err(|error| self.destination.error(Operation::Write, error))?;
+        Ok(self.destination)
     }
 }
 
@@ -91,61 +118,30 @@ fn render_months(
     folder: &MonthFolder,
 ) -> Result<Rendered, ExportError> {
     let mut rendering = Rendering::begin(rows, options)?;
-    let mut complete: Vec<Destination<'static>> = Vec::new();
-    let mut current: Option<(Month, Destination<'static>, Box<dyn RowFormat>)> = None;
     let columns = rendering.columns();
-    let mut bytes = 0;
-    let mut finish = |destination: Destination<'static>, format: Box<dyn RowFormat>| {
-        let path = destination.working_path().map(Path::to_owned).unwrap_or_default();
-        let size = format.finish().and_then(|_| std::fs::metadata(path));
-        bytes += size.map_err(|error| destination.error(Operation::Write, error))?.len();
-        complete.push(destination);
-        Ok::<(), ExportError>(())
-    };
+    let mut complete: Vec<Destination<'static>> = Vec::new();
+    let mut current: Option<MonthFile> = None;
     rendering.for_each(rows, &mut |row, cells| {
         let month = month(row.instant);
-        if current.as_ref().is_none_or(|(open, ..)| *open != month) {
-            if let Some((_, destination, format)) = current.take() {
-                finish(destination, format)?;
-            }
-            let path = month_path(&folder.path, month);
-            let destination = Destination::tracked_file(&path, folder.existing, &folder.files)?;
-            let format = open_format(options, &destination, &columns)?;
-            current = Some((month, destination, format));
+        if current.as_ref().is_none_or(|file| file.month != month) {
+            complete.extend(current.take().map(MonthFile::finish).transpose()?);
+            current = Some(MonthFile::create(folder, month, options, &columns)?);
         }
-        let Some((_, destination, format)) = &mut current else { return Ok(()) };
-        format.row(row, cells).map_err(|error| destination.error(Operation::Write, error))
+        let Some(file) = &mut current else { return Ok(()) };
+        let written = file.format.row(row, cells);
+        written.map_err(|error| file.destination.error(Operation::Write, error))
     })?;
-    if let Some((_, destination, format)) = current.take() {
-        finish(destination, format)?;
-    }
+    complete.extend(current.map(MonthFile::finish).transpose()?);
     let mut rendered = rendering.end()?;
-    rendered.bytes = bytes;
     for destination in complete {
+        rendered.bytes += destination.size();
         rendered.remarks.extend(destination.complete()?);
     }
     Ok(rendered)
-}
-
-fn open_format(
-    options: &RenderOptions,
-    destination: &Destination<'_>,
-    columns: &[formsvc_table::Column],
-) -> Result<Box<dyn RowFormat>, ExportError> {
-    let path = destination.working_path().unwrap_or(Path::new(""));
-    let format = file_format(options, path).and_then(|mut format| {
-        format.begin(columns)?;
-        Ok(format)
-    });
-    format.map_err(|error| destination.error(Operation::Create, error))
 }
 
 fn month(instant: i64) -> Month {
     let date = jiff::Timestamp::from_microsecond(instant)
         .map(|time| time.to_zoned(jiff::tz::TimeZone::UTC).date());
     date.map_or((0, 0), |date| (date.year(), date.month()))
-}
-
-fn month_path(folder: &Path, (year, month): Month) -> PathBuf {
-    folder.join(format!("{year:04}-{month:02}.parquet"))
 }

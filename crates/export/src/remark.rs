@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use formsvc_table::MissingColumn;
+
 /// A property of the output that may surprise its reader. The text names the option that avoids it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -11,13 +13,13 @@ pub enum Remark {
     /// Labels without a column of their own: the answers are in `other_answers`.
     LabelsWithoutColumn(u64),
     /// Headings that differ from another one only in the case of letters.
-    HeadingsDifferInCase(usize),
+    HeadingsDifferInCase(u64),
     /// Headings with a line break.
-    HeadingsWithLineBreak(usize),
+    HeadingsWithLineBreak(u64),
     /// Headings with a dot, which some Parquet readers take for nesting.
-    HeadingsWithDot(usize),
+    HeadingsWithDot(u64),
     /// Selected columns that do not occur.
-    MissingColumns(Vec<String>),
+    MissingColumns(Vec<MissingColumn>),
     /// CSV cells of more than 32,767 characters.
     LongCells(u64),
     /// Cells of more than 32,767 characters, which were cut in a workbook.
@@ -25,7 +27,7 @@ pub enum Remark {
     /// Cells in which CR LF or CR became LF in a workbook.
     ChangedLineBreaks(u64),
     /// Sheets with rows, if there are more than one.
-    FurtherSheets(usize),
+    FurtherSheets(u64),
     /// Cells in which NUL or a lone surrogate became U+FFFD.
     ReplacedCharacters(u64),
     /// Stored rows with answers that are not a JSON object; the output contains the text.
@@ -36,119 +38,103 @@ pub enum Remark {
     OwnerChanged,
 }
 
+impl Remark {
+    /// Returns a remark about a number of cells or headings; `None` for zero.
+    pub(crate) fn counted(remark: impl Fn(u64) -> Self, count: u64) -> Option<Self> {
+        (count > 0).then(|| remark(count))
+    }
+}
+
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::GuardedCells(count) => write!(
-                f,
-                "{} text that a spreadsheet would run as a formula, with an apostrophe in front; \
+        let (count, noun, text) = match self {
+            Self::GuardedCells(count) => (
+                *count,
+                "cell",
+                "an apostrophe in front keeps a spreadsheet from running the text as a formula; \
                  programs read the exact text with `--formula-guard off`",
-                contain(*count, "cell")
             ),
-            Self::LabelsWithoutColumn(count) => write!(
-                f,
-                "{} no column because other labels are more common; the answers are in \
-                 `other_answers` (`--max-columns` raises the limit)",
-                have(*count, "label")
+            Self::LabelsWithoutColumn(count) => (
+                *count,
+                "label",
+                "no column, because other labels are more common; the answers are in `other_answers` \
+                 (`--max-columns` raises the limit)",
             ),
-            Self::HeadingsDifferInCase(count) => write!(
-                f,
-                "{} from another one only in upper and lower case, which SQLite, DuckDB and Excel \
+            Self::HeadingsDifferInCase(count) => (
+                *count,
+                "heading",
+                "equal to another one except for upper and lower case, which SQLite, DuckDB and Excel \
                  tables do not tell apart; `--column-map` renames labels",
-                if *count == 1 {
-                    "1 heading differs".into()
-                } else {
-                    format!("{count} headings differ")
-                }
             ),
-            Self::HeadingsWithLineBreak(count) => write!(
-                f,
-                "{} a line break, which readers that split lines do not expect; `--column-map` \
-                 renames labels",
-                contain(*count as u64, "heading")
+            Self::HeadingsWithLineBreak(count) => (
+                *count,
+                "heading",
+                "a line break, which readers that split lines do not expect; `--column-map` renames \
+                 labels",
             ),
-            Self::HeadingsWithDot(count) => write!(
-                f,
-                "{} a dot, which some Parquet readers take for nesting; `--column-map` renames labels",
-                contain(*count as u64, "heading")
+            Self::HeadingsWithDot(count) => (
+                *count,
+                "heading",
+                "a dot, which some Parquet readers take for nesting; `--column-map` renames labels",
             ),
-            Self::MissingColumns(headings) => {
-                let names: Vec<_> = headings.iter().map(|name| format!("`{name}`")).collect();
-                write!(
-                    f,
-                    "no submission has {}; the output has an empty column for each (`forms schema` \
-                     lists the labels)",
-                    names.join(", ")
-                )
+            Self::LongCells(count) => (
+                *count,
+                "cell",
+                "more than 32,767 characters, which Excel cuts; `--format ndjson` or `parquet` avoids \
+                 spreadsheets",
+            ),
+            Self::CutCells(count) => (
+                *count,
+                "cell",
+                "cut at 32,767 characters; the sheet `Notes` lists them, and `--format csv` or \
+                 `ndjson` keeps the full text",
+            ),
+            Self::ChangedLineBreaks(count) => {
+                (*count, "cell", "CR became LF; `--format csv` or `ndjson` keeps line breaks")
             }
-            Self::LongCells(_)
-            | Self::CutCells(_)
-            | Self::ChangedLineBreaks(_)
-            | Self::ReplacedCharacters(_) => self.fmt_cells(f),
-            Self::FurtherSheets(count) => write!(
-                f,
-                "the rows are on {count} sheets, because a sheet has at most 1,048,576 rows; \
-                 `--format csv` or `parquet` has no such limit"
+            Self::FurtherSheets(count) => (
+                *count,
+                "sheet",
+                "a sheet has at most 1,048,576 rows; `--format csv` or `parquet` has no such limit",
             ),
-            Self::DamagedRows(count) => write!(
-                f,
-                "the stored answers of {} are not valid JSON and were written as text; `--fresh` \
-                 fetches them again",
-                plural(*count, "submission")
-            ),
-            Self::WrittenInPlace => f.write_str(
-                "the file is mounted by itself and was written in place, so that a reader may have \
-                 seen a part of it; mount its folder instead",
-            ),
-            Self::OwnerChanged => f.write_str(
-                "the replaced file belonged to another user; the new one belongs to you, with the \
-                 same mode (`chown` restores it)",
-            ),
-        }
-    }
-}
-
-impl Remark {
-    /// Formats a remark about the length and characters of cells.
-    fn fmt_cells(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::LongCells(count) => write!(
-                f,
-                "{} more than 32,767 characters, which Excel cuts; `--format ndjson` or `parquet` \
-                 avoids spreadsheets",
-                have(*count, "cell")
-            ),
-            Self::CutCells(count) => write!(
-                f,
-                "{} more than 32,767 characters and {} cut; the sheet `Notes` lists them, and \
-                 `--format csv` or `ndjson` keeps the full text",
-                have(*count, "cell"),
-                if *count == 1 { "was" } else { "were" }
-            ),
-            Self::ChangedLineBreaks(count) => write!(
-                f,
-                "CR became LF in {}; `--format csv` or `ndjson` keeps line breaks",
-                plural(*count, "cell")
-            ),
-            Self::ReplacedCharacters(count) => write!(
-                f,
-                "characters that the format cannot store became U+FFFD in {}; the exact text is in \
+            Self::ReplacedCharacters(count) => (
+                *count,
+                "cell",
+                "characters that the format cannot store became U+FFFD; the exact text is in \
                  `--format ndjson`",
-                plural(*count, "cell")
             ),
-            _ => Ok(()),
-        }
+            Self::DamagedRows(count) => (
+                *count,
+                "submission",
+                "the stored answers are not valid JSON and were written as text; `--fresh` fetches \
+                 them again",
+            ),
+            Self::MissingColumns(columns) => return fmt_missing(f, columns),
+            Self::WrittenInPlace => {
+                return f.write_str(
+                    "the file is mounted by itself and was written in place, so that a reader may \
+                     have seen a part of it; mount its folder instead",
+                );
+            }
+            Self::OwnerChanged => {
+                return f.write_str(
+                    "the replaced file belonged to another user; the new one belongs to you, with \
+                     the same mode (`chown` restores it)",
+                );
+            }
+        };
+        let plural = if count == 1 { "" } else { "s" };
+        write!(f, "{count} {noun}{plural}: {text}")
     }
 }
 
-fn plural(count: u64, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-fn have(count: u64, noun: &str) -> String {
-    format!("{} {}", plural(count, noun), if count == 1 { "has" } else { "have" })
-}
-
-fn contain(count: u64, noun: &str) -> String {
-    format!("{} {}", plural(count, noun), if count == 1 { "contains" } else { "contain" })
+fn fmt_missing(f: &mut fmt::Formatter<'_>, columns: &[MissingColumn]) -> fmt::Result {
+    let names: Vec<_> = columns.iter().map(|column| format!("`{}`", column.heading)).collect();
+    write!(f, "no submission has {}; the output has an empty column for each", names.join(", "))?;
+    let similar: Vec<_> = columns.iter().filter_map(|column| column.similar.as_deref()).collect();
+    if similar.is_empty() {
+        f.write_str(" (`forms schema` lists the labels)")
+    } else {
+        write!(f, ". Did you mean `{}`?", similar.join("`, `"))
+    }
 }

@@ -2,23 +2,23 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Write};
+use std::path::Path;
 
 use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions, Value};
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 
 use crate::compress::{Compression, Encoder};
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation};
 use crate::format::{
-    CsvProfile, FileFormat, Format, RowFormat, SourceInfo, file_format, limit_table, stream_format,
+    CsvProfile, FileFormat, Format, RowFormat, SourceInfo, file_format, limit_table, text_format,
 };
 use crate::remark::Remark;
 use crate::row::RowSource;
 
-/// Bytes that are written at once.
-const BLOCK: usize = 256 * 1024;
+/// Bytes that are read or written at once.
+pub(crate) const BLOCK: usize = 256 * 1024;
 
 /// Decides whether a row is in the output; an error ends the rendering.
 pub type RowFilter = Box<dyn Fn(&StoredRow<'_>) -> Result<bool, String>>;
@@ -91,10 +91,18 @@ impl RenderOptions {
 }
 
 impl RenderOptions {
-    /// Returns an error if the destination cannot be replaced: a database that another program has open.
-    /// Its journal would be applied to the new file.
-    pub fn check_destination(&self, destination: &Destination<'_>) -> Result<(), ExportError> {
-        let Some(path) = destination.path().filter(|_| self.format.format == Format::Sqlite) else {
+    /// Returns an error if the destination cannot take the format, or is a database that another program
+    /// has open: its journal would be applied to the new file.
+    pub(crate) fn check_destination(
+        &self,
+        destination: &Destination<'_>,
+    ) -> Result<(), ExportError> {
+        let format = self.format.format;
+        if !format.is_text() && destination.working_path().is_none() {
+            let reason = format!("{} needs a file, not a stream, pipe or device", format.name());
+            return Err(ExportError::Unsupported(reason));
+        }
+        let Some(path) = destination.path().filter(|_| format == Format::Sqlite) else {
             return Ok(());
         };
         for suffix in ["-wal", "-journal"] {
@@ -124,9 +132,9 @@ pub struct Rendered {
     pub columns: usize,
     /// Properties of the output that may surprise its reader.
     pub remarks: Vec<Remark>,
-    /// Size of the output.
+    /// Size of the file; 0 for a stream.
     pub bytes: u64,
-    /// SHA-256 of the output in hexadecimal digits, on request.
+    /// SHA-256 of the file in hexadecimal digits, on request.
     pub sha256: Option<String>,
 }
 
@@ -139,14 +147,40 @@ pub fn render(
     options.check()?;
     options.check_destination(&destination)?;
     let rendering = Rendering::begin(rows, options)?;
-    let mut rendered = if options.format.format.needs_file() {
-        render_file(rows, options, rendering, &mut destination)?
-    } else {
-        render_stream(rows, options, rendering, &mut destination)?
+    let errors = destination.error_source();
+    let failed = |error| errors.error(Operation::Write, error);
+    let mut rendered = match destination.working_path() {
+        Some(path) if !options.format.format.is_text() => {
+            let format = file_format(options, path).map_err(failed)?;
+            rendering.write(rows, format, &errors)?
+        }
+        _ => {
+            let out = BufWriter::with_capacity(BLOCK, &mut destination);
+            let mut out = Encoder::new(out, options.format.compression).map_err(failed)?;
+            let format = text_format(options, &mut out).map_err(failed)?;
+            let rendered = rendering.write(rows, format, &errors)?;
+            out.finish().and_then(|mut out| out.flush()).map_err(failed)?;
+            rendered
+        }
     };
+    rendered.bytes = destination.size();
+    if let Some(path) = destination.working_path().filter(|_| options.checksum) {
+        rendered.sha256 = Some(sha256(path).map_err(failed)?);
+    }
     options.check_destination(&destination)?;
     rendered.remarks.extend(destination.complete()?);
     Ok(rendered)
+}
+
+fn sha256(path: &Path) -> io::Result<String> {
+    let (mut file, mut digest) = (File::open(path)?, Sha256::new());
+    let mut block = vec![0; BLOCK];
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(hex::encode(digest.finalize())),
+            count => digest.update(&block[..count]),
+        }
+    }
 }
 
 /// Writes a row and its cells.
@@ -165,21 +199,18 @@ impl<'o> Rendering<'o> {
         rows: &dyn RowSource,
         options: &'o RenderOptions,
     ) -> Result<Self, ExportError> {
-        let mut selector = Selector::new(options);
+        let mut selector = Selector { options, decisions: Vec::new(), rows: None };
         if !options.format.format.is_table() {
             return Ok(Self { selector, plan: None, rendered: Rendered::default() });
         }
         let table = limit_table(options.format.format, options.table.clone());
         let mut collector = ColumnCollector::new(table);
-        rows.for_each(&mut |row| {
-            if selector.selects(&row)? {
-                collector.observe(&row);
-            }
+        selector.for_each(rows, &mut |row| {
+            collector.observe(row);
             Ok(())
         })?;
-        selector.begin_second_pass();
         let plan = collector.finish();
-        let (columns, remarks) = (plan.columns().len(), remarks(&plan));
+        let (columns, remarks) = (plan.columns().len(), remarks(&plan, options.format.format));
         let rendered = Rendered { columns, remarks, ..Rendered::default() };
         Ok(Self { selector, plan: Some(plan), rendered })
     }
@@ -194,199 +225,97 @@ impl<'o> Rendering<'o> {
         rows: &dyn RowSource,
         write: &mut WriteRow<'_>,
     ) -> Result<(), ExportError> {
-        rows.for_each(&mut |row| {
-            if self.selector.selects(&row)? {
-                let cells = self.plan.as_mut().map_or_else(Vec::new, |plan| plan.cells(&row));
-                self.rendered.rows += 1;
-                write(&row, cells)?;
-            }
-            Ok(())
+        let Self { selector, plan, rendered } = self;
+        selector.for_each(rows, &mut |row| {
+            rendered.rows += 1;
+            write(row, plan.as_mut().map_or_else(Vec::new, |plan| plan.cells(row)))
         })
     }
 
-    /// Checks that both passes had the same rows.
+    /// Checks that the columns took all answers.
     pub(crate) fn end(mut self) -> Result<Rendered, ExportError> {
-        let unplaced = self.plan.as_ref().map_or(0, ColumnPlan::unplaced);
-        if self.selector.is_inconsistent() || unplaced > 0 {
+        let Some(plan) = self.plan else { return Ok(self.rendered) };
+        if plan.unplaced() > 0 {
             return Err(ExportError::RowsChanged);
         }
-        let damaged_rows = self.plan.map_or(0, |plan| plan.damaged_rows());
-        if damaged_rows > 0 {
-            self.rendered.remarks.push(Remark::DamagedRows(damaged_rows));
-        }
+        self.rendered.remarks.extend(Remark::counted(Remark::DamagedRows, plan.damaged_rows()));
         Ok(self.rendered)
     }
-}
 
-/// Renders a format that is written from its beginning to its end.
-fn render_stream(
-    rows: &dyn RowSource,
-    options: &RenderOptions,
-    rendering: Rendering<'_>,
-    destination: &mut Destination<'_>,
-) -> Result<Rendered, ExportError> {
-    let errors = destination.error_source();
-    let failed = |error| errors.error(Operation::Write, error);
-    let out = BufWriter::with_capacity(BLOCK, destination);
-    let out = Counted { out, bytes: 0, digest: options.checksum.then(Sha256::new) };
-    let mut out = Encoder::new(out, options.format.compression).map_err(failed)?;
-    let format = stream_format(options, &mut out).map_err(failed)?;
-    let mut rendered = write_rows(rows, rendering, format, &errors)?;
-    let mut counted = out.finish().map_err(failed)?;
-    counted.flush().map_err(failed)?;
-    rendered.bytes = counted.bytes;
-    rendered.sha256 = counted.digest.map(|digest| hex::encode(digest.finalize()));
-    Ok(rendered)
-}
-
-/// Renders a format that needs a file: the working file, or a temporary file before a stream.
-fn render_file(
-    rows: &dyn RowSource,
-    options: &RenderOptions,
-    rendering: Rendering<'_>,
-    destination: &mut Destination<'_>,
-) -> Result<Rendered, ExportError> {
-    let errors = destination.error_source();
-    let failed = |error| errors.error(Operation::Write, error);
-    let spool = match destination.working_path() {
-        Some(_) => None,
-        None => Some(NamedTempFile::new().map_err(spool_failed)?),
-    };
-    let path = match &spool {
-        Some(spool) => spool.path().to_owned(),
-        None => destination.working_path().expect("checked above").to_owned(),
-    };
-    let format = file_format(options, &path).map_err(failed)?;
-    let mut rendered = write_rows(rows, rendering, format, &errors)?;
-    let mut file = File::open(&path).map_err(failed)?;
-    rendered.bytes = file.metadata().map_err(failed)?.len();
-    let digest = options.checksum.then(Sha256::new);
-    let out: &mut dyn Write = if spool.is_some() { destination } else { &mut io::sink() };
-    let mut counted = Counted { out, bytes: 0, digest };
-    if spool.is_some() || options.checksum {
-        io::copy(&mut file, &mut counted).map_err(failed)?;
+    /// Writes the selected rows in a format.
+    fn write<'f>(
+        mut self,
+        rows: &dyn RowSource,
+        mut format: Box<dyn RowFormat + 'f>,
+        errors: &ErrorSource,
+    ) -> Result<Rendered, ExportError> {
+        let failed = |error| errors.error(Operation::Write, error);
+        format.begin(&self.columns()).map_err(failed)?;
+        self.for_each(rows, &mut |row, cells| format.row(row, cells).map_err(failed))?;
+        let mut rendered = self.end()?;
+        rendered.remarks.extend(format.finish().map_err(failed)?);
+        Ok(rendered)
     }
-    rendered.sha256 = counted.digest.map(|digest| hex::encode(digest.finalize()));
-    Ok(rendered)
-}
-
-fn spool_failed(source: io::Error) -> ExportError {
-    let path = Some(std::env::temp_dir());
-    ExportError::Output { operation: Operation::Spool, path, source }
-}
-
-/// Writes the selected rows in a format.
-fn write_rows<'f>(
-    rows: &dyn RowSource,
-    mut rendering: Rendering<'_>,
-    mut format: Box<dyn RowFormat + 'f>,
-    errors: &ErrorSource,
-) -> Result<Rendered, ExportError> {
-    let failed = |error| errors.error(Operation::Write, error);
-    let columns = rendering.columns();
-    format.begin(&columns).map_err(failed)?;
-    rendering.for_each(rows, &mut |row, cells| {
-        debug_assert_eq!(cells.len(), columns.len(), "a cell for each column");
-        format.row(row, cells).map_err(failed)
-    })?;
-    let mut rendered = rendering.end()?;
-    rendered.remarks.extend(format.finish().map_err(failed)?);
-    Ok(rendered)
 }
 
 /// Returns the remarks about the columns.
-fn remarks(plan: &ColumnPlan) -> Vec<Remark> {
-    let mut remarks = Vec::new();
+fn remarks(plan: &ColumnPlan, format: Format) -> Vec<Remark> {
     let headings = || plan.columns().iter().map(|column: &Column| &*column.heading);
-    if plan.left_out() > 0 {
-        remarks.push(Remark::LabelsWithoutColumn(plan.left_out()));
-    }
-    if !plan.missing_columns().is_empty() {
-        remarks.push(Remark::MissingColumns(plan.missing_columns().to_vec()));
-    }
-    let folded: HashSet<String> = headings().map(str::to_lowercase).collect();
-    if folded.len() < plan.columns().len() {
-        remarks.push(Remark::HeadingsDifferInCase(plan.columns().len() - folded.len()));
-    }
-    let with_break = headings().filter(|text| text.contains(['\n', '\r'])).count();
-    if with_break > 0 {
-        remarks.push(Remark::HeadingsWithLineBreak(with_break));
-    }
+    let count = |is_counted: fn(&&str) -> bool| headings().filter(is_counted).count() as u64;
+    let distinct: HashSet<String> = headings().map(str::to_lowercase).collect();
+    let same = (plan.columns().len() - distinct.len()) as u64;
+    let breaks = count(|heading| heading.contains(['\n', '\r']));
+    let dots = if format == Format::Parquet { count(|heading| heading.contains('.')) } else { 0 };
+    let missing = plan.missing_columns().to_vec();
+    let mut remarks = Vec::new();
+    remarks.extend(Remark::counted(Remark::LabelsWithoutColumn, plan.left_out()));
+    remarks.extend((!missing.is_empty()).then_some(Remark::MissingColumns(missing)));
+    remarks.extend(Remark::counted(Remark::HeadingsDifferInCase, same));
+    remarks.extend(Remark::counted(Remark::HeadingsWithLineBreak, breaks));
+    remarks.extend(Remark::counted(Remark::HeadingsWithDot, dots));
     remarks
 }
 
-/// Selects rows by filter and limit. The filter runs once per row; the second pass uses the decisions of
-/// the first one.
+/// Selects rows by filter and limit.
 struct Selector<'o> {
-    filter: Option<&'o RowFilter>,
-    limit: u64,
+    options: &'o RenderOptions,
+    /// The decisions of the filter, which runs once per row: later passes use those of the first one.
     decisions: Vec<bool>,
-    row: usize,
-    selected: u64,
-    rows_of_first_pass: Option<usize>,
+    /// Number of rows of the first pass.
+    rows: Option<usize>,
 }
 
-impl<'o> Selector<'o> {
-    fn new(options: &'o RenderOptions) -> Self {
-        Self {
-            filter: options.filter.as_ref(),
-            limit: options.limit.unwrap_or(u64::MAX),
-            decisions: Vec::new(),
-            row: 0,
-            selected: 0,
-            rows_of_first_pass: None,
-        }
-    }
-
-    fn begin_second_pass(&mut self) {
-        self.rows_of_first_pass = Some(self.row);
-        (self.row, self.selected) = (0, 0);
-    }
-
-    fn selects(&mut self, row: &StoredRow<'_>) -> Result<bool, ExportError> {
-        let at = self.row;
-        self.row += 1;
-        if self.selected == self.limit {
-            return Ok(false);
-        }
-        let is_selected = match self.filter {
-            None => true,
-            Some(filter) if self.rows_of_first_pass.is_none() => {
-                let decision = filter(row)
-                    .map_err(|message| ExportError::Filter { id: row.id.to_owned(), message })?;
-                self.decisions.push(decision);
-                decision
-            }
-            Some(_) => self.decisions.get(at).copied().unwrap_or(false),
-        };
-        self.selected += u64::from(is_selected);
-        Ok(is_selected)
-    }
-
-    /// Returns true if the passes had different numbers of rows.
-    fn is_inconsistent(&self) -> bool {
-        self.rows_of_first_pass.is_some_and(|rows| rows != self.row)
+impl Selector<'_> {
+    /// Calls `take` with each selected row. Returns an error if a pass has another number of rows than
+    /// the first one.
+    fn for_each(
+        &mut self,
+        rows: &dyn RowSource,
+        take: &mut dyn FnMut(&StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        let limit = self.options.limit.unwrap_or(u64::MAX);
+        let (mut number, mut selected) = (0, 0);
+        rows.for_each(&mut |row| {
+            let known = self.decisions.get(number).copied();
+            number += 1;
+            let is_selected = match &self.options.filter {
+                _ if selected == limit => false,
+                None => true,
+                Some(_) if known.is_some() => known == Some(true),
+                Some(filter) => {
+                    self.decisions.push(apply_filter(filter, &row)?);
+                    self.decisions.last() == Some(&true)
+                }
+            };
+            selected += u64::from(is_selected);
+            if is_selected { take(&row) } else { Ok(()) }
+        })?;
+        let is_same = *self.rows.get_or_insert(number) == number;
+        if is_same { Ok(()) } else { Err(ExportError::RowsChanged) }
     }
 }
 
-/// Counts and hashes bytes.
-struct Counted<W> {
-    out: W,
-    bytes: u64,
-    digest: Option<Sha256>,
-}
-
-impl<W: Write> Write for Counted<W> {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let count = self.out.write(buf)?;
-        self.bytes += count as u64;
-        if let Some(digest) = &mut self.digest {
-            digest.update(&buf[..count]);
-        }
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
+/// Returns the decision of a filter.
+pub(crate) fn apply_filter(filter: &RowFilter, row: &StoredRow<'_>) -> Result<bool, ExportError> {
+    filter(row).map_err(|message| ExportError::Filter { id: row.id.to_owned(), message })
 }

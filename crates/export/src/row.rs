@@ -14,20 +14,11 @@ pub trait RowSource {
     ) -> Result<(), ExportError>;
 }
 
-impl RowSource for [StoredRow<'_>] {
-    fn for_each(
-        &self,
-        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
-    ) -> Result<(), ExportError> {
-        self.iter().try_for_each(|stored| row(*stored))
-    }
-}
-
 impl RowSource for Vec<StoredRow<'_>> {
     fn for_each(
         &self,
         row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        self.as_slice().for_each(row)
+        self.iter().try_for_each(|stored| row(*stored))
     }
 }

@@ -57,27 +57,10 @@ impl Answers {
     /// Returns label and answer of each field, in order; a repeated label is listed repeatedly. A
     /// label that contains a lone surrogate escape (`\ud800`) is given as its JSON literal.
     pub fn fields(&self) -> Vec<(Cow<'_, str>, Answer<'_>)> {
-        struct Fields;
-
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Vec<(Cow<'de, str>, Answer<'de>)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of answers")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((label, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                    fields.push((decode_string(label.get()), Answer(value.get())));
-                }
-                Ok(fields)
-            }
-        }
-
-        serde_json::Deserializer::from_str(self.as_json())
-            .deserialize_map(Fields)
-            .expect("the text was checked to be one object")
+        let members =
+            object_members(self.as_json()).expect("the text was checked to be one object");
+        let members = members.into_iter();
+        members.map(|(label, value)| (decode_string(label.get()), Answer(value.get()))).collect()
     }
 
     /// Deserializes the answers into a type of the caller. The error contains the JSON path.
@@ -98,6 +81,35 @@ impl Answers {
     pub fn to<T: DeserializeOwned>(&self) -> Result<T, AnswersError> {
         deserialize(self.as_json())
     }
+}
+
+/// Returns name and value of each member of a JSON object, in order, with repeated names and as exact text.
+/// Fails for text that is not one object. Nesting is not limited, because values are only skipped.
+///
+/// ```
+/// let members = formsvc_protocol::object_members(r#"{"a": 1.50, "a":[]}"#)?;
+/// let texts: Vec<_> = members.iter().map(|(name, value)| (name.get(), value.get())).collect();
+/// assert_eq!(texts, [("\"a\"", "1.50"), ("\"a\"", "[]")]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn object_members(json: &str) -> serde_json::Result<Vec<(&RawValue, &RawValue)>> {
+    struct Members;
+
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<(&'de RawValue, &'de RawValue)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            std::iter::from_fn(|| map.next_entry().transpose()).collect()
+        }
+    }
+
+    let mut json = serde_json::Deserializer::from_str(json);
+    let members = json.deserialize_map(Members)?;
+    json.end().map(|()| members)
 }
 
 impl<'a> Answer<'a> {

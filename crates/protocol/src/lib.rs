@@ -38,7 +38,7 @@ pub mod signature;
 mod timestamp;
 mod wire_object;
 
-pub use answers::{Answer, Answers, AnswersError, NotAnObject, decode_string};
+pub use answers::{Answer, Answers, AnswersError, NotAnObject, decode_string, object_members};
 pub use error_code::{ErrorBody, ErrorCode, ErrorCodeInfo, ErrorDetail, UnknownErrorCode};
 pub use id::{
     Cursor, DeliveryId, EndpointId, FormId, IdError, KeyId, PublicId, SubmissionId, UserId,

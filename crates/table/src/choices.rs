@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::row::items;
-use crate::value::plain_text;
+use crate::value::plain_items;
 
 /// Choices of one label that become columns.
 const CHOICES_MAX: usize = 100;
@@ -54,10 +53,7 @@ impl Choices {
 
 /// Returns the items of a list if all are plain values and none occurs twice.
 fn list_of_choices(json: &str) -> Option<Vec<Cow<'_, str>>> {
-    if !json.starts_with('[') {
-        return None;
-    }
-    let texts: Vec<_> = items(json).into_iter().map(plain_text).collect::<Option<_>>()?;
+    let texts = plain_items(json)?;
     let distinct: HashSet<&str> = texts.iter().map(|text| &**text).collect();
     (distinct.len() == texts.len()).then_some(texts)
 }

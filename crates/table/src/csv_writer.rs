@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use csv::{QuoteStyle, Terminator, Writer, WriterBuilder};
 
-use crate::{Cell, guarded, needs_guard};
+use crate::{Cell, needs_guard};
 
 /// Writes rows as CSV: comma, LF, quotation marks where they are needed.
 ///
@@ -29,27 +29,26 @@ pub struct CsvWriter<W: Write> {
 pub struct CsvOptions {
     /// The character between cells: any ASCII character except a quotation mark or a line break.
     pub delimiter: u8,
-    /// Lines end in CR LF instead of LF.
-    pub crlf: bool,
-    /// Begins with a byte order mark, without which Excel does not recognize UTF-8.
-    pub byte_order_mark: bool,
+    /// Begins with a byte order mark, without which Excel does not recognize UTF-8, and ends lines in
+    /// CR LF instead of LF.
+    pub excel: bool,
     /// Turns the formula guard on.
     pub guard: bool,
 }
 
 impl Default for CsvOptions {
     fn default() -> Self {
-        Self { delimiter: b',', crlf: false, byte_order_mark: false, guard: true }
+        Self { delimiter: b',', excel: false, guard: true }
     }
 }
 
 impl<W: Write> CsvWriter<W> {
     /// Creates a writer of a dialect and writes the byte order mark.
     pub fn new(mut out: W, options: CsvOptions) -> io::Result<Self> {
-        if options.byte_order_mark {
+        if options.excel {
             out.write_all("\u{feff}".as_bytes())?;
         }
-        let terminator = if options.crlf { Terminator::CRLF } else { Terminator::Any(b'\n') };
+        let terminator = if options.excel { Terminator::CRLF } else { Terminator::Any(b'\n') };
         let writer = WriterBuilder::new()
             .flexible(true)
             .delimiter(options.delimiter)
@@ -62,12 +61,12 @@ impl<W: Write> CsvWriter<W> {
     /// Writes one row.
     pub fn write_row<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) -> io::Result<()> {
         for cell in cells {
-            if self.guard && cell.free && needs_guard(&cell.text) {
+            let mut text = cell.text;
+            if self.guard && cell.free && needs_guard(&text) {
                 self.guarded_cells += 1;
-                self.writer.write_field(guarded(&cell.text).as_bytes()).map_err(io_error)?;
-            } else {
-                self.writer.write_field(cell.text.as_bytes()).map_err(io_error)?;
+                text = format!("'{text}").into();
             }
+            self.writer.write_field(text.as_bytes()).map_err(io_error)?;
         }
         self.writer.write_record(None::<&[u8]>).map_err(io_error)
     }
@@ -122,8 +121,7 @@ mod tests {
 
     #[test]
     fn excel_dialect_has_byte_order_mark_and_crlf() {
-        let options =
-            CsvOptions { delimiter: b';', crlf: true, byte_order_mark: true, guard: false };
+        let options = CsvOptions { delimiter: b';', excel: true, guard: false };
         let mut csv = CsvWriter::new(Vec::new(), options).unwrap();
         csv.write_row([free("a;b"), free("c,d"), free("e\nf")]).unwrap();
         assert_eq!(csv.into_inner().unwrap(), b"\xef\xbb\xbf\"a;b\";c,d;\"e\nf\"\r\n");

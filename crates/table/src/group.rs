@@ -1,25 +1,30 @@
 //! The columns of answers, or of unknown members.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use formsvc_protocol::decode_string;
+use formsvc_protocol::{decode_string, object_members};
 
 use crate::labels::LabelTable;
 use crate::layout::{Cells, Layout, OTHER_ANSWERS};
 use crate::row::for_each_field;
-use crate::value::{ColumnType, Value};
+use crate::value::{ColumnType, Value, join};
 use crate::{ListStyle, TableOptions};
 
 /// The labels of JSON objects and their columns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Group {
-    table: LabelTable,
+    pub(crate) table: LabelTable,
     columns_max: usize,
     /// Heading and column of the values without a column of their own.
     others_heading: &'static str,
     others: Option<usize>,
     has_damaged_rows: bool,
     places: Vec<Place>,
+    /// Number of placed rows with an answer that no column could take.
+    pub(crate) unplaced_rows: u64,
+    /// Number of placed rows with text that is not one JSON object.
+    pub(crate) damaged_rows: u64,
 }
 
 /// The columns of a label.
@@ -31,15 +36,6 @@ struct Place {
     value: Option<usize>,
 }
 
-/// Outcome of placing a row.
-#[derive(Debug, Default)]
-pub(crate) struct Placed {
-    /// Some values have no column.
-    pub(crate) is_incomplete: bool,
-    /// The text is not one JSON object.
-    pub(crate) is_damaged: bool,
-}
-
 impl Group {
     pub(crate) fn new(
         columns_max: usize,
@@ -47,18 +43,7 @@ impl Group {
         pinned: HashSet<String>,
     ) -> Self {
         let table = LabelTable::new(columns_max, pinned);
-        Self {
-            table,
-            columns_max,
-            others_heading,
-            others: None,
-            has_damaged_rows: false,
-            places: Vec::new(),
-        }
-    }
-
-    pub(crate) fn left_out(&self) -> u64 {
-        self.table.left_out
+        Self { table, columns_max, others_heading, ..Self::default() }
     }
 
     /// Counts the labels of an object. `choices_left` is the number of choices that may still be stored.
@@ -68,24 +53,24 @@ impl Group {
         options: &TableOptions,
         choices_left: &mut usize,
     ) {
-        let mut values = Vec::new();
-        self.table.begin_row();
-        let valid = for_each_field(object, |label, value| {
-            self.table.observe(options.map(&decode_string(label)), values.len());
-            values.push(value);
-        });
-        self.has_damaged_rows |= valid.is_err();
-        self.table.end_row(|field, position| {
-            field.types.add(values[position]);
+        let Ok(members) = object_members(object) else {
+            self.has_damaged_rows = true;
+            return;
+        };
+        let labels = members.iter().map(|(label, _)| options.rename(label.get()));
+        let fields = self.table.observe_row(labels);
+        for (field, (_, value)) in fields.into_iter().zip(members) {
+            let Some(field) = field.map(|at| &mut self.table.fields[at]) else { continue };
+            field.types.add(value.get());
             if options.lists == ListStyle::Columns {
-                field.choices.observe(values[position], choices_left);
+                field.choices.observe(value.get(), choices_left);
             }
-        });
+        }
     }
 
     /// Chooses the most common labels and adds their columns.
     pub(crate) fn lay_out(&mut self, layout: &mut Layout) {
-        self.table.retain_most_common(self.columns_max, usize::MAX);
+        self.table.retain_most_common(self.columns_max);
         let is_answer = self.others_heading == OTHER_ANSWERS;
         // Columns that may be added for choices.
         let mut left = self.columns_max.saturating_sub(self.table.fields.len());
@@ -93,17 +78,16 @@ impl Group {
             let (label, choices) = (&field.label, &field.choices);
             let needed = choices.texts.len() + usize::from(choices.has_other_answers);
             let splits = !choices.texts.is_empty() && needed <= left + 1;
-            let mut place = Place { choices: splits.then_some(layout.columns.len()), value: None };
+            let first_choice = splits.then_some(layout.columns.len());
             if splits {
                 left = left + 1 - needed;
                 for choice in &choices.texts {
                     layout.add(&format!("{label}: {choice}"), ColumnType::Boolean, is_answer);
                 }
             }
-            if !splits || choices.has_other_answers {
-                place.value = Some(layout.add(label, field.types.column_type(), is_answer));
-            }
-            self.places.push(place);
+            let value = (!splits || choices.has_other_answers)
+                .then(|| layout.add(label, field.types.column_type(), is_answer));
+            self.places.push(Place { choices: first_choice, value });
         }
         if self.table.left_out > 0 || self.has_damaged_rows {
             self.others = Some(layout.add_fixed(self.others_heading, ColumnType::Text));
@@ -116,31 +100,30 @@ impl Group {
         object: &'r str,
         cells: &mut Cells<'_, 'r>,
         options: &TableOptions,
-    ) -> Placed {
+    ) {
         let mut others = String::new();
         self.table.begin_row();
         let valid = for_each_field(object, |label, value| {
-            let field = self.table.locate(options.map(&decode_string(label)));
+            let field = self.table.locate(&options.rename(label));
             let is_placed = field.is_some_and(|field| self.set(field, value, cells, options));
             if !is_placed {
                 others.push(if others.is_empty() { '{' } else { ',' });
                 others.extend([label, ":", value]);
             }
         });
-        let is_damaged = valid.is_err();
-        let value = if is_damaged {
-            // Never from a service; a stored row may have been edited.
-            Value::Text(object.into())
-        } else if others.is_empty() {
-            return Placed::default();
-        } else {
-            others.push('}');
-            Value::Json(others.into())
+        let value = match valid {
+            // The service never sends this, but a stored row may have been edited.
+            Err(_) => {
+                self.damaged_rows += 1;
+                Value::Text(object.into())
+            }
+            Ok(()) if others.is_empty() => return,
+            Ok(()) => Value::Json((others + "}").into()),
         };
-        if let Some(column) = self.others {
-            cells.set(column, value);
+        match self.others {
+            Some(column) => cells.set(column, value),
+            None => self.unplaced_rows += 1,
         }
-        Placed { is_incomplete: self.others.is_none(), is_damaged }
     }
 
     /// Sets the cells of a label. Returns false if it has no column for the value.
@@ -152,24 +135,25 @@ impl Group {
         options: &TableOptions,
     ) -> bool {
         let Place { choices, value: column } = &self.places[field];
-        if let Some(first) = *choices {
-            let known = &self.table.fields[field].choices;
-            if let Some(chosen) = known.chosen(value) {
-                for at in 0..known.texts.len() {
-                    cells.set(first + at, Value::Boolean(chosen.contains(&at)));
-                }
-                return true;
+        let known = &self.table.fields[field].choices;
+        if let Some((first, chosen)) = choices.and_then(|at| Some((at, known.chosen(value)?))) {
+            for at in 0..known.texts.len() {
+                cells.set(first + at, Value::Boolean(chosen.contains(&at)));
             }
+            return true;
         }
         if let Some(column) = column {
-            cells.set(*column, Value::parse_answer(value, options.lists));
+            let joined = if options.lists == ListStyle::Join { join(value) } else { None };
+            cells.set(*column, joined.unwrap_or_else(|| Value::parse(value)));
         }
         column.is_some() || value == "null"
     }
 }
 
 impl TableOptions {
-    fn map<'a>(&'a self, label: &'a str) -> &'a str {
-        self.column_map.get(label).map_or(label, String::as_str)
+    /// Returns the label of a name literal, with its new name if it has one.
+    fn rename<'a>(&'a self, literal: &'a str) -> Cow<'a, str> {
+        let label = decode_string(literal);
+        self.column_map.get(&*label).map_or(label, |label| label.into())
     }
 }

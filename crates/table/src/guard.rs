@@ -12,10 +12,9 @@ use formsvc_protocol::is_unsafe_in_terminals;
 /// too. Spaces and invisible characters at the start are skipped, because some programs trim them.
 pub fn needs_guard(text: &str) -> bool {
     match text.as_bytes().first() {
-        Some(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9') | None => false,
         Some(b'-') => !is_plain_number(text.as_bytes()),
         Some(b'=' | b'+' | b'@' | b'\t' | b'\r' | b'\n' | 0) => true,
-        Some(_) => {
+        _ => {
             let is_invisible = |c: char| {
                 c.is_whitespace() || is_unsafe_in_terminals(c) || is_variation_selector(c)
             };

@@ -26,12 +26,8 @@ impl Headings {
     /// Creates headings that never equal a reserved one. A heading has at most `bytes_max` bytes, its
     /// number included.
     pub fn new(reserved: &[&str], ignore_case: bool, bytes_max: usize) -> Self {
-        let (taken, numbers) = (HashSet::new(), HashMap::new());
-        let mut headings = Self { taken, numbers, ignore_case, bytes_max };
-        for heading in reserved {
-            headings.reserve(heading);
-        }
-        headings
+        let taken = reserved.iter().map(|heading| fold(ignore_case, heading)).collect();
+        Self { taken, numbers: HashMap::new(), ignore_case, bytes_max }
     }
 
     /// Excludes a heading that exists already.
@@ -42,18 +38,14 @@ impl Headings {
     /// Returns the unique heading of a label.
     pub fn add(&mut self, label: &str) -> String {
         let label = if label.trim().is_empty() { UNNAMED } else { label };
-        let fold = |name: &str| fold(self.ignore_case, name);
-        let label = cut(label, self.bytes_max);
-        let mut heading = label.to_owned();
-        if self.taken.insert(fold(&heading)) {
-            return heading;
-        }
-        let number = self.numbers.entry(fold(label)).or_insert(1);
+        let first = fold(self.ignore_case, cut(label, self.bytes_max));
+        let number = self.numbers.entry(first).or_insert(0);
         loop {
             *number += 1;
-            let suffix = format!(" ({number})");
-            heading = cut(label, self.bytes_max.saturating_sub(suffix.len())).to_owned() + &suffix;
-            if self.taken.insert(fold(&heading)) {
+            let suffix = if *number == 1 { String::new() } else { format!(" ({number})") };
+            let room = self.bytes_max.saturating_sub(suffix.len());
+            let heading = cut(label, room).to_owned() + &suffix;
+            if self.taken.insert(fold(self.ignore_case, &heading)) {
                 return heading;
             }
         }

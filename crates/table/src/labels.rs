@@ -1,5 +1,6 @@
 //! The labels of a form, in order, with the number of rows that have each.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,29 +10,22 @@ use crate::value::TypeSet;
 
 /// Longer labels never get a column, so that headings stay small.
 const LABEL_BYTES_MAX: usize = 4_096;
-/// Distinct labels that are counted at most; see [`LabelTable::prune`].
+/// Distinct labels that are counted at most; see [`LabelTable::observe_row`].
 const LABELS_MAX: usize = 20_000;
-/// Bytes of the counted labels at most.
-const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The counted labels as a linked list, so that an insertion takes constant time.
+/// The counted labels.
 #[derive(Debug, Default)]
 pub(crate) struct LabelTable {
     pub(crate) fields: Vec<Field>,
     by_label: HashMap<Arc<str>, Occurrences>,
-    first: Option<usize>,
-    last: Option<usize>,
+    /// The indices of the fields in the order of the form.
+    order: Vec<usize>,
     row: u64,
-    bytes: usize,
     labels_max: usize,
     /// Labels that are never left out.
     pinned: HashSet<String>,
     /// Number of labels that were left out.
     pub(crate) left_out: u64,
-    /// The fields of the current row with the position of each value.
-    current: Vec<(usize, usize)>,
-    /// Fields from this one on are new in the current row and have no place in the list yet.
-    new_from: usize,
 }
 
 /// The fields of a label, one for each occurrence in a row: JSON may repeat a label.
@@ -47,7 +41,6 @@ struct Occurrences {
 #[derive(Debug, Default)]
 pub(crate) struct Field {
     pub(crate) label: Arc<str>,
-    next: Option<usize>,
     /// Number of rows that have the field.
     rows: u64,
     /// Row and position in which it was observed last.
@@ -65,8 +58,6 @@ impl LabelTable {
     /// Begins a row.
     pub(crate) fn begin_row(&mut self) {
         self.row += 1;
-        self.current.clear();
-        self.new_from = self.fields.len();
     }
 
     /// Returns the field of the next occurrence of a label in the current row, if it has one.
@@ -79,122 +70,92 @@ impl LabelTable {
         label.fields.get(label.seen - 1).copied()
     }
 
-    /// Adds a field to the current row, unless the label is too long.
-    pub(crate) fn observe(&mut self, label: &str, position: usize) {
-        if label.len() > LABEL_BYTES_MAX {
-            self.left_out += 1;
-            return;
-        }
-        let at = self.locate(label).unwrap_or_else(|| self.add(label));
-        self.current.push((at, position));
-    }
-
-    fn add(&mut self, label: &str) -> usize {
-        let at = self.fields.len();
-        if let Some(known) = self.by_label.get_mut(label) {
-            known.fields.push(at);
-            let label = self.fields[known.fields[0]].label.clone();
-            self.fields.push(Field { label, ..Field::default() });
-            return at;
-        }
-        let text: Arc<str> = label.into();
-        let occurrences = Occurrences { fields: vec![at], row: self.row, seen: 1 };
-        self.by_label.insert(text.clone(), occurrences);
-        self.bytes += label.len();
-        self.fields.push(Field { label: text, ..Field::default() });
-        at
-    }
-
-    /// Completes the current row: gives new fields their place in the list and calls `each` with the
-    /// field of each observed position.
+    /// Counts the labels of a row and returns the field of each; `None` for a label that is too long.
     ///
     /// A new field follows its neighbour in the row. The fields of a row that shares no field with the
     /// rows before it go last.
-    pub(crate) fn end_row(&mut self, mut each: impl FnMut(&mut Field, usize)) {
-        let current = std::mem::take(&mut self.current);
-        let is_related = current.iter().any(|(field, _)| *field < self.new_from);
-        let mut before = if is_related { None } else { self.last };
-        for (at, position) in &current {
-            if *at >= self.new_from {
-                self.insert(*at, before);
+    pub(crate) fn observe_row<'l>(
+        &mut self,
+        labels: impl Iterator<Item = Cow<'l, str>>,
+    ) -> Vec<Option<usize>> {
+        // Bounds the memory that a flood of generated labels takes. Up to `labels_max` labels are counted
+        // exactly. Beyond, a label survives if it occurs more often than most of the last 10,000 new
+        // labels; a forgotten label is counted from one when it occurs again.
+        if self.fields.len() > self.labels_max {
+            self.retain_most_common(self.labels_max / 2);
+        }
+        self.begin_row();
+        let first_new = self.fields.len();
+        let fields: Vec<Option<usize>> = labels.map(|label| self.locate_or_add(&label)).collect();
+        let is_related = fields.iter().flatten().any(|field| *field < first_new);
+        let mut before = if is_related { None } else { self.order.last().copied() };
+        for (position, at) in fields.iter().flatten().enumerate() {
+            if *at >= first_new {
+                // From the end, where the fields of unrelated rows are.
+                let found = self.order.iter().rposition(|known| Some(*known) == before);
+                self.order.insert(found.map_or(0, |found| found + 1), *at);
             }
             before = Some(*at);
             let field = &mut self.fields[*at];
             field.rows += 1;
-            field.oldest = (self.row, Reverse(*position));
-            each(field, *position);
+            field.oldest = (self.row, Reverse(position));
         }
-        self.current = current;
-        if self.fields.len() > self.labels_max || self.bytes > BYTES_MAX {
-            self.prune();
-        }
+        fields
     }
 
-    /// Inserts a field into the list.
-    fn insert(&mut self, at: usize, before: Option<usize>) {
-        let to_here = match before {
-            Some(before) => &mut self.fields[before].next,
-            None => &mut self.first,
+    fn locate_or_add(&mut self, label: &str) -> Option<usize> {
+        if label.len() > LABEL_BYTES_MAX {
+            self.left_out += 1;
+            return None;
+        }
+        self.locate(label).or_else(|| Some(self.add(label)))
+    }
+
+    fn add(&mut self, label: &str) -> usize {
+        let at = self.fields.len();
+        let label = if let Some(known) = self.by_label.get_mut(label) {
+            known.fields.push(at);
+            self.fields[known.fields[0]].label.clone()
+        } else {
+            let label: Arc<str> = label.into();
+            let occurrences = Occurrences { fields: vec![at], row: self.row, seen: 1 };
+            self.by_label.insert(label.clone(), occurrences);
+            label
         };
-        let next = to_here.replace(at);
-        if next.is_none() {
-            self.last = Some(at);
-        }
-        self.fields[at].next = next;
-    }
-
-    /// Forgets the rarer half of the fields, so that a flood of generated labels takes bounded memory.
-    ///
-    /// Up to `labels_max` labels are counted exactly. Beyond, a label survives if it occurs more often
-    /// than most of the last 10,000 new labels; a forgotten label is counted from one when it occurs
-    /// again.
-    fn prune(&mut self) {
-        self.retain_most_common(self.labels_max / 2, BYTES_MAX / 2);
+        self.fields.push(Field { label, ..Field::default() });
+        at
     }
 
     /// Keeps the fields that most rows have; among equals, those of the oldest rows. Afterwards fields
     /// are numbered in their order.
-    pub(crate) fn retain_most_common(&mut self, count: usize, bytes: usize) {
+    pub(crate) fn retain_most_common(&mut self, count: usize) {
         let mut ranked: Vec<usize> = (0..self.fields.len()).collect();
+        let is_pinned = |at: usize| self.pinned.contains(&*self.fields[at].label);
         let rank = |at: &usize| {
             let field = &self.fields[*at];
-            Reverse((self.pinned.contains(&*field.label), field.rows, field.oldest))
+            Reverse((is_pinned(*at), field.rows, field.oldest))
         };
         ranked.sort_unstable_by_key(rank);
-        let mut kept = vec![false; self.fields.len()];
-        let (mut kept_count, mut kept_bytes) = (0, 0);
-        for at in ranked {
-            kept_bytes += self.fields[at].label.len();
-            let is_pinned = self.pinned.contains(&*self.fields[at].label);
-            if !is_pinned && (kept_count == count || kept_bytes > bytes) {
-                break;
-            }
-            kept_count += 1;
-            kept[at] = true;
-        }
-        self.left_out += (self.fields.len() - kept_count) as u64;
-        self.rebuild(&kept);
+        let pinned = ranked.iter().filter(|at| is_pinned(**at)).count();
+        ranked.truncate(count.max(pinned));
+        self.left_out += (self.fields.len() - ranked.len()) as u64;
+        let kept: HashSet<usize> = ranked.into_iter().collect();
+        self.order.retain(|at| kept.contains(at));
+        self.renumber();
     }
 
-    /// Numbers the kept fields in their order and forgets all others.
-    fn rebuild(&mut self, kept: &[bool]) {
-        let mut next = self.first;
-        let mut old_fields: Vec<Option<Field>> = self.fields.drain(..).map(Some).collect();
-        let mut new_index = vec![None; kept.len()];
-        (self.first, self.last) = (None, None);
-        while let Some(at) = next {
-            let Some(field) = old_fields[at].take() else { break };
-            next = field.next;
-            if kept[at] {
-                new_index[at] = Some(self.fields.len());
-                self.fields.push(Field { next: None, ..field });
-                self.insert(self.fields.len() - 1, self.last);
-            }
+    /// Numbers the fields in their order and forgets those that have no position in it.
+    fn renumber(&mut self) {
+        let mut new_index = vec![None; self.fields.len()];
+        let mut fields = Vec::new();
+        for (number, at) in self.order.iter_mut().enumerate() {
+            fields.push(std::mem::take(&mut self.fields[*at]));
+            new_index[*at] = Some(number);
+            *at = number;
         }
-        self.bytes = 0;
-        self.by_label.retain(|label, known| {
+        self.fields = fields;
+        self.by_label.retain(|_, known| {
             known.fields = known.fields.iter().filter_map(|at| new_index[*at]).collect();
-            self.bytes += if known.fields.is_empty() { 0 } else { label.len() };
             !known.fields.is_empty()
         });
     }

@@ -1,7 +1,5 @@
 //! Columns while they are laid out, and cells while they are filled.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::TableOptions;
 use crate::headings::Headings;
 use crate::value::{ColumnType, Value};
@@ -22,6 +20,15 @@ pub struct Column {
     pub column_type: ColumnType,
     /// True for columns of answers; false for those of the table itself and of unknown members.
     pub is_answer: bool,
+}
+
+/// A selected heading that does not occur.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingColumn {
+    /// The heading.
+    pub heading: String,
+    /// A heading that differs from it in the case of letters only.
+    pub similar: Option<String>,
 }
 
 /// Columns while they are laid out.
@@ -54,24 +61,29 @@ impl Layout {
     pub(crate) fn select(
         self,
         selected: &[String],
-    ) -> (Vec<Column>, Vec<Option<usize>>, Vec<String>) {
+    ) -> (Vec<Column>, Vec<Option<usize>>, Vec<MissingColumn>) {
         if selected.is_empty() {
             let all = (0..self.columns.len()).map(Some).collect();
             return (self.columns, all, Vec::new());
         }
-        let by_heading: HashMap<&str, usize> =
-            (0..).zip(&self.columns).map(|(at, column)| (&*column.heading, at)).collect();
         let mut selection = vec![None; self.columns.len()];
-        let (mut columns, mut missing, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
-        for heading in selected.iter().filter(|heading| seen.insert(*heading)) {
-            columns.push(if let Some(at) = by_heading.get(&**heading) {
-                selection[*at] = Some(columns.len());
-                self.columns[*at].clone()
-            } else {
-                missing.push(heading.clone());
-                let heading = heading.clone();
-                Column { heading, column_type: ColumnType::Text, is_answer: true }
-            });
+        let (mut columns, mut missing): (Vec<Column>, _) = (Vec::new(), Vec::new());
+        for heading in selected {
+            if columns.iter().any(|column| column.heading == *heading) {
+                continue;
+            }
+            let found = self.columns.iter().position(|column| column.heading == *heading);
+            if let Some(at) = found {
+                selection[at] = Some(columns.len());
+                columns.push(self.columns[at].clone());
+                continue;
+            }
+            let folded = heading.to_lowercase();
+            let similar = self.columns.iter().find(|known| known.heading.to_lowercase() == folded);
+            let similar = similar.map(|column| column.heading.clone());
+            missing.push(MissingColumn { heading: heading.clone(), similar });
+            let (heading, column_type) = (heading.clone(), ColumnType::Text);
+            columns.push(Column { heading, column_type, is_answer: true });
         }
         (columns, selection, missing)
     }

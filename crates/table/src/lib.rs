@@ -11,7 +11,6 @@
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
 //! | rows as CSV (RFC 4180) | [`CsvWriter`] |
 
-mod cell;
 mod choices;
 mod csv_writer;
 mod group;
@@ -24,12 +23,11 @@ mod plan;
 mod row;
 mod value;
 
-pub use cell::Cell;
 pub use csv_writer::{CsvOptions, CsvWriter};
 pub use guard::{guarded, needs_guard};
 pub use headings::Headings;
-pub use layout::{Column, OTHER_ANSWERS};
+pub use layout::{Column, MissingColumn, OTHER_ANSWERS};
 pub use options::{ListStyle, TableOptions};
 pub use plan::{ColumnCollector, ColumnPlan};
 pub use row::{StoredRow, for_each_field};
-pub use value::{ColumnType, TypeSet, Value, cell, exact_double, exact_integer};
+pub use value::{Cell, ColumnType, TypeSet, Value, cell, exact_double, exact_integer};

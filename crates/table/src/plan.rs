@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 
 use crate::group::Group;
-use crate::layout::{Cells, Column, LOCAL_TIME, Layout, OTHER_ANSWERS, OTHER_MEMBERS};
+use crate::layout::{
+    Cells, Column, LOCAL_TIME, Layout, MissingColumn, OTHER_ANSWERS, OTHER_MEMBERS,
+};
 use crate::value::{ColumnType, Value};
 use crate::{StoredRow, TableOptions};
 
@@ -56,16 +58,7 @@ impl ColumnCollector {
         self.answers.lay_out(&mut layout);
         self.members.lay_out(&mut layout);
         let (columns, selection, missing) = layout.select(&self.options.columns);
-        ColumnPlan {
-            columns,
-            selection,
-            missing,
-            unplaced: 0,
-            damaged_rows: 0,
-            answers: self.answers,
-            members: self.members,
-            options: self.options,
-        }
+        ColumnPlan { columns, selection, missing, labels: self }
     }
 }
 
@@ -102,12 +95,8 @@ pub struct ColumnPlan {
     columns: Vec<Column>,
     /// Position of each planned column among the selected ones.
     selection: Vec<Option<usize>>,
-    missing: Vec<String>,
-    answers: Group,
-    members: Group,
-    unplaced: u64,
-    damaged_rows: u64,
-    options: TableOptions,
+    missing: Vec<MissingColumn>,
+    labels: ColumnCollector,
 }
 
 impl ColumnPlan {
@@ -119,41 +108,39 @@ impl ColumnPlan {
     /// Returns the number of labels without a column; their answers are in `other_answers`. A label that
     /// was forgotten, or that is too long, counts each time.
     pub fn left_out(&self) -> u64 {
-        self.answers.left_out()
+        self.labels.answers.table.left_out
     }
 
     /// Returns the selected headings that do not occur; their columns are empty.
-    pub fn missing_columns(&self) -> &[String] {
+    pub fn missing_columns(&self) -> &[MissingColumn] {
         &self.missing
     }
 
     /// Returns the number of rows with an answer that no column could take: 0 unless the rows of the
     /// second pass were not those of the first.
     pub fn unplaced(&self) -> u64 {
-        self.unplaced
+        self.labels.answers.unplaced_rows + self.labels.members.unplaced_rows
     }
 
     /// Returns the number of rows with stored text that is not a JSON object; the text is in
     /// `other_answers` or `other_members`.
     pub fn damaged_rows(&self) -> u64 {
-        self.damaged_rows
+        self.labels.answers.damaged_rows + self.labels.members.damaged_rows
     }
 
     /// Returns the cells of a row, one for each column.
     pub fn cells<'r>(&mut self, row: &StoredRow<'r>) -> Vec<Value<'r>> {
+        let ColumnCollector { options, answers, members, .. } = &mut self.labels;
         let values = vec![Value::Empty; self.columns.len()];
         let mut cells = Cells { values, selection: &self.selection };
         cells.set(0, Value::Text(row.id.into()));
         cells.set(1, Value::Time(row.created_at, row.instant));
-        if let Some(zone) = &self.options.time_zone {
+        if let Some(zone) = &options.time_zone {
             cells.set(2, local_time(row, zone));
         }
-        for (group, object) in [(&mut self.answers, row.data), (&mut self.members, row.extra)] {
-            if !object.is_empty() {
-                let placed = group.place(object, &mut cells, &self.options);
-                self.unplaced += u64::from(placed.is_incomplete);
-                self.damaged_rows += u64::from(placed.is_damaged);
-            }
+        answers.place(row.data, &mut cells, options);
+        if !row.extra.is_empty() {
+            members.place(row.extra, &mut cells, options);
         }
         cells.values
     }

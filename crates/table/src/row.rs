@@ -1,9 +1,6 @@
 //! Stored submissions as input of a table.
 
-use std::fmt;
-
-use serde::de::{Deserializer as _, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use formsvc_protocol::object_members;
 
 /// A stored submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,38 +17,13 @@ pub struct StoredRow<'a> {
     pub extra: &'a str,
 }
 
-/// Calls `field` with the name literal and the value of each member of a JSON object.
-///
-/// Nesting is not limited, because values are only skipped. Returns an error for text that is not one
-/// object; `field` may have been called for the members before the error.
+/// Calls `field` with the name literal and the value of each member of a JSON object, unless the text is
+/// not one object.
 pub fn for_each_field<'a>(
     object: &'a str,
-    field: impl FnMut(&'a str, &'a str),
+    mut field: impl FnMut(&'a str, &'a str),
 ) -> Result<(), serde_json::Error> {
-    struct Fields<F>(F);
-
-    impl<'de, F: FnMut(&'de str, &'de str)> Visitor<'de> for Fields<F> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-            while let Some((name, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                (self.0)(name.get(), value.get());
-            }
-            Ok(())
-        }
-    }
-
-    let mut json = serde_json::Deserializer::from_str(object);
-    json.deserialize_map(Fields(field))?;
-    json.end()
-}
-
-/// Returns the items of a JSON list.
-pub(crate) fn items(list: &str) -> Vec<&str> {
-    let items: Vec<&RawValue> = serde_json::from_str(list).unwrap_or_default();
-    items.into_iter().map(RawValue::get).collect()
+    let members = object_members(object)?;
+    members.into_iter().for_each(|(name, value)| field(name.get(), value.get()));
+    Ok(())
 }

@@ -1,10 +1,19 @@
-//! The value of a cell and the type of a column.
+//! Values and texts of cells, and types of columns.
 
 use std::borrow::Cow;
 
 use formsvc_protocol::decode_string;
+use serde_json::value::RawValue;
 
-use crate::{Cell, ListStyle, row::items};
+/// The text of a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell<'a> {
+    /// The text.
+    pub text: Cow<'a, str>,
+    /// True for free text, to which the formula guard applies. False for JSON numbers, booleans,
+    /// lists, objects and null, which cannot be formulas.
+    pub free: bool,
+}
 
 /// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,14 +42,6 @@ impl<'a> Value<'a> {
             Some(b'[' | b'{') => Self::Json(Cow::Borrowed(json)),
             Some(b'-' | b'0'..=b'9') => Self::Number(json),
             _ => Self::Empty,
-        }
-    }
-
-    /// Returns the value of an answer; lists are written in the given style.
-    pub(crate) fn parse_answer(json: &'a str, lists: ListStyle) -> Self {
-        match Self::parse(json) {
-            Self::Json(text) if lists == ListStyle::Join => join(json).unwrap_or(Self::Json(text)),
-            value => value,
         }
     }
 
@@ -77,20 +78,21 @@ pub fn cell(json: &str) -> Cell<'_> {
 }
 
 /// Joins the items of a list; `None` if the cell could not be split again.
-fn join(json: &str) -> Option<Value<'static>> {
-    let texts: Option<Vec<_>> = items(json).into_iter().map(plain_text).collect();
-    let texts = texts?;
+pub(crate) fn join(json: &str) -> Option<Value<'static>> {
+    let texts = plain_items(json)?;
     let is_ambiguous = texts.is_empty() || texts.iter().any(|text| text.contains(';'));
-    (json.starts_with('[') && !is_ambiguous).then(|| Value::Text(texts.join("; ").into()))
+    (!is_ambiguous).then(|| Value::Text(texts.join("; ").into()))
 }
 
-/// Returns the text of a string, number or boolean.
-pub(crate) fn plain_text(json: &str) -> Option<Cow<'_, str>> {
-    match Value::parse(json) {
+/// Returns the texts of the items of a list; `None` for any other value, and for a list with an item that
+/// is no string, number or boolean.
+pub(crate) fn plain_items(json: &str) -> Option<Vec<Cow<'_, str>>> {
+    let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
+    let texts = items.into_iter().map(|item| match Value::parse(item.get()) {
         Value::Empty | Value::Json(_) => None,
-        Value::Text(text) => Some(text),
-        Value::Number(_) | Value::Boolean(_) | Value::Time(..) => Some(json.into()),
-    }
+        value => Some(value.into_cell().text),
+    });
+    texts.collect()
 }
 
 /// The type of a column.
@@ -222,10 +224,9 @@ mod tests {
 
     #[test]
     fn list_is_joined_only_if_items_can_be_told_apart() {
-        let text = |json| Value::parse_answer(json, ListStyle::Join).text().to_owned();
-        assert_eq!(text(r#"["a", 1, true]"#), "a; 1; true");
+        assert_eq!(join(r#"["a", 1, true]"#), Some(Value::Text("a; 1; true".into())));
         for json in [r#"["a; b"]"#, "[[1]]", "[null]", "[]", r#"{"a":1}"#] {
-            assert_eq!(text(json), json);
+            assert_eq!(join(json), None, "{json}");
         }
     }
 

@@ -54,7 +54,7 @@ impl AnswerColumns {
         Self {
             names,
             left_out: usize::try_from(left_out).unwrap_or(usize::MAX),
-            missing: plan.missing_columns().to_vec(),
+            missing: plan.missing_columns().iter().map(|column| column.heading.clone()).collect(),
             plan: Some(RefCell::new(plan)),
         }
     }

@@ -34,46 +34,21 @@ pub(super) fn sync(file: &File) -> io::Result<()> {
     }
 }
 
-/// User and group of a replaced file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
-    user: u32,
-    group: u32,
-}
-
-impl Owner {
-    /// Returns the owner of a file if it differs from that of the working file.
-    pub(super) fn of_other_user(file: &fs::Metadata, work: &File) -> Option<Self> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let of = |file: &fs::Metadata| Self { user: file.uid(), group: file.gid() };
-            let work = work.metadata().ok()?;
-            (of(&work) != of(file)).then(|| of(file))
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = (file, work);
-            None
+/// Gives a file the owner and group of another one. Returns false if only root may change the owner.
+pub(super) fn copy_owner(from: &fs::Metadata, file: &File) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        fchown(file, Some(from.uid()), Some(from.gid())).is_ok() || {
+            // The group alone may be changed to one of the user's own.
+            let _ = fchown(file, None, Some(from.gid()));
+            file.metadata().is_ok_and(|file| file.uid() == from.uid())
         }
     }
-
-    /// Gives a file to the owner. Returns false if only root may.
-    pub(super) fn give(self, file: &File) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, fchown};
-            fchown(file, Some(self.user), Some(self.group)).is_ok() || {
-                // The group alone may be changed to one of the user's own.
-                let _ = fchown(file, None, Some(self.group));
-                file.metadata().is_ok_and(|file| file.uid() == self.user)
-            }
-        }
-        #[cfg(not(unix))]
-        {
-            let _ = (self, file);
-            true
-        }
+    #[cfg(not(unix))]
+    {
+        let _ = (from, file);
+        true
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::NamedTempFile;
 
 use self::file_system::{
-    Owner, folder, followed, is_mount_point, is_of_a_process, permissions_of_new_file, rights,
+    copy_owner, folder, followed, is_mount_point, is_of_a_process, permissions_of_new_file, rights,
     set_permissions, sync, sync_folder,
 };
 use crate::error::{ExportError, Operation};
@@ -26,8 +26,8 @@ enum Kind<'a> {
         files: WorkingFiles,
         replace: bool,
         permissions: Permissions,
-        /// The owner of the replaced file, if it is another one.
-        owner: Option<Owner>,
+        /// The replaced file, which passes on its owner.
+        existing: Option<fs::Metadata>,
         /// The file is a mount point, which cannot be replaced by a rename.
         in_place: bool,
     },
@@ -118,9 +118,8 @@ impl<'a> Destination<'a> {
             Some(file) => rights(&file.permissions()),
             None => permissions_of_new_file(&home)?,
         };
-        let owner = existing.and_then(|file| Owner::of_other_user(&file, work.as_file()));
         let files = files.clone();
-        Ok(Self(Kind::File { work, path, files, replace, permissions, owner, in_place }))
+        Ok(Self(Kind::File { work, path, files, replace, permissions, existing, in_place }))
     }
 
     /// Makes a file readable and writable for its owner only, whatever the mode of a replaced file. A
@@ -178,6 +177,19 @@ impl<'a> Destination<'a> {
         }
     }
 
+    /// Returns the size of the working file; 0 for a stream.
+    pub(crate) fn size(&self) -> u64 {
+        self.working_path().and_then(|path| path.metadata().ok()).map_or(0, |file| file.len())
+    }
+
+    /// Flushes the working file to disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        match &self.0 {
+            Kind::File { work, .. } => sync(work.as_file()),
+            Kind::Stream { .. } => Ok(()),
+        }
+    }
+
     /// Writes bytes.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
         self.write_all(bytes).map_err(|source| self.error(Operation::Write, source))
@@ -202,8 +214,8 @@ impl<'a> Destination<'a> {
                     .map_err(|source| errors.error(Operation::Overwrite, source))?;
                 Ok(vec![Remark::WrittenInPlace])
             }
-            Kind::File { work, path, replace, permissions, owner, .. } => {
-                let is_kept = owner.is_none_or(|owner| owner.give(work.as_file()));
+            Kind::File { work, path, replace, permissions, existing, .. } => {
+                let is_kept = existing.is_none_or(|file| copy_owner(&file, work.as_file()));
                 set_permissions(work.as_file(), permissions);
                 sync(work.as_file()).map_err(failed)?;
                 let named =

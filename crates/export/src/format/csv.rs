@@ -34,16 +34,10 @@ impl<W: Write> RowFormat for CsvFormat<W> {
     }
 
     fn finish(self: Box<Self>) -> io::Result<Vec<Remark>> {
-        let mut remarks = Vec::new();
-        let guarded = self.writer.guarded_cells();
-        if guarded > 0 {
-            remarks.push(Remark::GuardedCells(guarded));
-        }
-        if self.long_cells > 0 {
-            remarks.push(Remark::LongCells(self.long_cells));
-        }
+        let guarded = Remark::counted(Remark::GuardedCells, self.writer.guarded_cells());
+        let long = Remark::counted(Remark::LongCells, self.long_cells);
         self.writer.into_inner()?;
-        Ok(remarks)
+        Ok(guarded.into_iter().chain(long).collect())
     }
 }
 

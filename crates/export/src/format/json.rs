@@ -68,7 +68,7 @@ impl<W: Write> RowFormat for JsonFormat<W> {
 
     fn finish(self: Box<Self>) -> io::Result<Vec<Remark>> {
         let (_, damaged) = self.end()?;
-        Ok(if damaged == 0 { Vec::new() } else { vec![Remark::DamagedRows(damaged)] })
+        Ok(Remark::counted(Remark::DamagedRows, damaged).into_iter().collect())
     }
 }
 

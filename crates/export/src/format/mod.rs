@@ -53,50 +53,42 @@ pub struct FormatRow {
 }
 
 /// Every format.
-pub const FORMATS: &[FormatRow] = &[
-    FormatRow {
-        format: Format::Csv,
-        name: "csv",
-        extensions: &["csv"],
-        about: "comma-separated values (RFC 4180), one column per question",
-    },
-    FormatRow {
-        format: Format::Tsv,
-        name: "tsv",
-        extensions: &["tsv", "tab"],
-        about: "tab-separated values, quoted like CSV",
-    },
-    FormatRow {
-        format: Format::Ndjson,
-        name: "ndjson",
-        extensions: &["ndjson", "jsonl"],
-        about: "one JSON object per line, answers byte for byte",
-    },
-    FormatRow {
-        format: Format::Json,
-        name: "json",
-        extensions: &["json"],
-        about: "one JSON array, answers byte for byte",
-    },
-    FormatRow {
-        format: Format::Xlsx,
-        name: "xlsx",
-        extensions: &["xlsx"],
-        about: "a workbook for spreadsheets, text as text",
-    },
-    FormatRow {
-        format: Format::Sqlite,
-        name: "sqlite",
-        extensions: &["sqlite", "sqlite3", "db"],
-        about: "an SQLite database with exact answers and a view with typed columns",
-    },
-    FormatRow {
-        format: Format::Parquet,
-        name: "parquet",
-        extensions: &["parquet"],
-        about: "Apache Parquet with typed columns, for DuckDB, pandas and Spark",
-    },
-];
+pub const FORMATS: &[FormatRow] = {
+    use Format::{Csv, Json, Ndjson, Parquet, Sqlite, Tsv, Xlsx};
+    &[
+        row(Csv, "csv", &["csv"], "comma-separated values (RFC 4180), one column per question"),
+        row(Tsv, "tsv", &["tsv", "tab"], "tab-separated values, quoted like CSV"),
+        row(
+            Ndjson,
+            "ndjson",
+            &["ndjson", "jsonl"],
+            "one JSON object per line, answers byte for byte",
+        ),
+        row(Json, "json", &["json"], "one JSON array, answers byte for byte"),
+        row(Xlsx, "xlsx", &["xlsx"], "a workbook for spreadsheets, text as text"),
+        row(
+            Sqlite,
+            "sqlite",
+            &["sqlite", "sqlite3", "db"],
+            "an SQLite database with exact answers and a view with typed columns",
+        ),
+        row(
+            Parquet,
+            "parquet",
+            &["parquet"],
+            "Apache Parquet with typed columns, for DuckDB, pandas and Spark",
+        ),
+    ]
+};
+
+const fn row(
+    format: Format,
+    name: &'static str,
+    extensions: &'static [&'static str],
+    about: &'static str,
+) -> FormatRow {
+    FormatRow { format, name, extensions, about }
+}
 
 impl Format {
     /// Returns the format of a file name's ending, without compression.
@@ -120,12 +112,8 @@ impl Format {
         !matches!(self, Self::Ndjson | Self::Json)
     }
 
-    /// Returns true if the format is written to a file with random access.
-    pub(crate) fn needs_file(self) -> bool {
-        matches!(self, Self::Xlsx | Self::Sqlite | Self::Parquet)
-    }
-
-    /// Returns true if the format can be compressed.
+    /// Returns true if the format is written from its beginning to its end, and can be compressed. Other
+    /// formats need a file.
     pub fn is_text(self) -> bool {
         matches!(self, Self::Csv | Self::Tsv | Self::Ndjson | Self::Json)
     }
@@ -226,15 +214,14 @@ pub(crate) fn limit_table(format: Format, mut table: TableOptions) -> TableOptio
     table
 }
 
-/// Returns the writer of a format that is written from its beginning to its end.
-pub(crate) fn stream_format<'w>(
+/// Returns the writer of a text format.
+pub(crate) fn text_format<'w>(
     options: &RenderOptions,
     out: &'w mut dyn Write,
 ) -> io::Result<Box<dyn RowFormat + 'w>> {
     let csv = |delimiter| CsvOptions {
         delimiter: options.delimiter.unwrap_or(delimiter),
-        crlf: options.csv_profile == CsvProfile::Excel,
-        byte_order_mark: options.csv_profile == CsvProfile::Excel,
+        excel: options.csv_profile == CsvProfile::Excel,
         guard: options.formula_guard,
     };
     Ok(match options.format.format {

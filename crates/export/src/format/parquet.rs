@@ -9,11 +9,10 @@ use formsvc_table::{Column, ColumnType, StoredRow, Value, exact_double, exact_in
 use parquet::basic::{
     Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType, ZstdLevel,
 };
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
 use crate::format::RowFormat;
@@ -30,7 +29,6 @@ pub(crate) struct ParquetFormat {
     columns: Vec<ColumnBuffer>,
     rows: usize,
     bytes: usize,
-    headings_with_dot: usize,
 }
 
 /// The cells of a column in the current row group.
@@ -56,7 +54,6 @@ impl ParquetFormat {
             columns: Vec::new(),
             rows: 0,
             bytes: 0,
-            headings_with_dot: 0,
         })
     }
 
@@ -71,7 +68,7 @@ impl ParquetFormat {
         let mut group = file.next_row_group()?;
         let mut columns = self.columns.iter_mut();
         while let (Some(mut writer), Some(column)) = (group.next_column()?, columns.next()) {
-            column.write(writer.untyped())?;
+            column.write(&mut writer)?;
             writer.close()?;
         }
         group.close()?;
@@ -82,8 +79,6 @@ impl ParquetFormat {
 
 impl RowFormat for ParquetFormat {
     fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
-        self.headings_with_dot =
-            columns.iter().filter(|column| column.heading.contains('.')).count();
         self.columns = columns.iter().map(|column| ColumnBuffer::new(column.column_type)).collect();
         let Some(out) = self.out.take() else { return Ok(()) };
         let schema = schema(columns).map_err(io_error)?;
@@ -105,8 +100,7 @@ impl RowFormat for ParquetFormat {
         if let Some(file) = self.file.take() {
             file.close().map_err(io_error)?;
         }
-        let dots = self.headings_with_dot;
-        Ok(if dots == 0 { Vec::new() } else { vec![Remark::HeadingsWithDot(dots)] })
+        Ok(Vec::new())
     }
 }
 
@@ -140,30 +134,26 @@ impl ColumnBuffer {
         bytes
     }
 
-    fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
-        let levels = Some(&*self.levels);
-        match (&mut self.values, writer) {
-            (Values::Text(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                writer.write_batch(values, levels, None)?;
-                values.clear();
-            }
-            (Values::Integer(values), ColumnWriter::Int64ColumnWriter(writer)) => {
-                writer.write_batch(values, levels, None)?;
-                values.clear();
-            }
-            (Values::Real(values), ColumnWriter::DoubleColumnWriter(writer)) => {
-                writer.write_batch(values, levels, None)?;
-                values.clear();
-            }
-            (Values::Boolean(values), ColumnWriter::BoolColumnWriter(writer)) => {
-                writer.write_batch(values, levels, None)?;
-                values.clear();
-            }
-            _ => return Err(ParquetError::General("a column has another type".into())),
-        }
+    fn write(&mut self, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        match &mut self.values {
+            Values::Text(values) => write_batch::<ByteArrayType>(out, values, &self.levels),
+            Values::Integer(values) => write_batch::<Int64Type>(out, values, &self.levels),
+            Values::Real(values) => write_batch::<DoubleType>(out, values, &self.levels),
+            Values::Boolean(values) => write_batch::<BoolType>(out, values, &self.levels),
+        }?;
         self.levels.clear();
         Ok(())
     }
+}
+
+fn write_batch<T: DataType>(
+    out: &mut SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    levels: &[i16],
+) -> Result<(), ParquetError> {
+    out.typed::<T>().write_batch(values, Some(levels), None)?;
+    values.clear();
+    Ok(())
 }
 
 fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {

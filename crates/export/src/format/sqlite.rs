@@ -121,8 +121,7 @@ impl RowFormat for SqliteFormat {
         self.create_view().map_err(io_error)?;
         self.database.execute_batch("COMMIT").map_err(io_error)?;
         self.database.close().map_err(|(_, error)| io_error(error))?;
-        let replaced = self.replaced;
-        Ok(if replaced == 0 { Vec::new() } else { vec![Remark::ReplacedCharacters(replaced)] })
+        Ok(Remark::counted(Remark::ReplacedCharacters, self.replaced).into_iter().collect())
     }
 }
 

@@ -3,7 +3,6 @@
 //! Text is written as text and never interpreted: no formulas, links or dates. Rows go to a temporary
 //! file beside the output, so that memory does not grow with them.
 
-use std::any::Any;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -240,15 +239,9 @@ impl RowFormat for XlsxFormat {
         let sheets = self.sheets + 1;
         catch(|| self.save())?;
         let mut remarks = Vec::new();
-        if self.cut_cells > 0 {
-            remarks.push(Remark::CutCells(self.cut_cells));
-        }
-        if self.changed_line_breaks > 0 {
-            remarks.push(Remark::ChangedLineBreaks(self.changed_line_breaks));
-        }
-        if sheets > 1 {
-            remarks.push(Remark::FurtherSheets(sheets));
-        }
+        remarks.extend(Remark::counted(Remark::CutCells, self.cut_cells));
+        remarks.extend(Remark::counted(Remark::ChangedLineBreaks, self.changed_line_breaks));
+        remarks.extend((sheets > 1).then_some(Remark::FurtherSheets(sheets as u64)));
         Ok(remarks)
     }
 }
@@ -273,17 +266,12 @@ fn catch(call: impl FnOnce() -> Result<(), XlsxError>) -> io::Result<()> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(outcome) => outcome.map_err(io_error),
         Err(panic) => {
-            let text = panic_text(&*panic);
+            let text = panic.downcast_ref::<String>().map_or("unknown reason", String::as_str);
             let is_full = text.contains("StorageFull");
             let kind = if is_full { io::ErrorKind::StorageFull } else { io::ErrorKind::Other };
             Err(io::Error::new(kind, format!("the workbook's temporary file failed: {text}")))
         }
     }
-}
-
-fn panic_text(panic: &dyn Any) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown reason")
 }
 
 fn io_error(error: XlsxError) -> io::Error {
@@ -306,8 +294,9 @@ mod tests {
 
     #[test]
     fn panic_of_the_library_is_an_error() {
-        let failed = catch(|| panic!("disk is full")).unwrap_err();
-        assert!(failed.to_string().contains("disk is full"), "{failed}");
+        let reason = io::Error::from(io::ErrorKind::StorageFull);
+        let failed = catch(|| panic!("cannot write: {reason:?}")).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "{failed}");
     }
 
     #[test]

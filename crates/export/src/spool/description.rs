@@ -4,10 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rusqlite::OptionalExtension;
-
 use super::lock::{SpoolLock, beside};
-use crate::store::{RowRange, RowStore, SourceKey, StoreError};
+use crate::store::{RowStore, StoreError};
 
 /// A spool of an export that is not finished.
 #[derive(Clone, Debug)]
@@ -52,30 +50,23 @@ pub(super) fn describe(path: &Path) -> Option<SpoolInfo> {
 }
 
 fn read_content(path: &Path) -> Result<SpoolContent, StoreError> {
+    const SELECT: &str = "SELECT origin, form_id, title, (SELECT count(*) FROM submissions), \
+         (SELECT created_at FROM submissions ORDER BY instant DESC LIMIT 1), \
+         (SELECT created_at FROM submissions ORDER BY instant LIMIT 1), \
+         (SELECT command FROM spool) FROM sources";
     let store = RowStore::open_read_only(path)?;
-    let read = || -> rusqlite::Result<SpoolContent> {
-        let connection = store.connection();
-        let (key, origin, form_id, title): (i64, _, _, _) =
-            connection.query_row("SELECT key, origin, form_id, title FROM sources", [], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-            })?;
-        let end = |order: &str| {
-            let select = format!(
-                "SELECT created_at FROM submissions WHERE source = ?1 ORDER BY instant {order} LIMIT 1"
-            );
-            connection.query_row(&select, [key], |row| row.get(0)).optional()
-        };
-        let newest_and_oldest = end("DESC")?.zip(end("ASC")?);
-        let command =
-            connection.query_row("SELECT command FROM spool", [], |row| row.get(0)).optional()?;
-        let command = command.flatten();
-        Ok(SpoolContent { origin, form_id, title, rows: 0, newest_and_oldest, command })
-    };
-    let mut content = read().map_err(|error| store.failed(error))?;
-    let source = store.connection().query_row("SELECT key FROM sources", [], |row| row.get(0));
-    let source = SourceKey::from_key(source.map_err(|error| store.failed(error))?);
-    content.rows = store.count(source, RowRange::default(), u64::MAX)?;
-    Ok(content)
+    let content = store.connection().query_row(SELECT, [], |row| {
+        let (newest, oldest): (Option<String>, Option<String>) = (row.get(4)?, row.get(5)?);
+        Ok(SpoolContent {
+            origin: row.get(0)?,
+            form_id: row.get(1)?,
+            title: row.get(2)?,
+            rows: row.get::<_, i64>(3)?.unsigned_abs(),
+            newest_and_oldest: newest.zip(oldest),
+            command: row.get(6)?,
+        })
+    });
+    content.map_err(|error| store.failed(error))
 }
 
 pub(super) fn size_and_time(database: &Path) -> Option<(u64, SystemTime)> {

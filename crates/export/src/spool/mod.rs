@@ -61,8 +61,8 @@ pub(crate) struct SpoolRequest<'a> {
 pub(crate) struct Spool {
     pub(crate) store: RowStore,
     pub(crate) source: SourceKey,
-    /// Reports about an earlier spool that was discarded.
-    pub(crate) warnings: Vec<String>,
+    /// A report about an earlier spool that was discarded.
+    pub(crate) warning: Option<String>,
     range: String,
     lock: SpoolLock,
 }
@@ -102,19 +102,19 @@ impl SpoolFolder {
         self.create()?;
         self.remove_expired();
         let lock = self.lock(&file_name(request.origin, request.form_id))?;
-        let mut warnings = Vec::new();
+        let mut warning = None;
         if request.fresh {
             lock.remove_database().map_err(|error| StoreError::io(&lock.database, error))?;
         }
         let (store, source) = match open_checked(&lock.database, request) {
             Err(error) if error.is_of_the_file() => {
-                warnings.push(format!("{error}; the saved submissions are discarded"));
+                warning = Some(format!("{error}; the saved submissions are discarded"));
                 lock.remove_database().map_err(|error| StoreError::io(&lock.database, error))?;
                 open_checked(&lock.database, request)?
             }
             opened => opened?,
         };
-        let spool = Spool { store, source, warnings, range: request.range.to_owned(), lock };
+        let spool = Spool { store, source, warning, range: request.range.to_owned(), lock };
         spool.record(request).map_err(|error| spool.store.failed(error))?;
         Ok(spool)
     }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use formsvc_client::test_util::{Fault, MockService, form, generate};
-use formsvc_client::{ErrorCode, FormId};
+use formsvc_client::{Client, ErrorCode, FormId};
 use formsvc_export::{
     Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, RenderOptions,
-    SpoolFolder, export_csv,
+    SpoolFolder, export_csv, export_stream,
 };
 
 use crate::limited::limited;
@@ -19,7 +19,13 @@ fn service(rows: u32) -> MockService {
 }
 
 fn export(service: &MockService, spools: &SpoolFolder) -> Export {
-    Export::new(service.client(), FormId::new(FORM).unwrap(), spools.clone()).title("Survey")
+    export_by(service.client(), spools)
+}
+
+fn export_by(client: Client, spools: &SpoolFolder) -> Export {
+    let mut export = Export::new(client, FormId::new(FORM).unwrap(), spools.clone());
+    export.title = Some("Survey".to_owned());
+    export
 }
 
 async fn run(export: Export, format: Format, path: &Path) -> Result<Exported, ExportError> {
@@ -30,7 +36,7 @@ async fn run(export: Export, format: Format, path: &Path) -> Result<Exported, Ex
 /// An export with requests that fail after a number of successes.
 fn failing(service: &MockService, spools: &SpoolFolder, requests: u32) -> Export {
     let client = limited(service, requests, Fault::Error(ErrorCode::KeyRevoked));
-    Export::new(client, FormId::new(FORM).unwrap(), spools.clone()).title("Survey")
+    export_by(client, spools)
 }
 
 #[tokio::test]
@@ -68,7 +74,9 @@ async fn fresh_export_reads_everything_again() {
     let (service, path) = (service(1_000), folder.path().join("rows.csv"));
     run(failing(&service, &spools, 8), Format::Csv, &path).await.unwrap_err();
     let before = service.requests().len();
-    run(export(&service, &spools).fresh(true), Format::Csv, &path).await.unwrap();
+    let mut export = export(&service, &spools);
+    export.fresh = true;
+    run(export, Format::Csv, &path).await.unwrap();
     assert_eq!(service.requests().len() - before, 11);
 }
 
@@ -78,9 +86,9 @@ async fn range_and_limit_select_the_newest_rows_of_the_range() {
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(1_000), folder.path().join("rows.ndjson"));
     let rows = generate(1_000);
-    let export = export(&service, &spools)
-        .since(rows[700].created_at.clone())
-        .until(rows[100].created_at.clone());
+    let mut export = export(&service, &spools);
+    export.since = Some(rows[700].created_at.clone());
+    export.until = Some(rows[100].created_at.clone());
     let mut options = RenderOptions::new(Format::Ndjson);
     options.limit = Some(50);
     let destination = Destination::file(&path, Existing::Replace).unwrap();
@@ -97,8 +105,8 @@ async fn manifest_describes_the_file_and_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let [path, manifest] = ["rows.csv", "rows.csv.manifest.json"].map(|n| folder.path().join(n));
     let service = service(150);
-    let export =
-        export(&service, &SpoolFolder::new(folder.path())).manifest(Some(manifest.clone()));
+    let mut export = export(&service, &SpoolFolder::new(folder.path()));
+    export.manifest = Some(manifest.clone());
     run(export, Format::Csv, &path).await.unwrap();
     let text = std::fs::read_to_string(&manifest).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -120,9 +128,9 @@ async fn time_limit_saves_the_rows_received() {
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(500), folder.path().join("rows.csv"));
     let client = limited(&service, 1, Fault::Silent);
-    let export_by = Export::new(client, FormId::new(FORM).unwrap(), spools.clone());
-    let export_by = export_by.max_time(Some(Duration::from_secs(5)));
-    let error = run(export_by, Format::Csv, &path).await.unwrap_err();
+    let mut stopped = export_by(client, &spools);
+    stopped.max_time = Some(Duration::from_secs(5));
+    let error = run(stopped, Format::Csv, &path).await.unwrap_err();
     assert!(
         matches!(&error, ExportError::Unfinished { rows_saved: 100, cause, .. }
             if matches!(**cause, ExportError::TimeLimit)),
@@ -167,4 +175,17 @@ async fn export_csv_writes_the_rows_of_its_query() {
     let exported = export_csv(query, &path).await.unwrap();
     assert_eq!((exported.rendered.rows, exported.pull.requests), (300, 4));
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 301);
+}
+
+#[tokio::test]
+async fn streamed_json_equals_rendered_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, path) = (service(250), folder.path().join("rows"));
+    for format in [Format::Ndjson, Format::Json] {
+        run(export(&service, &SpoolFolder::new(folder.path())), format, &path).await.unwrap();
+        let (mut out, pages) = (Vec::new(), service.client().form(FORM).submissions().pages());
+        let destination = Destination::stream(Box::new(&mut out));
+        export_stream(pages, format, None, None, destination, |_| {}).await.unwrap();
+        assert_eq!(out, std::fs::read(&path).unwrap(), "{}", format.name());
+    }
 }

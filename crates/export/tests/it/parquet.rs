@@ -31,7 +31,7 @@ fn only_parquet_is_partitioned() {
     let options = RenderOptions::new(Format::Csv);
     let rows: Vec<StoredRow<'_>> = Vec::new();
     let months = MonthFolder::create(folder.path(), Existing::Replace).unwrap();
-    let refused = Output::from(months).render(&rows, &options);
+    let refused = Output::Months(months).render(&rows, &options);
     assert!(matches!(refused, Err(ExportError::Unsupported(_))), "{refused:?}");
 }
 
@@ -49,7 +49,7 @@ fn months_are_files_that_appear_together() {
     let out = folder.path().join("months");
     let mut options = RenderOptions::new(Format::Parquet);
     let months = MonthFolder::create(&out, Existing::Replace).unwrap();
-    let done = Output::from(months.clone()).render(&rows, &options).unwrap();
+    let done = Output::Months(months.clone()).render(&rows, &options).unwrap();
     assert_eq!((done.rows, done.columns), (3, 4));
     let names = || {
         let mut names: Vec<_> = std::fs::read_dir(&out)
@@ -62,7 +62,7 @@ fn months_are_files_that_appear_together() {
     assert_eq!(names(), ["2025-12.parquet", "2026-01.parquet", "2026-02.parquet"]);
     let old = std::fs::read(out.join("2026-02.parquet")).unwrap();
     options.filter = Some(Box::new(|row| if row.id == "s1" { Err("no".into()) } else { Ok(true) }));
-    Output::from(months).render(&rows, &options).unwrap_err();
+    Output::Months(months).render(&rows, &options).unwrap_err();
     assert_eq!(names().len(), 3, "no working file is left");
     assert_eq!(std::fs::read(out.join("2026-02.parquet")).unwrap(), old);
 }

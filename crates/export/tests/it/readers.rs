@@ -195,7 +195,7 @@ fn documented_queries_find_rows() {
         let options = RenderOptions::new(Format::Parquet);
         let months = folder.path().join("folder");
         let months = MonthFolder::create(months, Existing::Replace).unwrap();
-        Output::from(months).render(&rows, &options).unwrap();
+        Output::Months(months).render(&rows, &options).unwrap();
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = Command::new(python())

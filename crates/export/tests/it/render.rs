@@ -5,8 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use formsvc_export::{
-    Compression, CsvProfile, Destination, ExportError, FileFormat, Format, Remark, RenderOptions,
-    RowSource, RowStream, StoredRow, render,
+    Compression, CsvProfile, Destination, Existing, ExportError, FileFormat, Format, MissingColumn,
+    Remark, RenderOptions, RowSource, StoredRow, render,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -58,21 +58,6 @@ fn json_keeps_answers_byte_for_byte() {
     let json = text(&RenderOptions::new(Format::Json), &rows);
     assert_eq!(json, format!("[\n{first},\n{second}\n]\n"));
     assert_eq!(text(&RenderOptions::new(Format::Json), &[]), "[]\n");
-}
-
-#[test]
-fn row_stream_equals_rendered_json() {
-    let rows = [stored("s2", r#"{"a":1}"#), stored("s1", "{}")];
-    for name in ["ndjson", "json", "json.gz", "ndjson.zst"] {
-        let format = FileFormat::from_name(name).unwrap();
-        let mut out = Vec::new();
-        let mut stream = RowStream::new(format, Destination::stream(Box::new(&mut out))).unwrap();
-        for row in &rows {
-            stream.write(row).unwrap();
-        }
-        stream.finish().unwrap();
-        assert_eq!(out, rendered(&RenderOptions::new(format), &rows).0, "{name}");
-    }
 }
 
 #[test]
@@ -132,7 +117,8 @@ fn remarks_name_surprising_cells_and_headings() {
     options.table.columns = vec!["id".into(), "none".into()];
     let (out, done) = rendered(&options, &rows[..1]);
     assert_eq!(out, b"id,none\ns3,\n");
-    assert_eq!(done.remarks, [Remark::MissingColumns(vec!["none".into()])]);
+    let missing = MissingColumn { heading: "none".into(), similar: None };
+    assert_eq!(done.remarks, [Remark::MissingColumns(vec![missing])]);
 }
 
 #[test]
@@ -160,12 +146,37 @@ fn filter_runs_once_per_row_and_limits_columns() {
 }
 
 #[test]
-fn checksum_and_size_are_those_of_the_output() {
-    let mut options = RenderOptions::new(FileFormat::from_name("ndjson.gz").unwrap());
-    options.checksum = true;
-    let (out, done) = rendered(&options, &[stored("s1", "{}")]);
-    assert_eq!(done.sha256, Some(hex::encode(Sha256::digest(&out))));
-    assert_eq!(done.bytes, out.len() as u64);
+fn checksum_and_size_are_those_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["ndjson.gz", "xlsx"] {
+        let mut options = RenderOptions::new(FileFormat::from_name(name).unwrap());
+        options.checksum = true;
+        let path = folder.path().join(name);
+        let destination = Destination::file(&path, Existing::Replace).unwrap();
+        let done = render(&vec![stored("s1", "{}")], &options, destination).unwrap();
+        let out = std::fs::read(&path).unwrap();
+        assert_eq!(done.sha256, Some(hex::encode(Sha256::digest(&out))));
+        assert_eq!(done.bytes, out.len() as u64);
+    }
+}
+
+#[test]
+fn missing_column_suggests_a_label_of_other_case() {
+    let mut options = RenderOptions::new(Format::Csv);
+    options.table.columns = ["id", "name", "none"].map(str::to_owned).to_vec();
+    let (_, done) = rendered(&options, &[stored("s1", r#"{"Name":1}"#)]);
+    let shown = done.remarks[0].to_string();
+    assert!(shown.contains("no submission has `name`, `none`"), "{shown}");
+    assert!(shown.ends_with("Did you mean `Name`?"), "{shown}");
+}
+
+#[test]
+fn format_with_random_access_needs_a_file() {
+    for format in [Format::Xlsx, Format::Sqlite] {
+        let destination = Destination::stream(Box::new(std::io::sink()));
+        let refused = render(&Vec::new(), &RenderOptions::new(format), destination).unwrap_err();
+        assert!(refused.to_string().contains("needs a file"), "{refused}");
+    }
 }
 
 /// Rows that change between two passes.

@@ -8,7 +8,7 @@ use formsvc_export::{
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::support::{TIME, rendered, stored};
+use crate::support::{TIME, stored};
 
 fn database(path: &Path, rows: &[StoredRow<'_>]) -> Result<Rendered, ExportError> {
     let mut options = RenderOptions::new(Format::Sqlite);
@@ -84,13 +84,4 @@ fn database_in_use_is_not_replaced() {
     assert!(source.contains("rows.db-wal"), "{source}");
     user.close().unwrap();
     database(&path, &[]).unwrap();
-}
-
-#[test]
-fn stream_gets_the_bytes_of_the_file() {
-    let (out, done) = rendered(&RenderOptions::new(Format::Sqlite), &[stored("s1", "{}")]);
-    assert!(out.starts_with(b"SQLite format 3\0"));
-    assert_eq!(done.bytes, out.len() as u64);
-    let (out, _) = rendered(&RenderOptions::new(Format::Xlsx), &[stored("s1", "{}")]);
-    assert!(out.starts_with(b"PK"));
 }

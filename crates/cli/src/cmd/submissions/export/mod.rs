@@ -211,19 +211,18 @@ impl Export {
             self.stream(cx, client, job, bounds).await
         } else {
             let used = began.map_or(Duration::ZERO, |began| began.elapsed());
-            let max_time = self.max_time.map(|time| time.saturating_sub(used));
-            let mut engine = Engine::new(client.clone(), job.form.id.clone(), spools.clone())
-                .title(&job.form.title)
-                .range_text(format!("{:?}", self.range))
-                .command(command.clone())
-                .manifest(path.filter(|_| self.manifest).map(manifest_path))
-                .max_time(max_time)
-                .fresh(self.fresh)
-                .keep_spool(self.is_to_folder())
-                .page_size(self.page_size)
-                .allow_incomplete(self.allow_incomplete);
-            engine = bounds.since().map_or(engine.clone(), |since| engine.since(since));
-            engine = bounds.until().map_or(engine.clone(), |until| engine.until(until));
+            let mut engine = Engine::new(client.clone(), job.form.id.clone(), spools.clone());
+            engine.title = Some(job.form.title.clone());
+            engine.since = bounds.since();
+            engine.until = bounds.until();
+            engine.range_text = Some(format!("{:?}", self.range));
+            engine.command.clone_from(&command);
+            engine.manifest = path.filter(|_| self.manifest).map(manifest_path);
+            engine.max_time = self.max_time.map(|time| time.saturating_sub(used));
+            engine.fresh = self.fresh;
+            engine.keep_spool = self.is_to_folder();
+            engine.page_size = self.page_size;
+            engine.allow_incomplete = self.allow_incomplete;
             let options = self.options.render(job.format, self.limit)?;
             let saved = Saved::new(cx, path, command.as_deref(), self.expected(job, bounds));
             let events = |event: ExportEvent<'_>| saved.on_event(&event);
@@ -262,7 +261,8 @@ impl Export {
         let options = self.options.render(job.format, self.limit);
         let options = options.map_err(|error| ExportError::Unsupported(error.brief()))?;
         let (filter, destination) = (options.filter, stdout::destination(cx));
-        export_stream(pages, job.format, self.limit, filter.as_ref(), destination, progress).await
+        export_stream(pages, job.format.format, self.limit, filter.as_ref(), destination, progress)
+            .await
     }
 
     /// The end of the walk, for an estimate of the remaining time.
@@ -292,6 +292,10 @@ impl Export {
         ];
         if let Some((flag, _)) = for_files.iter().chain(&for_spools).find(|(_, given)| *given) {
             let what = format!("`{flag}` needs a file");
+            return Err(CliError::usage(what).hint("write to a file with `-o PATH`"));
+        }
+        if path.is_none() && !format.format.is_text() {
+            let what = format!("`--format {}` needs a file", format.format.name());
             return Err(CliError::usage(what).hint("write to a file with `-o PATH`"));
         }
         if self.partition.is_some() && format.format != Format::Parquet {

@@ -61,7 +61,7 @@ impl Export {
         if self.partition.is_some() {
             let folder = MonthFolder::create(path, existing)?;
             cx.abort.removes(folder.working_files());
-            return Ok(folder.into());
+            return Ok(Output::Months(folder));
         }
         let destination = formsvc_export::Destination::file(path, existing)?;
         cx.abort.removes(destination.working_files());
