@@ -141,7 +141,19 @@ fn render_months(
 }
 
 fn month(instant: i64) -> Month {
-    let date = jiff::Timestamp::from_microsecond(instant)
-        .map(|time| time.to_zoned(jiff::tz::TimeZone::UTC).date());
+    // Not by a timestamp of jiff, which ends a day before the year 9999 does.
+    let days = jiff::Span::new().try_days(instant.div_euclid(24 * 60 * 60 * 1_000_000));
+    let date = days.and_then(|days| jiff::civil::date(1970, 1, 1).checked_add(days));
     date.map_or((0, 0), |date| (date.year(), date.month()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn month_is_that_of_utc_in_far_years_too() {
+        assert_eq!(month(-62_135_596_800_000_000), (1, 1));
+        assert_eq!(month(253_402_300_799_999_999), (9999, 12));
+    }
 }

@@ -111,8 +111,7 @@ impl Jq {
             Some(Ok(value)) => Ok(!matches!(value, Val::Null | Val::Bool(false))),
             Some(Err(exception)) => match exception.get_err() {
                 Ok(error) => Err(failed(error)),
-                // `halt` has no output.
-                Err(_) => Ok(false),
+                Err(_) => Err(CliError::usage("`halt` is not allowed in a filter")),
             },
         }
     }

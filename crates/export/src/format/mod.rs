@@ -194,7 +194,7 @@ pub(crate) fn file_format(options: &RenderOptions, path: &Path) -> io::Result<Bo
         Format::Sqlite => Box::new(sqlite::SqliteFormat::new(path, &options.source)?),
         Format::Xlsx => Box::new(xlsx::XlsxFormat::new(path)?),
         #[cfg(feature = "parquet")]
-        Format::Parquet => Box::new(parquet::ParquetFormat::new(path)?),
+        Format::Parquet => Box::new(parquet::ParquetFormat::new(path)),
         _ => return Err(io::ErrorKind::Unsupported.into()),
     })
 }

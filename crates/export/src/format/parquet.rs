@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use formsvc_table::{Column, ColumnType, StoredRow, Value, exact_double, exact_integer};
@@ -24,7 +24,7 @@ const GROUP_CELLS_MAX: usize = 4 * 1024 * 1024;
 const GROUP_ROWS_MAX: usize = 128 * 1024;
 
 pub(crate) struct ParquetFormat {
-    out: Option<BufWriter<File>>,
+    path: PathBuf,
     file: Option<SerializedFileWriter<BufWriter<File>>>,
     columns: Vec<ColumnBuffer>,
     rows: usize,
@@ -46,15 +46,8 @@ enum Values {
 }
 
 impl ParquetFormat {
-    pub(crate) fn new(path: &Path) -> io::Result<Self> {
-        let out = File::options().write(true).open(path)?;
-        Ok(Self {
-            out: Some(BufWriter::new(out)),
-            file: None,
-            columns: Vec::new(),
-            rows: 0,
-            bytes: 0,
-        })
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: None, columns: Vec::new(), rows: 0, bytes: 0 }
     }
 
     fn is_full(&self) -> bool {
@@ -80,7 +73,7 @@ impl ParquetFormat {
 impl RowFormat for ParquetFormat {
     fn begin(&mut self, columns: &[Column]) -> io::Result<()> {
         self.columns = columns.iter().map(|column| ColumnBuffer::new(column.column_type)).collect();
-        let Some(out) = self.out.take() else { return Ok(()) };
+        let out = BufWriter::new(File::options().write(true).open(&self.path)?);
         let schema = schema(columns).map_err(io_error)?;
         let file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties()));
         self.file = Some(file.map_err(io_error)?);
@@ -198,5 +191,34 @@ fn io_error(error: ParquetError) -> io::Error {
             Err(source) => io::Error::other(source),
         },
         error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use parquet::record::RowAccessor as _;
+
+    use super::*;
+    use crate::{Destination, Existing, Format, RenderOptions, render};
+
+    #[test]
+    fn far_dates_are_exact_and_dots_are_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.parquet");
+        // The first and the last microsecond of the years 1 to 9999, and one after them.
+        let times = [253_402_300_800_000_000, 253_402_300_799_999_999, -62_135_596_800_000_000];
+        let data = r#"{"a.b":1}"#;
+        let row = |instant| StoredRow { id: "s", created_at: "", instant, data, extra: "" };
+        let rows = times.map(row).to_vec();
+        let destination = Destination::file(&path, Existing::Replace).unwrap();
+        let done = render(&rows, &RenderOptions::new(Format::Parquet), destination).unwrap();
+        assert_eq!(done.remarks, [Remark::HeadingsWithDot(1)]);
+        assert!(done.remarks[0].to_string().starts_with("1 heading: a dot"), "{:?}", done.remarks);
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        let rows = reader.get_row_iter(None).unwrap();
+        let read: Vec<i64> =
+            rows.map(|row| row.unwrap().get_timestamp_micros(1).unwrap()).collect();
+        assert_eq!(read, times);
     }
 }

@@ -25,7 +25,6 @@ pub(crate) struct SqliteFormat {
     database: Connection,
     source: SourceInfo,
     columns: Vec<Column>,
-    cells: Vec<u8>,
     replaced: u64,
 }
 
@@ -35,13 +34,7 @@ impl SqliteFormat {
         let database = Connection::open(path).map_err(io_error)?;
         let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;";
         database.execute_batch(pragmas).map_err(io_error)?;
-        Ok(Self {
-            database,
-            source: source.clone(),
-            columns: Vec::new(),
-            cells: Vec::new(),
-            replaced: 0,
-        })
+        Ok(Self { database, source: source.clone(), columns: Vec::new(), replaced: 0 })
     }
 
     fn create_tables(&self) -> rusqlite::Result<()> {
@@ -61,21 +54,14 @@ impl SqliteFormat {
     }
 
     fn insert(&mut self, row: &StoredRow<'_>, cells: &[Value<'_>]) -> rusqlite::Result<()> {
-        self.cells.clear();
-        for cell in cells {
-            self.cells.push(if self.cells.is_empty() { b'[' } else { b',' });
-            match cell {
-                Value::Empty => self.cells.extend_from_slice(b"null"),
-                cell => {
-                    let text = without_nul(cell.text());
-                    self.replaced += u64::from(matches!(text, Cow::Owned(_)));
-                    serde_json::to_writer(&mut self.cells, &*text)
-                        .expect("a vector accepts all bytes");
-                }
-            }
-        }
-        self.cells.extend_from_slice(if cells.is_empty() { b"[]" } else { b"]" });
-        let cells = std::str::from_utf8(&self.cells).expect("serde_json writes UTF-8");
+        let texts = cells.iter().map(|cell| match cell {
+            Value::Empty => None,
+            cell => Some(without_nul(cell.text())),
+        });
+        let texts: Vec<Option<Cow<'_, str>>> = texts.collect();
+        let is_replaced = |text: &&Option<Cow<'_, str>>| matches!(text, Some(Cow::Owned(_)));
+        self.replaced += texts.iter().filter(is_replaced).count() as u64;
+        let cells = serde_json::to_string(&texts).expect("text serializes");
         let mut insert = self.database.prepare_cached(
             "INSERT INTO submissions (source, id, created_at, instant, data, extra, cells, fetched_at) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?4)",

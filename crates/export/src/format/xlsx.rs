@@ -126,11 +126,9 @@ impl XlsxFormat {
         self.sheet.set_freeze_panes(1, 0)?;
         self.row = 0;
         self.bytes = 0;
-        let headings = std::mem::take(&mut self.headings);
-        for (column, heading) in (0..).zip(&headings) {
-            self.write_text(column, heading)?;
+        for (column, heading) in (0..).zip(self.headings.clone()) {
+            self.write_text(column, &heading)?;
         }
-        self.headings = headings;
         self.row = 1;
         Ok(())
     }
@@ -284,6 +282,7 @@ fn io_error(error: XlsxError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Destination, Existing, RenderOptions, Rendered, render};
 
     #[test]
     fn cut_text_ends_between_characters() {
@@ -299,6 +298,22 @@ mod tests {
         assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "{failed}");
     }
 
+    /// Returns the XML of a sheet.
+    fn sheet(path: &Path, number: u32) -> String {
+        let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
+        let mut sheet = archive.by_name(&format!("xl/worksheets/sheet{number}.xml")).unwrap();
+        let mut xml = String::new();
+        io::Read::read_to_string(&mut sheet, &mut xml).unwrap();
+        xml
+    }
+
+    fn render_rows(path: &Path, rows: &[StoredRow<'_>], max_columns: usize) -> Rendered {
+        let mut options = RenderOptions::new(crate::Format::Xlsx);
+        options.table.max_columns = max_columns;
+        let destination = Destination::file(path, Existing::Replace).unwrap();
+        render(&rows.to_vec(), &options, destination).unwrap()
+    }
+
     #[test]
     fn rows_beyond_a_sheet_go_to_the_next() {
         let folder = tempfile::tempdir().unwrap();
@@ -308,9 +323,47 @@ mod tests {
         format.rows_max = 3;
         format.begin(&[]).unwrap();
         let row = StoredRow { id: "", created_at: "", instant: 0, data: "{}", extra: "" };
-        for number in ["1", "2", "3"] {
+        for number in ["71", "72", "73"] {
             format.row(&row, vec![Value::Number(number)]).unwrap();
         }
         assert_eq!(format.finish().unwrap(), [Remark::FurtherSheets(2)]);
+        let (first, second) = (sheet(&path, 1), sheet(&path, 2));
+        assert!(first.contains(r#"<c r="A3"><v>72</v></c>"#), "{first}");
+        assert!(!first.contains("73"), "{first}");
+        assert!(second.contains(r#"<c r="A2"><v>73</v></c>"#), "{second}");
+    }
+
+    #[test]
+    fn labels_beyond_the_columns_of_a_sheet_share_a_cell() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.xlsx");
+        let members: Vec<String> = (0..16_400).map(|label| format!("\"l{label}\":1")).collect();
+        let data = format!("{{{}}}", members.join(","));
+        let row = StoredRow { id: "s1", created_at: "", instant: 0, data: &data, extra: "" };
+        let done = render_rows(&path, &[row], 100_000);
+        assert_eq!(done.columns, 2 + ANSWERS_MAX + 1);
+        assert_eq!(done.remarks[0], Remark::LabelsWithoutColumn(150));
+        let xml = sheet(&path, 1);
+        assert!(xml.contains("other_answers") && xml.contains("l16399"), "the last label");
+    }
+
+    #[test]
+    fn cut_cells_and_far_dates_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.xlsx");
+        let times =
+            ["0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z", "+10000-01-01T00:00:00Z"];
+        let data = format!(r#"{{"a":"{}"}}"#, "x".repeat(EXCEL_CELL_MAX + 1));
+        let row =
+            |created_at| StoredRow { id: "s", created_at, instant: 0, data: &data, extra: "" };
+        let done = render_rows(&path, &times.map(row), 9);
+        assert_eq!(done.remarks, [Remark::CutCells(3)]);
+        let shown = done.remarks[0].to_string();
+        assert!(shown.starts_with("3 cells: cut at 32,767 characters"), "{shown}");
+        let xml = sheet(&path, 1);
+        for time in times {
+            assert!(xml.contains(time), "{time}");
+        }
+        assert!(sheet(&path, 2).contains("C4"), "the sheet of notes");
     }
 }

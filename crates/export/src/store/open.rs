@@ -7,8 +7,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::{RowStore, StoreError, StoreProblem};
 
-/// Whether there is a table of the version.
-const HAS_META: &str = "SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'version'";
+/// The number of tables, and whether one of them has the version.
+const TABLES: &str = "SELECT count(*), EXISTS (SELECT 1 FROM pragma_table_info('meta') \
+     WHERE name = 'version') FROM sqlite_schema";
 
 /// Version of the schema.
 const VERSION: i64 = 2;
@@ -78,44 +79,33 @@ impl RowStore {
             self.connection.query_row(&format!("PRAGMA journal_mode={journal}"), [], |_| Ok(()))?;
             self.connection.execute_batch("PRAGMA synchronous=NORMAL;")?;
             if !is_ours {
+                // Another process may create the tables at the same time.
                 let schema = include_str!("schema.sql");
-                // Another process may create it at the same time.
                 self.connection.execute_batch(&format!("BEGIN IMMEDIATE;{schema}COMMIT;"))?;
             }
             Ok(())
         };
-        match set() {
-            Err(_) if !is_ours && !self.connection.is_autocommit() => {
-                self.connection.execute_batch("ROLLBACK").map_err(|error| self.failed(error))?;
-                self.check_version()?
-                    .then_some(())
-                    .ok_or_else(|| self.refused(StoreProblem::Foreign))
-            }
-            set => set.map_err(|error| self.failed(error)),
-        }
+        set().map_err(|error| self.failed(error))
     }
 
     /// Checks the version; returns false for an empty database.
     fn check_version(&self) -> Result<bool, StoreError> {
-        let tables: i64 = self
+        let failed = |error| self.failed(error);
+        let (tables, has_meta): (i64, bool) = self
             .connection
-            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-            .map_err(|error| self.failed(error))?;
+            .query_row(TABLES, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(failed)?;
         if tables == 0 {
             return Ok(false);
         }
-        let tables: i64 = self
-            .connection
-            .query_row(HAS_META, [], |row| row.get(0))
-            .map_err(|error| self.failed(error))?;
-        if tables == 0 {
+        if !has_meta {
             return Err(self.refused(StoreProblem::Foreign));
         }
         let found = self
             .connection
             .query_row("SELECT version FROM meta", [], |row| row.get(0))
             .optional()
-            .map_err(|error| self.failed(error))?;
+            .map_err(failed)?;
         match found {
             Some(VERSION) => Ok(true),
             Some(found) => Err(self.refused(StoreProblem::Version { found, expected: VERSION })),

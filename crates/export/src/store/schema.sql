@@ -1,8 +1,8 @@
 -- The row store: spools of exports, and the destination of `sync --to sqlite:PATH`.
 -- Times are in microseconds since 1970.
-CREATE TABLE meta (version INTEGER NOT NULL);
-INSERT INTO meta VALUES (2);
-CREATE TABLE sources (
+CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL);
+INSERT INTO meta SELECT 2 WHERE NOT EXISTS (SELECT 1 FROM meta);
+CREATE TABLE IF NOT EXISTS sources (
     key INTEGER PRIMARY KEY,
     origin TEXT NOT NULL,
     form_id TEXT NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE sources (
 -- `data` is the exact JSON text of the answers; `extra` is a JSON object of unknown members, or empty.
 -- `cells` is a JSON array: at 0 the answers without a position as a JSON object, at each label's
 -- position the text of its answer; null in spools.
-CREATE TABLE submissions (
+CREATE TABLE IF NOT EXISTS submissions (
     source INTEGER NOT NULL REFERENCES sources (key),
     id TEXT NOT NULL,
     created_at TEXT NOT NULL,
@@ -28,8 +28,8 @@ CREATE TABLE submissions (
     deleted_at INTEGER,
     UNIQUE (source, id)
 );
-CREATE INDEX submissions_by_time ON submissions (source, instant DESC, id);
-CREATE TABLE labels (
+CREATE INDEX IF NOT EXISTS submissions_by_time ON submissions (source, instant DESC, id);
+CREATE TABLE IF NOT EXISTS labels (
     source INTEGER NOT NULL REFERENCES sources (key),
     position INTEGER NOT NULL,
     label TEXT NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE labels (
     UNIQUE (source, position)
 );
 -- Every submission from `oldest` to `newest` is stored; `resume` is the token that continues below.
-CREATE TABLE coverage (
+CREATE TABLE IF NOT EXISTS coverage (
     source INTEGER NOT NULL REFERENCES sources (key),
     newest INTEGER NOT NULL,
     oldest INTEGER NOT NULL,
@@ -51,7 +51,7 @@ CREATE TABLE coverage (
     completeness TEXT NOT NULL
 );
 -- Units of the service's cursor of which submissions may be missing.
-CREATE TABLE overflows (
+CREATE TABLE IF NOT EXISTS overflows (
     source INTEGER NOT NULL REFERENCES sources (key),
     start INTEGER NOT NULL,
     description TEXT NOT NULL,

@@ -189,3 +189,26 @@ async fn streamed_json_equals_rendered_json() {
         assert_eq!(out, std::fs::read(&path).unwrap(), "{}", format.name());
     }
 }
+
+#[tokio::test]
+async fn resume_token_of_another_form_is_a_config_error() {
+    let (folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(1_000), folder.path().join("rows.csv"));
+    run(failing(&service, &spools, 8), Format::Csv, &path).await.unwrap_err();
+    let other =
+        MockService::new().form(form("frm_2", "Other")).submissions("frm_2", generate(1_000));
+    let client = limited(&other, 8, Fault::Error(ErrorCode::KeyRevoked));
+    let other_spools = SpoolFolder::new(other_folder.path());
+    let export_other = Export::new(client, FormId::new("frm_2").unwrap(), other_spools.clone());
+    run(export_other, Format::Csv, &path).await.unwrap_err();
+    let open =
+        |spools: &SpoolFolder| rusqlite::Connection::open(&spools.list().unwrap()[0].path).unwrap();
+    let token: String =
+        open(&other_spools).query_row("SELECT resume FROM coverage", [], |row| row.get(0)).unwrap();
+    open(&spools).execute("UPDATE coverage SET resume = ?1", [token]).unwrap();
+    let error = run(export(&service, &spools), Format::Csv, &path).await.unwrap_err();
+    let ExportError::Unfinished { cause, .. } = error else { panic!("{error}") };
+    let ExportError::Service(error) = *cause else { panic!("{cause}") };
+    assert_eq!(error.kind(), formsvc_client::ErrorKind::Config, "{error}");
+}

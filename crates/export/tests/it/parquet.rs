@@ -66,3 +66,37 @@ fn months_are_files_that_appear_together() {
     assert_eq!(names().len(), 3, "no working file is left");
     assert_eq!(std::fs::read(out.join("2026-02.parquet")).unwrap(), old);
 }
+
+/// Rows of two months that check the folder before the last row of the second pass, and fail there.
+#[cfg(feature = "parquet")]
+struct FailingAtTheEnd {
+    folder: std::path::PathBuf,
+    passes: std::cell::Cell<u32>,
+}
+
+#[cfg(feature = "parquet")]
+impl formsvc_export::RowSource for FailingAtTheEnd {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.passes.set(self.passes.get() + 1);
+        let newest = stored("s2", r#"{"a":1}"#);
+        row(newest)?;
+        row(StoredRow { id: "s1", instant: newest.instant - 1, ..newest })?;
+        let names = std::fs::read_dir(&self.folder).unwrap().map(|file| file.unwrap().file_name());
+        assert!(names.into_iter().all(|name| name.to_string_lossy().starts_with('.')), "too early");
+        if self.passes.get() == 1 { Ok(()) } else { Err(ExportError::RowsChanged) }
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn no_month_appears_before_the_last_row_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = FailingAtTheEnd { folder: folder.path().to_owned(), passes: 0.into() };
+    let months = MonthFolder::create(folder.path(), Existing::Replace).unwrap();
+    let failed = Output::Months(months).render(&rows, &RenderOptions::new(Format::Parquet));
+    assert!(matches!(failed, Err(ExportError::RowsChanged)), "{failed:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

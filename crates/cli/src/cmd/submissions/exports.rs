@@ -15,13 +15,13 @@ use crate::output::Field;
 pub(in crate::cmd) const FIELDS: [Field; 9] = [
     Field::new("form"),
     Field::new("submissions"),
-    Field::time("newest"),
     Field::time("oldest"),
+    Field::time("newest"),
+    Field::new("state"),
     Field::recent("used"),
     Field::new("size"),
-    Field::new("state"),
     Field::new("service").json_only(),
-    Field::new("command").last(),
+    Field::new("command").json_only(),
 ];
 
 /// List and remove unfinished exports
@@ -81,10 +81,16 @@ fn list(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
     } else if let Some(folder) = folder {
         cx.progress.remark(&format!("unfinished exports are in {}", folder.path().display()));
     }
-    for spool in spools {
-        listing.push(&Item::from(spool));
+    let items: Vec<Item> = spools.into_iter().map(Item::from).collect();
+    items.iter().for_each(|item| listing.push(item));
+    cx.output.list(listing)?;
+    // A command is too long for a column.
+    for Item { form, command, .. } in &items {
+        if let (Some(form), Some(command)) = (form, command) {
+            cx.progress.command(&format!("continue {form} with"), command);
+        }
     }
-    cx.output.list(listing)
+    Ok(())
 }
 
 fn clean(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {

@@ -172,6 +172,7 @@ fn a_full_disk_is_exit_10_and_leaves_no_file() {
         let said = run(&args);
         assert_eq!(said.code, Some(10), "{format}: {}", said.stderr);
         assert!(said.stderr.contains("No space left"), "{}", said.stderr);
+        assert!(!said.stderr.contains("unchanged"), "{}", said.stderr);
     }
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_formsvc");

@@ -52,6 +52,9 @@ fn failed_export_is_saved_and_its_command_continues() {
     assert!(
         listed[0]["command"].as_str().unwrap().starts_with("formsvc submissions export survey")
     );
+    let said = run(&mut service.formsvc(&["submissions", "exports", "list"]), &state);
+    let command = "continue Survey with: formsvc submissions export survey";
+    assert!(said.stderr.contains(command), "{}", said.stderr);
     let said = run(&mut service.formsvc(&["submissions", "exports", "clean"]), &state);
     assert!(said.stderr.contains("removed 1 unfinished export"), "{}", said.stderr);
     assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
@@ -167,4 +170,77 @@ fn dry_run_requests_one_page_and_writes_nothing() {
     let expected = "Survey: 1 submission in 1 request, ~1 s at the usual 300 requests a minute";
     assert!(said.stderr.contains(expected), "{}", said.stderr);
     assert_eq!(service.pending(), 2);
+}
+
+#[test]
+fn changed_submission_of_a_continued_export_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.csv");
+    let changed = NEWER.replace("\"y\"", "\"z\"");
+    let both = page(&format!("{changed},{OLDER}"), None);
+    let service = Canned::start(vec![one_form(), page(NEWER, CURSOR), revoked(), one_form(), both]);
+    let export = ["submissions", "export", "survey", "-o", out.to_str().unwrap()];
+    assert_eq!(run(&mut service.formsvc(&export), folder.path()).code, Some(4));
+    let said = run(&mut service.formsvc(&export), folder.path());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let warning = "1 submission came again with other content, which was kept";
+    assert!(said.stderr.contains(warning), "{}", said.stderr);
+    assert!(std::fs::read_to_string(&out).unwrap().contains(",z\n"));
+}
+
+#[test]
+fn failed_filter_names_the_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.csv");
+    for (filter, reason) in [(".data.a | error(\"no\")", "no"), ("halt", "`halt` is not allowed")] {
+        let service = Canned::start(vec![one_form(), page(NEWER, None)]);
+        let export =
+            ["submissions", "export", "survey", "--where", filter, "-o", out.to_str().unwrap()];
+        let said = run(&mut service.formsvc(&export), folder.path());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(reason), "{}", said.stderr);
+        assert!(said.stderr.contains("correct the expression of `--where`"), "{}", said.stderr);
+        assert!(!said.stderr.contains("continue with"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn dry_run_marks_a_number_that_a_filter_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (filter, expected) in [(&[][..], "Survey: 1 submission in"), (&["--where", ".id"], "~1 ")] {
+        let service = Canned::start(vec![one_form(), page(NEWER, None)]);
+        let plan = [&["submissions", "export", "survey", "--dry-run"], filter].concat();
+        let said = run(&mut service.formsvc(&plan), folder.path());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stderr.contains(expected), "{}", said.stderr);
+        assert!(said.stderr.contains(" in 1 request, "), "{}", said.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn exports_list_fits_a_terminal_of_80_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.csv");
+    let export = ["submissions", "export", "survey", "-o", out.to_str().unwrap()];
+    assert_eq!(run(&mut cut_off().formsvc(&export), folder.path()).code, Some(4));
+    let program = env!("CARGO_BIN_EXE_formsvc");
+    let list = format!("stty columns 80; '{program}' submissions exports list");
+    let mut script = Command::new("script");
+    script.args(["-qec", &list, "/dev/null"]).stdin(Stdio::null());
+    let said = run(&mut script, folder.path());
+    let heading = said.stdout.lines().find(|line| line.contains("FORM")).unwrap_or_default();
+    for field in ["FORM", "SUBMISSIONS", "OLDEST", "NEWEST", "STATE"] {
+        assert!(heading.contains(field), "{}", said.stdout);
+    }
+    assert!(said.stdout.contains("formsvc submissions export survey --out"), "{}", said.stdout);
+}
+
+#[test]
+fn format_that_needs_a_file_is_refused_on_standard_output() {
+    for format in ["xlsx", "sqlite"] {
+        let said = crate::support::run(&["submissions", "export", "survey", "--format", format]);
+        assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{}", said.stderr);
+        assert!(said.stderr.contains("write to a file with `-o PATH`"), "{}", said.stderr);
+    }
 }

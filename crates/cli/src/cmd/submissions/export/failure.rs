@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use formsvc_client::PAGE_SIZE_MAX;
+use formsvc_client::{ErrorKind, PAGE_SIZE_MAX};
 use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation};
 
 use super::counted;
@@ -62,26 +62,29 @@ impl<'a> Saved<'a> {
     fn can_continue(&self, rows: u64) {
         if let Some(command) = self.command {
             self.cx.can_go_on_with(Some(command.to_owned()));
-            self.cx.saves(saved(rows, &unchanged(self.path)));
+            self.cx.saves(saved(rows, unchanged(self.path).as_deref()));
         }
     }
 }
 
 /// The number of saved submissions, and the state of the output.
-fn saved(rows: u64, output: &str) -> String {
-    let rows = counted(rows, "submission");
-    let are = if rows.starts_with("1 ") { "is" } else { "are" };
-    format!("{rows} {are} saved, and {output}")
+fn saved(rows: u64, output: Option<&str>) -> String {
+    let verb = if rows == 1 { "is" } else { "are" };
+    let output = output.map_or(String::new(), |output| format!(", and {output}"));
+    format!("{} {verb} saved{output}", counted(rows, "submission"))
 }
 
-fn unchanged(path: Option<&Path>) -> String {
-    match path {
-        None => "nothing was written to standard output".to_owned(),
-        Some(path) if path.is_dir() => format!("the files in `{}` are unchanged", path.display()),
-        Some(path) if path.symlink_metadata().is_ok() => {
-            format!("the previous file `{}` is unchanged", path.display())
-        }
-        Some(path) => format!("`{}` was not created", path.display()),
+/// States that the output is unchanged; `None` for a pipe or device, which takes each byte at once.
+fn unchanged(path: Option<&Path>) -> Option<String> {
+    let Some(path) = path else {
+        return Some("nothing was written to standard output".to_owned());
+    };
+    let shown = path.display();
+    match path.metadata() {
+        Ok(file) if file.is_dir() => Some(format!("the files in `{shown}` are unchanged")),
+        Ok(file) if file.is_file() => Some(format!("the previous file `{shown}` is unchanged")),
+        Ok(_) => None,
+        Err(_) => Some(format!("`{shown}` was not created")),
     }
 }
 
@@ -97,14 +100,16 @@ pub(super) fn explain(
         let is_overwritten =
             matches!(*cause, ExportError::Output { operation: Operation::Overwrite, .. });
         let output = if is_overwritten {
-            "the file was overwritten in part".to_owned()
+            Some("the file was overwritten in part".to_owned())
         } else {
             unchanged(path)
         };
-        let error = of_cause(*cause).hint_too(&saved(rows_saved, &output));
-        return match command {
-            Some(command) => error.continued_by(command),
-            None => error.hint_too("the same command continues"),
+        let same_error_again = hint_instead_of_command(&cause);
+        let error = of_cause(*cause).hint_too(&saved(rows_saved, output.as_deref()));
+        return match (same_error_again, command) {
+            (Some(hint), _) => error.hint_too(hint),
+            (None, Some(command)) => error.continued_by(command),
+            (None, None) => error.hint_too("the same command continues"),
         };
     }
     let is_output = matches!(error, ExportError::Output { .. });
@@ -114,9 +119,13 @@ pub(super) fn explain(
         ExportError::Output { operation: Operation::Publish | Operation::Overwrite, .. } => None,
         _ if streams => Some(PARTIAL_STREAM.to_owned()),
         _ if path.is_none() && is_output => Some(PARTIAL_STREAM.to_owned()),
-        _ => Some(unchanged(path)),
+        _ => unchanged(path),
     };
+    let hint = hint_instead_of_command(&error);
     let mut error = of_cause(error);
+    if let Some(hint) = hint {
+        error = error.hint_too(hint);
+    }
     if let Some(left) = left {
         error = if is_output { error.hint_if_none(&left) } else { error.hint_too(&left) };
     }
@@ -125,6 +134,18 @@ pub(super) fn explain(
             .hint_too("nothing is saved without a state folder, which FORMSVC_STATE_DIR names");
     }
     error
+}
+
+/// The hint for an error with which the same command would fail again.
+fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
+    match error {
+        ExportError::Filter { .. } => Some("correct the expression of `--where`"),
+        // A resume token of another form or service, in a spool that was edited.
+        ExportError::Service(error) if error.kind() == ErrorKind::Config => {
+            Some("start over with `--fresh`, which discards the saved submissions")
+        }
+        _ => None,
+    }
 }
 
 /// The error of a sync that stopped after `new` submissions.
@@ -186,21 +207,49 @@ mod tests {
 
     use super::*;
 
+    fn shown(cause: ExportError, path: &Path) -> String {
+        let folder = path.parent().unwrap().to_owned();
+        let error = ExportError::Unfinished { rows_saved: 3, folder, cause: Box::new(cause) };
+        let command = Some("formsvc submissions export x".to_owned());
+        format!("{:?}", explain(error, Some(path), Format::Csv.into(), command, false))
+    }
+
+    fn output_error(operation: Operation) -> ExportError {
+        let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        ExportError::Output { operation, path: None, source }
+    }
+
     #[test]
     fn overwritten_file_is_not_reported_as_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, "part").unwrap();
-        let shown = |operation| {
-            let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
-            let cause = ExportError::Output { operation, path: Some(path.clone()), source };
-            let (cause, folder) = (Box::new(cause), folder.path().to_owned());
-            let error = ExportError::Unfinished { rows_saved: 3, folder, cause };
-            format!("{:?}", explain(error, Some(&path), Format::Csv.into(), None, false))
-        };
-        let overwritten = shown(Operation::Overwrite);
+        let overwritten = shown(output_error(Operation::Overwrite), &path);
         assert!(overwritten.contains("overwritten in part"), "{overwritten}");
         assert!(!overwritten.contains("unchanged"), "{overwritten}");
-        assert!(shown(Operation::Write).contains("is unchanged"));
+        assert!(shown(output_error(Operation::Write), &path).contains("is unchanged"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn device_is_not_reported_as_unchanged() {
+        let shown = shown(output_error(Operation::Write), Path::new("/dev/null"));
+        assert!(shown.contains("3 submissions are saved"), "{shown}");
+        assert!(!shown.contains("unchanged") && !shown.contains("created"), "{shown}");
+    }
+
+    #[test]
+    fn error_that_repeats_has_no_command_to_continue() {
+        let path = Path::new("/nonexistent/rows.csv");
+        let filter = ExportError::Filter { id: "sub_1".to_owned(), message: "no".to_owned() };
+        let filter = shown(filter, path);
+        assert!(filter.contains("correct the expression of `--where`"), "{filter}");
+        assert!(!filter.contains("continue with"), "{filter}");
+        let token = formsvc_client::Client::builder().base_url("not a URL").build().unwrap_err();
+        assert_eq!(token.kind(), ErrorKind::Config);
+        let token = shown(ExportError::Service(token), path);
+        assert!(token.contains("start over with `--fresh`"), "{token}");
+        assert!(!token.contains("continue with"), "{token}");
+        assert!(shown(ExportError::TimeLimit, path).contains("continue with"));
     }
 }

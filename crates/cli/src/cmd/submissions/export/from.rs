@@ -37,12 +37,13 @@ impl Export {
             include_deleted: self.include_deleted,
         };
         let rows = store.rows(Some(&form.origin), &form.form_id, range, &spools(cx)?).await?;
-        if rows.completeness == Completeness::Incomplete && !self.allow_incomplete {
-            let what = format!("the database does not have all submissions of `{}`", form.form_id);
-            return Err(CliError::new(Exit::DataPolicy, what).hint(
-                "complete it with `formsvc submissions sync`, or export what is there with \
-                 `--allow-incomplete`",
-            ));
+        let what = format!("the database does not have all submissions of `{}`", form.form_id);
+        let complete = "complete it with `formsvc submissions sync`";
+        let incomplete = CliError::new(Exit::DataPolicy, what).hint(complete);
+        let is_incomplete = rows.completeness == Completeness::Incomplete;
+        if is_incomplete && !self.allow_incomplete {
+            let hint = "or export the stored submissions with `--allow-incomplete`";
+            return Err(incomplete.hint_too(hint));
         }
         options.source = SourceInfo {
             origin: form.origin,
@@ -55,7 +56,7 @@ impl Export {
         report_rendered(cx, &rendered);
         let message = summary(&rendered, rows.completeness, path.as_deref(), began.elapsed());
         cx.progress.report(message);
-        Ok(())
+        if is_incomplete { Err(incomplete) } else { Ok(()) }
     }
 }
 

@@ -75,8 +75,8 @@ pub(crate) struct Export {
         hide_short_help = true
     )]
     partition: Option<Partition>,
-    /// Export a database of `submissions sync` without a request: `sqlite:PATH` or `postgres://…`. Ends with
-    /// exit 9 if submissions are missing in it
+    /// Export a database of `submissions sync` without a request: `sqlite:PATH` or `postgres://…`. Writes
+    /// nothing and ends with exit 9 if submissions are missing in it
     #[arg(long, value_name = "URL", value_parser = sync::address, conflicts_with_all = ["all", "fresh", "max_time", "manifest", "dry_run", "page_size"])]
     from: Option<SecretString>,
     /// The schema of a PostgreSQL database [default: public]
@@ -97,8 +97,8 @@ pub(crate) struct Export {
     /// Estimate the requests and the time, and export nothing
     #[arg(long)]
     dry_run: bool,
-    /// Continue where more submissions share a second or a millisecond than a page can show; list these
-    /// times and end with exit 9
+    /// Write the output although submissions are missing, and end with exit 9: where more of them share a
+    /// second or a millisecond than a page can show, or where the database of `--from` has gaps
     #[arg(long)]
     allow_incomplete: bool,
     /// Submissions per request, 1 to 100
@@ -237,6 +237,10 @@ impl Export {
         })?;
         cx.progress.end();
         report_rendered(cx, &exported.rendered);
+        if exported.pull.replaced > 0 {
+            let replaced = counted(exported.pull.replaced, "submission");
+            cx.progress.warn(&format!("{replaced} came again with other content, which was kept"));
+        }
         let completeness = exported.pull.completeness;
         cx.progress.report(summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
         if completeness == Completeness::Incomplete {

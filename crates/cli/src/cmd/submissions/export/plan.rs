@@ -88,9 +88,14 @@ impl Export {
         let time = about(waits.max(work));
         let limit =
             limit.map_or("without a rate limit".to_owned(), |(_, text)| format!("at {text}"));
-        let mark = if plan.is_exact { "" } else { "~" };
+        let mark = |is_known: bool| if is_known { "" } else { "~" };
         let (rows, requests) = (counted(rows, "submission"), counted(requests, "request"));
-        let numbers = format!("{mark}{rows} in {mark}{requests}, {time} {limit}");
+        let numbers = format!(
+            "{}{rows} in {}{requests}, {time} {limit}",
+            // The filter is not applied.
+            mark(plan.is_exact && !self.options.has_filter()),
+            mark(plan.is_exact)
+        );
         if plan.is_exact {
             return numbers;
         }
