@@ -154,6 +154,6 @@ impl TableOptions {
     /// Returns the label of a name literal, with its new name if it has one.
     fn rename<'a>(&'a self, literal: &'a str) -> Cow<'a, str> {
         let label = decode_string(literal);
-        self.column_map.get(&*label).map_or(label, |label| label.into())
+        self.column_map.get(&*label).map_or(label, Into::into)
     }
 }

@@ -23,7 +23,8 @@ pub fn for_each_field<'a>(
     object: &'a str,
     mut field: impl FnMut(&'a str, &'a str),
 ) -> Result<(), serde_json::Error> {
-    let members = object_members(object)?;
-    members.into_iter().for_each(|(name, value)| field(name.get(), value.get()));
+    for (name, value) in object_members(object)? {
+        field(name.get(), value.get());
+    }
     Ok(())
 }

@@ -27,7 +27,7 @@ enum Kind<'a> {
         replace: bool,
         permissions: Permissions,
         /// The replaced file, which passes on its owner.
-        existing: Option<fs::Metadata>,
+        existing: Option<Box<fs::Metadata>>,
         /// The file is a mount point, which cannot be replaced by a rename.
         in_place: bool,
     },
@@ -118,7 +118,7 @@ impl<'a> Destination<'a> {
             Some(file) => rights(&file.permissions()),
             None => permissions_of_new_file(&home)?,
         };
-        let files = files.clone();
+        let (files, existing) = (files.clone(), existing.map(Box::new));
         Ok(Self(Kind::File { work, path, files, replace, permissions, existing, in_place }))
     }
 

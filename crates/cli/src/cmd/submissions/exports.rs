@@ -82,7 +82,9 @@ fn list(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
         cx.progress.remark(&format!("unfinished exports are in {}", folder.path().display()));
     }
     let items: Vec<Item> = spools.into_iter().map(Item::from).collect();
-    items.iter().for_each(|item| listing.push(item));
+    for item in &items {
+        listing.push(item);
+    }
     cx.output.list(listing)?;
     // A command is too long for a column.
     for Item { form, command, .. } in &items {
