@@ -58,15 +58,15 @@ error_codes! {
     KeyRevoked           = "key_revoked",           401, true, "Key was revoked.";
     FormNotFound         = "form_not_found",        404, true, "Form does not exist or is not the caller's.";
     RateLimited          = "rate_limited",          429, true, "Rate limit exceeded; `Retry-After` gives seconds to wait.";
-    OriginNotAllowed     = "origin_not_allowed",    403, false, "Nothing is taken from pages of this origin.";
+    OriginNotAllowed     = "origin_not_allowed",    403, false, "The form does not accept submissions from pages of this origin.";
     NotFound             = "not_found",             404, false, "No such path.";
     MethodNotAllowed     = "method_not_allowed",    405, false, "The path exists, the method does not.";
     RequestTimeout       = "request_timeout",       408, false, "The request body did not arrive in time.";
-    FormClosed           = "form_closed",           410, false, "The form takes no submissions any more.";
+    FormClosed           = "form_closed",           410, false, "The form no longer accepts submissions.";
     PayloadTooLarge      = "payload_too_large",     413, false, "The request body is too large.";
-    UnsupportedMediaType = "unsupported_media_type", 415, false, "The body, or a part of it, is of a type that is not read, such as a file.";
-    InvalidAnswers       = "invalid_answers",       422, false, "The answers break rules of the form; `fields` says which.";
-    IdempotencyKeyReused = "idempotency_key_reused", 422, false, "The idempotency key came with other answers before.";
+    UnsupportedMediaType = "unsupported_media_type", 415, false, "The body, or a part of it, has an unsupported type, such as a file.";
+    InvalidAnswers       = "invalid_answers",       422, false, "The answers break rules of the form; `fields` lists them.";
+    IdempotencyKeyReused = "idempotency_key_reused", 422, false, "The idempotency key was used before with other answers.";
     InternalError        = "internal_error",        500, false, "The service failed; the request id finds the cause in its log.";
     Unavailable          = "unavailable",           503, false, "The service cannot answer now; `Retry-After` gives seconds to wait.";
 }
