@@ -7,8 +7,6 @@ use std::time::Duration;
 
 /// Longest window of a policy. A longer one is a quota, not a pace.
 const WINDOW_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// Longest header that is parsed, in bytes.
-const HEADER_MAX: usize = 1_024;
 
 /// A number of requests in any window of time.
 ///
@@ -34,9 +32,6 @@ impl RatePolicy {
     /// because it sets the pace. Policies that do not count requests, have no window or a window of
     /// more than a day are skipped.
     pub fn parse(header: &str) -> Option<Self> {
-        if header.len() > HEADER_MAX {
-            return None;
-        }
         header.split(',').filter_map(Self::parse_one).min_by_key(|policy| policy.window)
     }
 
@@ -94,6 +89,5 @@ mod tests {
         ] {
             assert_eq!(parsed(header), None, "{header}");
         }
-        assert_eq!(parsed(&format!("\"{}\";q=5;w=5", "a".repeat(HEADER_MAX))), None);
     }
 }

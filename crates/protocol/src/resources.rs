@@ -1,7 +1,7 @@
 //! The resources of the REST API (SPEC §2): user, form, submission, and the pages that list them;
 //! and the webhook event (SPEC §6).
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::open_enum::open_enum;
 use crate::wire_object::{ExtraMembers, wire_object};
@@ -118,17 +118,28 @@ pub struct Page<T> {
 
 /// The pagination object (SPEC §2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "PaginationMembers")]
 pub struct Pagination {
     /// The `cursor` of the next request. `None` for `null`, an empty text or a missing member.
-    #[serde(default, deserialize_with = "unless_empty")]
     pub next_cursor: Option<Cursor>,
     /// True if more items remain. This alone decides whether the list continues.
     pub has_more: bool,
 }
 
-fn unless_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cursor>, D::Error> {
-    let cursor = Option::<Cursor>::deserialize(deserializer)?;
-    Ok(cursor.filter(|cursor| !cursor.as_str().is_empty()))
+wire_object! {
+    /// The pagination object as it is sent. serde's derived code would also read an array, and end a
+    /// list at `[null, false]`.
+    struct PaginationMembers {
+        next_cursor: Option<Cursor>,
+        has_more: bool,
+    }
+}
+
+impl From<PaginationMembers> for Pagination {
+    fn from(PaginationMembers { next_cursor, has_more, .. }: PaginationMembers) -> Self {
+        let next_cursor = next_cursor.filter(|cursor| !cursor.as_str().is_empty());
+        Self { next_cursor, has_more }
+    }
 }
 
 open_enum! {

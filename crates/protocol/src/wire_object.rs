@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::de::value::UnitDeserializer;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The members of an object that this release has no field for, in their order and as exact JSON.
@@ -20,11 +21,6 @@ impl ExtraMembers {
     /// Iterates over name and value of each member.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), &**value))
-    }
-
-    /// Returns true if there is no such member.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
@@ -51,6 +47,11 @@ impl fmt::Debug for ExtraMembers {
     }
 }
 
+/// Returns the value of a missing member: `None` of an `Option`, nothing of other types.
+pub(crate) fn default_of_missing<'de, T: Deserialize<'de>>() -> Option<T> {
+    T::deserialize(UnitDeserializer::<serde::de::value::Error>::new()).ok()
+}
+
 /// Declares a struct that keeps the members it has no field for in `extra`.
 ///
 /// `#[serde(flatten)]` would read those members as values, which changes the digits of numbers. A
@@ -58,13 +59,13 @@ impl fmt::Debug for ExtraMembers {
 macro_rules! wire_object {
     (
         $(#[$meta:meta])*
-        pub struct $name:ident {
+        $vis:vis struct $name:ident {
             $( $(#[$field_meta:meta])* $field:ident: $type:ty, )+
         }
     ) => {
         $(#[$meta])*
         #[derive(serde::Serialize)]
-        pub struct $name {
+        $vis struct $name {
             $( $(#[$field_meta])* pub $field: $type, )+
             /// Members that a later release of the service added.
             #[serde(flatten)]
@@ -100,6 +101,7 @@ macro_rules! wire_object {
                             }
                         }
                         $( let $field = $field
+                            .or_else(crate::wire_object::default_of_missing)
                             .ok_or_else(|| serde::de::Error::missing_field(stringify!($field)))?; )+
                         Ok($name { $($field,)+ extra })
                     }

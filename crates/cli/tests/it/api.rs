@@ -150,6 +150,7 @@ fn an_array_that_is_not_complete_does_not_look_so() {
         (answer("200 OK", "", "<html>"), 5, "no list"),
         (answer("200 OK", "", "{}"), 5, "no list"),
         (answer("200 OK", "", r#"[[],{"has_more":false}]"#), 5, "no list"),
+        (answer("200 OK", "", r#"{"data":[],"pagination":[null,false]}"#), 5, "no list"),
         (answer("200 OK", "", r#"{"data":[]} {}"#), 5, "no list"),
     ] {
         let service = Canned::start(vec![first(), then]);

@@ -33,6 +33,7 @@ async fn decode_error_names_status_request_id_and_path() {
         (with(&row_at(1, "2026-02-30T09:30:00.000Z")), "data[1].created_at"),
         (with(r#"{"id":"s","data":{}}"#), "data[1]"),
         (with(&format!(r#"["s",{{}},"{time}"]"#)), "data[1]"),
+        (ok(r#"{"data":[],"pagination":[null,false]}"#), "pagination"),
         (ok(r#"{"data":[]}"#), "."),
         (ok("[]"), "."),
         (ok(r#"{"data":[],"pagination":{"has_more":"no"}}"#), "pagination.has_more"),
