@@ -31,7 +31,7 @@ pub(super) struct FormatOptions {
     /// Rename or merge labels: a JSON object of old and new labels
     #[arg(long, value_name = "FILE")]
     column_map: Option<PathBuf>,
-    /// Export the submissions for which this jq expression is true, such as `.data.Age > 30`
+    /// Export the submissions for which this jq expression is true, such as `(.data.Age | tonumber?) > 30`
     #[arg(long = "where", value_name = "JQ")]
     filter: Option<String>,
     /// Columns for this many labels at most; the other answers share the column `other_answers`
