@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustls::CertificateError::{Other, UnknownIssuer};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -96,15 +97,19 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         let certificate = ParsedCertificate::try_from(end_entity)?;
-        // A self-signed certificate is its own authority; the library refuses it otherwise.
-        if !authorities.pinned.iter().any(|pinned| pinned == end_entity) {
-            verify_server_cert_signed_by_trust_anchor(
-                &certificate,
-                &authorities.roots,
-                intermediates,
-                now,
-                self.provider.signature_verification_algorithms.all,
-            )?;
+        let verified = verify_server_cert_signed_by_trust_anchor(
+            &certificate,
+            &authorities.roots,
+            intermediates,
+            now,
+            self.provider.signature_verification_algorithms.all,
+        );
+        match verified {
+            // A certificate of the file is its own authority. rustls refuses it as the certificate of
+            // a server, but checks its validity period first.
+            Err(rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))
+                if authorities.pinned.iter().any(|pinned| pinned == end_entity) => {}
+            verified => verified?,
         }
         if self.check_host {
             verify_server_name(&certificate, server_name)?;

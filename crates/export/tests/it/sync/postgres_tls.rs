@@ -235,3 +235,21 @@ async fn self_signed_certificate_is_accepted_as_its_own_authority() {
     let error = server.connect("nobody", "127.0.0.1", &query).await.unwrap_err();
     assert!(error.contains("not valid for name"), "{error}");
 }
+
+#[tokio::test]
+async fn expired_certificate_in_the_file_is_refused() {
+    let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let Some(server) = TlsServer::start(&certificate.pem(), &key) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("root.pem");
+    std::fs::write(&path, certificate.pem()).unwrap();
+    for mode in ["verify-full", "verify-ca"] {
+        let query = format!("sslmode={mode}&sslrootcert={}", path.display());
+        let error = server.connect("nobody", "localhost", &query).await.unwrap_err();
+        assert!(error.contains("expired"), "{error}");
+    }
+}
