@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use formsvc_client::{Client, Completeness, FormId};
+use formsvc_client::{Client, Completeness, FormId, Submission};
 use sha2::{Digest, Sha256};
 
 use super::error::SyncError;
@@ -39,7 +39,8 @@ impl Default for VerifyOptions {
 pub struct VerifySummary {
     /// Submissions of the service.
     pub rows: u64,
-    /// Submissions that were not stored; they are now.
+    /// Submissions that were not stored; they are now. Those that are newer than the time that the
+    /// database covered are stored too, but do not count: the next sync would have found them.
     pub missing: u64,
     /// Stored submissions with other content; they are replaced.
     pub changed: u64,
@@ -53,6 +54,8 @@ pub struct VerifySummary {
     pub requests: u64,
     /// Whether the list of the service is complete.
     pub completeness: Completeness,
+    /// Descriptions of the units of the service's cursor of which submissions may be missing.
+    pub overflows: Vec<String>,
     /// The changes of the view and of its cells.
     pub changes: ViewChanges,
 }
@@ -103,25 +106,33 @@ async fn read_all(
     let query = client.form(form).submissions();
     let query = query.page_size(options.page_size).allow_incomplete(options.allow_incomplete);
     let (mut pages, mut summary) = (query.pages(), VerifySummary::default());
-    let mut seen = SeenIds::default();
+    let (mut seen, mut new) = (SeenIds::default(), 0);
+    let nothing = PageToWrite { rows: &[], interval: None, overflows: &[], now: 0 };
+    let coverage = store.write_page(&nothing).await?.coverage;
+    let covered_until = coverage.intervals().first().map_or(i64::MIN, |newest| newest.newest);
+    let is_newer = |row: &Submission| row.created_at.unix_micros() > covered_until;
     while let Some(page) = next_page(&mut pages, None).await? {
         let rows = page.submissions();
         seen.0.extend(rows.iter().map(|row| hash(row.id.as_str())));
-        // Coverage stays as it is: the next sync closes its gaps.
-        let now = unix_micros_now();
-        let page_to_write = PageToWrite { rows, interval: None, overflows: &[], now };
-        let written = store.write_page(&page_to_write).await?;
         summary.rows += rows.len() as u64;
-        summary.missing += written.new;
-        summary.changed += written.replaced;
-        summary.restored += written.restored;
+        for rows in rows.chunk_by(|row, next| is_newer(row) == is_newer(next)) {
+            // Coverage stays as it is: the next sync closes its gaps.
+            let page_to_write =
+                PageToWrite { rows, interval: None, overflows: &[], now: unix_micros_now() };
+            let written = store.write_page(&page_to_write).await?;
+            new += written.new;
+            summary.missing += if is_newer(&rows[0]) { 0 } else { written.new };
+            summary.changed += written.replaced;
+            summary.restored += written.restored;
+        }
         summary.requests += u64::from(page.meta().attempts());
         if let Some(last) = rows.last() {
             let reached = last.created_at.as_str();
-            on_page(PullProgress { rows: summary.rows, new: summary.missing, reached });
+            on_page(PullProgress { rows: summary.rows, new, reached });
         }
     }
     summary.completeness = pages.completeness();
+    summary.overflows = pages.tie_overflows().iter().map(ToString::to_string).collect();
     Ok((summary, seen))
 }
 

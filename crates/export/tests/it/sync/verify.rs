@@ -12,7 +12,7 @@ use formsvc_export::{
 use http::{Request, Response, StatusCode};
 
 use super::database::{Database, texts};
-use super::{FORM, form_id, service, sync};
+use super::{FORM, form_id, service, submit, sync};
 
 /// A service with some of 500 generated submissions.
 fn service_without(left_out: impl Fn(usize) -> bool) -> MockService {
@@ -37,7 +37,7 @@ async fn verify_adds_missing_and_replaces_changed_rows() {
         let store = database.open().await;
         let view = sync(&store, &service).await.unwrap().view;
         let table = database.table("submissions");
-        let (missing, changed) = ("('sub_7', 'sub_480', 'sub_500')", "('sub_3', 'sub_499')");
+        let (missing, changed) = ("('sub_7', 'sub_80', 'sub_200')", "('sub_3', 'sub_499')");
         database.execute(&format!("DELETE FROM {table} WHERE id IN {missing}")).await;
         database.execute(&format!("UPDATE {table} SET data = '{{}}' WHERE id IN {changed}")).await;
         let found = verify(&store, &service.client(), false).await.unwrap();
@@ -48,6 +48,19 @@ async fn verify_adds_missing_and_replaces_changed_rows() {
         assert_eq!(database.query(&count).await, [texts(&["500"])]);
         let again = verify(&store, &service.client(), true).await.unwrap();
         assert_eq!((again.missing, again.changed, again.deleted), (0, 0, 0));
+    }
+}
+
+#[tokio::test]
+async fn row_that_arrives_after_the_sync_is_stored_but_not_missing() {
+    for database in Database::all().await {
+        let service = service(500);
+        let store = database.open().await;
+        sync(&store, &service).await.unwrap();
+        submit(&service, 0, "{}");
+        let found = verify(&store, &service.client(), false).await.unwrap();
+        assert_eq!((found.rows, found.missing), (501, 0));
+        assert_eq!(database.rows().await.len(), 501);
     }
 }
 
@@ -68,6 +81,7 @@ async fn deleted_rows_are_marked_omitted_and_restored() {
         assert_eq!(database.query(&count).await, [texts(&["496"])]);
         let status = store.status().await.unwrap().pop().unwrap();
         assert_eq!((status.rows, status.deleted), (496, 4));
+        assert_eq!(sync(&store, &some).await.unwrap().pull.rows, 496);
         let spools = SpoolFolder::temporary().unwrap();
         for (include_deleted, expected) in [(false, 496), (true, 500)] {
             let range = RowRange { include_deleted, ..RowRange::default() };
