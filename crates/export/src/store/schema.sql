@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS submissions (
     UNIQUE (source, id)
 );
 CREATE INDEX IF NOT EXISTS submissions_by_time ON submissions (source, instant DESC, id);
+CREATE INDEX IF NOT EXISTS submissions_deleted ON submissions (source) WHERE deleted_at IS NOT NULL;
 CREATE TABLE IF NOT EXISTS labels (
     source INTEGER NOT NULL REFERENCES sources (key),
     position INTEGER NOT NULL,

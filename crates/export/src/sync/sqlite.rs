@@ -33,11 +33,15 @@ pub(crate) struct SqliteForm {
 impl SqliteForm {
     /// Opens the database, creates it if there is none, and locks the form.
     pub(crate) fn open(path: &Path, form: FormRef<'_>) -> Result<Self, SyncError> {
-        let mut store = RowStore::open(path)?;
-        let lock = lock(path, form)?;
-        if has_foreign_rows(store.connection()).map_err(|error| store.failed(error))? {
+        // Read first: opening it to write changes the mode of its journal.
+        if std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
+            && let Some(store) = RowStore::open_created(path)?
+            && has_foreign_rows(store.connection()).map_err(|error| store.failed(error))?
+        {
             return Err(SyncError::Exported { path: path.to_owned() });
         }
+        let mut store = RowStore::open(path)?;
+        let lock = lock(path, form)?;
         let source = store.source(form.origin, form.id, form.title)?;
         let view = store.transact(|transaction| {
             let view: String = transaction.query_row(
@@ -73,7 +77,8 @@ impl SqliteForm {
     }
 
     pub(crate) fn rows(&self) -> Result<u64, StoreError> {
-        let select = "SELECT rows FROM sources WHERE key = ?1";
+        let select = "SELECT rows - (SELECT count(*) FROM submissions WHERE source = key \
+             AND deleted_at IS NOT NULL) FROM sources WHERE key = ?1";
         let rows = self.store.connection().query_row(select, [self.source.key()], |row| row.get(0));
         rows.map(i64::unsigned_abs).map_err(|error| self.store.failed(error))
     }
