@@ -54,7 +54,7 @@ impl FormStore {
         dispatch!(self, write_page(page))
     }
 
-    /// Returns the number of stored submissions.
+    /// Returns the number of stored submissions, without those that are marked as deleted.
     pub(crate) async fn rows(&mut self) -> Result<u64, SyncError> {
         dispatch!(self, rows())
     }

@@ -20,6 +20,7 @@ mod target;
 mod verify;
 
 use formsvc_client::{Client, FormId};
+use tokio::time::timeout_at;
 
 use crate::error::ExportError;
 use crate::pull::{PageStore, PullOptions, PullProgress, PullSummary, pull_into};
@@ -100,10 +101,21 @@ impl SyncStore {
         options: &PullOptions,
         on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<SyncSummary, ExportError> {
-        let mut store = self.open_form(client, form, title).await?;
-        let pull = pull_into(client, form, PageStore::Form(&mut store), options, on_page).await?;
-        let (view, changes) = store.into_view();
-        Ok(SyncSummary { pull, view, changes })
+        let run = async {
+            let mut store = self.open_form(client, form, title).await?;
+            let pages = PageStore::Form(&mut store);
+            let mut pull = pull_into(client, form, pages, options, on_page).await?;
+            pull.rows = store.rows().await?;
+            let (view, changes) = store.into_view();
+            Ok(SyncSummary { pull, view, changes })
+        };
+        match options.deadline {
+            // Another session of the database can block the run for any time.
+            Some(deadline) => {
+                timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit))
+            }
+            None => run.await,
+        }
     }
 
     /// Locks a form; adds it if it is new.

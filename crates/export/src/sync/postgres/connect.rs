@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 
@@ -12,7 +13,8 @@ use super::session::Session;
 use super::tables::{Access, check};
 use super::tls::{TlsMode, tls};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for one host, TLS and the password included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time without an acknowledgement after which a connection is lost.
 const LOST_AFTER: Duration = Duration::from_secs(30);
 
@@ -41,15 +43,23 @@ impl Session {
         if config.get_application_name().is_none() {
             config.application_name("formsvc");
         }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
+        // The library limits the socket only: a server that accepts it and is silent needs a limit too.
+        let hosts = config.get_hosts().len().max(config.get_hostaddrs().len());
+        let limit = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+        config.connect_timeout(limit);
+        let limit = limit * u32::try_from(hosts).unwrap_or(1);
         config.keepalives_idle(LOST_AFTER).tcp_user_timeout(LOST_AFTER);
         let mut failed = None;
         for mode in address.tls_modes() {
             let is_plain = *mode == TlsMode::Disable;
             config.ssl_mode(if is_plain { SslMode::Disable } else { SslMode::Require });
-            match config.connect(tls(mode)?).await {
+            let Ok(connected) = timeout(limit, config.connect(tls(mode)?)).await else {
+                return Err(PostgresError::Connect(format!(
+                    "it did not answer within {} s (`connect_timeout` in its URL)",
+                    limit.as_secs()
+                )));
+            };
+            match connected {
                 Ok((client, connection)) => {
                     // Ends with the client; its errors are those of the client's requests.
                     tokio::spawn(connection);

@@ -74,14 +74,18 @@ pub enum PostgresError {
     /// The server refused a statement.
     #[error("the database refused a statement: {0}")]
     Refused(String),
+    /// The server refused a statement because of other sessions or a time limit: a serialization
+    /// failure, a deadlock, a lock or a canceled statement. The next run may succeed.
+    #[error("the database refused a statement: {0}")]
+    Conflict(String),
 }
 
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
-        // Class 57P: the server ends the connection.
-        let is_ended = error.code().is_some_and(|code| code.code().starts_with("57P"));
-        match error.as_db_error() {
-            Some(_) if !is_ended => Self::Refused(describe(&error)),
+        match error.code().map(SqlState::code) {
+            Some("40001" | "40P01" | "55P03" | "57014") => Self::Conflict(describe(&error)),
+            // Class 57P: the server ends the connection.
+            Some(code) if !code.starts_with("57P") => Self::Refused(describe(&error)),
             _ => Self::Lost(describe(&error)),
         }
     }

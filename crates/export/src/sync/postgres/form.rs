@@ -6,7 +6,7 @@ use formsvc_table::TypeSet;
 
 use super::address::Address;
 use super::error::PostgresError;
-use super::session::Session;
+use super::session::{BEGIN, Session};
 use super::tables::{Access, check, create};
 use crate::store::RowRange;
 use crate::sync::labels::{LabelLimits, LabelSet, StoredLabel};
@@ -50,7 +50,7 @@ impl PgForm {
 
     /// Begins a transaction that waits for those of other runs of the form, and locks them out.
     pub(super) async fn begin(&self) -> Result<(), PostgresError> {
-        self.session.run("BEGIN").await?;
+        self.session.run(BEGIN).await?;
         let select = "SELECT key FROM {t}sources WHERE key = $1 FOR UPDATE";
         self.session.query(select, typed![self.key => INT8]).await.map(drop)
     }
@@ -70,7 +70,8 @@ impl PgForm {
     }
 
     pub(crate) async fn rows(&self) -> Result<u64, PostgresError> {
-        let select = "SELECT rows FROM {t}sources WHERE key = $1";
+        let select = "SELECT rows - (SELECT count(*) FROM {t}submissions WHERE source = key \
+             AND deleted_at IS NOT NULL) FROM {t}sources WHERE key = $1";
         let row = self.session.query_one(select, typed![self.key => INT8]).await?;
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
@@ -122,6 +123,10 @@ impl PgForm {
 /// Attempts to take a lock: the server frees the lock of a closed connection a moment later.
 const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
+/// The transaction of the lock is idle during the whole run. `transaction_timeout` exists since
+/// PostgreSQL 17.
+const NO_TIME_LIMITS: &str = "SELECT set_config(name, '0', true) FROM pg_catalog.pg_settings \
+     WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')";
 
 /// Takes the lock of a form; `None` if another process has it. The lock belongs to an open transaction
 /// of its own session, and ends with its connection. It works behind a pooler too, which may give
@@ -131,7 +136,7 @@ async fn lock(address: &Address, form: FormRef<'_>) -> Result<Option<Session>, P
     let number = u64::from_str_radix(&hash[..16], 16).expect("a hash has hexadecimal digits");
     let select = format!("SELECT pg_try_advisory_xact_lock({})", number.cast_signed());
     let session = Session::open(address, &mut Vec::new()).await?;
-    session.run("BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0").await?;
+    session.run(&format!("{BEGIN}; {NO_TIME_LIMITS}")).await?;
     for _ in 0..LOCK_ATTEMPTS {
         if session.query_one(&select, &[]).await?.get(0) {
             return Ok(Some(session));

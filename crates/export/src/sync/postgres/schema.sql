@@ -7,7 +7,7 @@ CREATE TABLE {t}sources (
     form_id text NOT NULL,
     title text,
     view text NOT NULL,
-    -- Number of stored submissions: counting them would take time on each run.
+    -- Number of stored submissions, those that are marked as deleted included: counting them would take time on each run.
     rows bigint NOT NULL DEFAULT 0,
     UNIQUE (origin, form_id)
 );
@@ -28,6 +28,8 @@ CREATE TABLE {t}submissions (
 );
 CREATE INDEX formsvc_submissions_by_time
     ON {t}submissions (source, instant DESC, id);
+CREATE INDEX formsvc_submissions_deleted
+    ON {t}submissions (source) WHERE deleted_at IS NOT NULL;
 CREATE TABLE {t}labels (
     source bigint NOT NULL,
     position bigint NOT NULL,

@@ -9,6 +9,10 @@ use crate::sync::names::quoted;
 
 type Values<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
+/// Begins a transaction in which each statement sees the commits before it. The default of the server
+/// may be another level.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// A connection. In statements, `{t}` is the qualified prefix of the program's tables, and `{schema}` is
 /// the schema.
 ///

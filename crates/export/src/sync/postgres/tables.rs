@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::PostgresError;
-use super::session::Session;
+use super::session::{BEGIN, Session};
 use crate::sync::names::quoted;
 
 /// Version of the tables.
@@ -96,7 +96,7 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
 
 /// Creates the tables, unless another process has created them meanwhile.
 pub(super) async fn create(session: &Session) -> Result<(), PostgresError> {
-    session.run(&format!("BEGIN; SELECT pg_advisory_xact_lock({CREATE_LOCK})")).await?;
+    session.run(&format!("{BEGIN}; SELECT pg_advisory_xact_lock({CREATE_LOCK})")).await?;
     if !check(session, Access::Write).await? {
         session.run(include_str!("schema.sql")).await?;
     }

@@ -114,11 +114,15 @@ async fn time_limit_saves_the_pages_received() {
     for database in Database::all().await {
         let service = service(500);
         let mut options = PullOptions::default();
-        options.deadline = Some(tokio::time::Instant::now());
+        options.deadline = Some(tokio::time::Instant::now() + Duration::from_secs(20));
         let store = database.open().await;
-        let client = limited(&service, 0, Fault::Silent);
-        let error = store.sync(&client, &form_id(), None, &options, |_| {}).await.unwrap_err();
+        let client = limited(&service, 1, Fault::Silent);
+        // After the first page nothing but the clock can wake the run.
+        let on_page = |_: PullProgress<'_>| tokio::time::pause();
+        let error = store.sync(&client, &form_id(), None, &options, on_page).await.unwrap_err();
+        tokio::time::resume();
         assert!(matches!(error, ExportError::TimeLimit), "{error}");
+        assert_eq!(store.status().await.unwrap()[0].rows, 100);
         assert_eq!(sync(&store, &service).await.unwrap().pull.rows, 500);
     }
 }

@@ -3,6 +3,7 @@
 mod database;
 mod interruption;
 mod labels;
+mod pooler;
 mod postgres;
 mod postgres_schema;
 mod postgres_tls;

@@ -1,7 +1,7 @@
 //! PostgreSQL: rights, tables of other programs, lost connections, poolers.
 
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use formsvc_client::ErrorCode;
@@ -172,21 +172,16 @@ fn terminate_sessions(schema: &PostgresSchema, condition: &str) {
          WHERE application_name = '{}' AND {condition}",
         schema.name
     );
-    let output = Command::new("psql")
-        .args([
-            "-XAtq",
-            "-U",
-            "nobody",
-            "-d",
-            "postgres",
-            "-h",
-            &schema.socket_folder(),
-            "-c",
-            &sql,
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "t", "{output:?}");
+    assert_eq!(psql(schema, &sql).trim(), "t");
+}
+
+/// Runs a statement in a session of its own, without this process's runtime.
+fn psql(schema: &PostgresSchema, sql: &str) -> String {
+    let folder = schema.socket_folder();
+    let args = ["-XAtq", "-U", "nobody", "-d", "postgres", "-h", &folder, "-c", sql];
+    let output = Command::new("psql").args(args).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[tokio::test]
@@ -229,109 +224,6 @@ async fn nothing_new_writes_no_row() {
     let before = database.query(&versions).await;
     sync(&store, &service).await.unwrap();
     assert_eq!(database.query(&versions).await, before);
-}
-
-/// PgBouncer in transaction mode, in front of the shared server.
-struct Pooler {
-    process: Child,
-    folder: tempfile::TempDir,
-}
-
-impl Pooler {
-    /// Starts a pooler; `None` if it is not installed.
-    fn start(schema: &PostgresSchema) -> Option<Self> {
-        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"]
-            .into_iter()
-            .find(|path| std::path::Path::new(path).exists());
-        let Some(program) = program else {
-            let _ = std::io::stderr().write_all(b"skipped: PgBouncer is not installed\n");
-            return None;
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let (path, config) = (folder.path().to_str().unwrap(), folder.path().join("pgbouncer.ini"));
-        std::fs::write(
-            &config,
-            format!(
-                "[databases]\n* = host={} user=nobody\n[pgbouncer]\nlisten_addr =\n\
-                 unix_socket_dir = {path}\nauth_type = any\npool_mode = transaction\n\
-                 default_pool_size = 4\nlisten_port = 5432\n",
-                schema.socket_folder()
-            ),
-        )
-        .unwrap();
-        // It refuses to run as root.
-        let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-        let mut command = if is_root {
-            let owner = Command::new("chown").args(["-R", "nobody", path]).status().unwrap();
-            assert!(owner.success());
-            let mut command = Command::new("setpriv");
-            command.args([
-                "--reuid",
-                "nobody",
-                "--regid",
-                "nogroup",
-                "--clear-groups",
-                "--",
-                program,
-            ]);
-            command
-        } else {
-            Command::new(program)
-        };
-        let process =
-            command.arg(&config).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let socket = folder.path().join(".s.PGSQL.5432");
-        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-            // Sleeps because the pooler does not signal that it is ready.
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Some(Self { process, folder })
-    }
-
-    fn target(&self, schema: &PostgresSchema) -> SyncTarget {
-        let host = self.folder.path().to_str().unwrap().replace('/', "%2F");
-        let url = format!("postgres:///postgres?host={host}&user=nobody");
-        url.parse::<SyncTarget>().unwrap().schema(&schema.name)
-    }
-}
-
-impl Drop for Pooler {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-#[tokio::test]
-async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
-    let Some(database) = Database::postgres().await else { return };
-    let Some(pooler) = Pooler::start(database.schema()) else { return };
-    let (target, service) = (pooler.target(database.schema()), service(2_000));
-    // All runs create the tables, and wait for the lock.
-    let runs: Vec<_> = (0..3)
-        .map(|_| {
-            let (target, service) = (target.clone(), service.clone());
-            async move { sync(&target.open().await.unwrap(), &service).await.unwrap() }
-        })
-        .collect();
-    let summaries = futures_util::future::join_all(runs).await;
-    assert_eq!(summaries.iter().map(|summary| summary.pull.new).sum::<u64>(), 2_000);
-    let view = database.table(&summaries[0].view);
-    let sum = database.query(&format!("SELECT sum(\"Number\"::int) FROM {view}")).await;
-    assert_eq!(sum, [texts(&[&(2_000 * 2_001 / 2).to_string()])]);
-    let store = target.open().await.unwrap();
-    let status = store.status().await.unwrap().pop().unwrap();
-    assert_eq!((status.rows, status.coverage.intervals().len()), (2_000, 1));
-    let slow = limited(&service, 1, Fault::Slow(Duration::from_secs(3_600)));
-    let (form, options) = (form_id(), PullOptions::default());
-    tokio::select! {
-        _ = store.sync(&slow, &form, None, &options, |_| {}) => panic!("the run ended"),
-        error = async { sync(&target.open().await.unwrap(), &service).await.unwrap_err() } => {
-            assert!(matches!(error, ExportError::Sync(SyncError::Locked { .. })), "{error}");
-        }
-    }
-    // The lock ended with its run.
-    sync(&store, &service).await.unwrap();
 }
 
 #[tokio::test]
@@ -394,11 +286,85 @@ async fn server_errors_contain_message_and_code() {
 }
 
 #[tokio::test]
-async fn run_leaves_no_lock_in_its_session() {
+async fn silent_server_is_an_error_after_the_connect_timeout() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("postgres://me:hunter2@127.0.0.1:{port}/d?connect_timeout=1");
+    let open = url.parse::<SyncTarget>().unwrap();
+    let opened = tokio::time::timeout(Duration::from_secs(30), open.open()).await;
+    let error = opened.expect("the connection has a limit").unwrap_err().to_string();
+    assert!(error.contains("did not answer within 1 s (`connect_timeout`"), "{error}");
+}
+
+#[tokio::test]
+async fn row_lock_of_another_session_ends_with_the_time_limit() {
     let Some(database) = Database::postgres().await else { return };
-    let first = database.open().await;
-    sync(&first, &service(10)).await.unwrap();
-    // The first store is still connected.
-    sync(&database.open().await, &service(10)).await.unwrap();
-    sync(&first, &service(10)).await.unwrap();
+    let (store, service) = (database.open().await, service(3));
+    sync(&store, &service).await.unwrap();
+    let other = database.schema().connect().await;
+    let schema = &database.schema().name;
+    let lock = format!("BEGIN; SELECT key FROM {schema}.formsvc_sources FOR UPDATE");
+    other.batch_execute(&lock).await.unwrap();
+    let mut options = PullOptions::default();
+    options.deadline = Some(tokio::time::Instant::now() + Duration::from_secs(1));
+    let (client, form) = (service.client(), form_id());
+    let run = store.sync(&client, &form, None, &options, |_| {});
+    let error = tokio::time::timeout(Duration::from_secs(30), run).await.unwrap().unwrap_err();
+    assert!(matches!(error, ExportError::TimeLimit), "{error}");
+    other.batch_execute("COMMIT").await.unwrap();
+    sync(&store, &service).await.unwrap();
+}
+
+#[tokio::test]
+async fn lock_timeout_is_a_conflict() {
+    let Some(database) = Database::postgres().await else { return };
+    let service = service(3);
+    sync(&database.open().await, &service).await.unwrap();
+    let other = database.schema().connect().await;
+    let schema = &database.schema().name;
+    let lock = format!("BEGIN; SELECT key FROM {schema}.formsvc_sources FOR UPDATE");
+    other.batch_execute(&lock).await.unwrap();
+    let store = target_with(&database, "lock_timeout=50").open().await.unwrap();
+    let error = postgres_error(sync(&store, &service).await.unwrap_err());
+    assert!(matches!(error, PostgresError::Conflict(_)), "{error:?}");
+}
+
+/// The database with a setting of the server.
+fn target_with(database: &Database, setting: &str) -> SyncTarget {
+    let (url, schema) = database.address();
+    let setting = setting.replace('=', "%3D");
+    let url = format!("{url}&options=-c%20{setting}");
+    url.parse::<SyncTarget>().unwrap().schema(schema)
+}
+
+#[tokio::test]
+async fn serializable_default_does_not_disturb_runs() {
+    let Some(database) = Database::postgres().await else { return };
+    let target = target_with(&database, "default_transaction_isolation=serializable");
+    let service = service(300);
+    let run = async || sync(&target.open().await.unwrap(), &service).await.unwrap();
+    // All runs create the tables, and wait for the lock.
+    let (first, second, third) = tokio::join!(run(), run(), run());
+    assert_eq!(first.pull.new + second.pull.new + third.pull.new, 300);
+}
+
+#[tokio::test]
+async fn idle_timeout_of_the_server_does_not_end_the_lock() {
+    let Some(database) = Database::postgres().await else { return };
+    let target = target_with(&database, "idle_in_transaction_session_timeout=500");
+    let service = service(300);
+    let store = target.open().await.unwrap();
+    let has_lock = format!(
+        "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) \
+         WHERE locktype = 'advisory' AND application_name = '{}'",
+        database.schema().name
+    );
+    let mut locks = None;
+    let on_page = |_: PullProgress<'_>| {
+        let count = || psql(database.schema(), &format!("SELECT pg_sleep(1); {has_lock}"));
+        locks.get_or_insert_with(count);
+    };
+    let (client, form, options) = (service.client(), form_id(), PullOptions::default());
+    store.sync(&client, &form, None, &options, on_page).await.unwrap();
+    assert_eq!(locks.unwrap().trim(), "1");
 }

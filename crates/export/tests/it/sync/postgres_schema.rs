@@ -56,7 +56,7 @@ impl PostgresSchema {
         format!("\"{}\".\"{prefix}{name}\"", self.name)
     }
 
-    async fn connect(&self) -> Client {
+    pub(super) async fn connect(&self) -> Client {
         let (client, connection) = self.config.connect(NoTls).await.unwrap();
         tokio::spawn(connection);
         client
