@@ -189,9 +189,13 @@ impl Output {
 
     /// Shows a list if a flag or a setting chose the format of the output.
     pub(crate) fn list_if_requested(&self, listing: Listing) -> Result<(), CliError> {
+        if self.is_requested() { self.list(listing) } else { Ok(()) }
+    }
+
+    /// Returns true if an option names the format or the fields of the output.
+    pub(crate) fn is_requested(&self) -> bool {
         let Json { fields, jq, template, .. } = &self.json;
-        let is_requested = !self.is_usual || fields.is_some() || jq.is_some() || template.is_some();
-        if is_requested { self.list(listing) } else { Ok(()) }
+        !self.is_usual || fields.is_some() || jq.is_some() || template.is_some()
     }
 
     /// Shows the one item of a listing.

@@ -109,13 +109,9 @@ impl SyncStore {
             let (view, changes) = store.into_view();
             Ok(SyncSummary { pull, view, changes })
         };
-        match options.deadline {
-            // Another session of the database can block the run for any time.
-            Some(deadline) => {
-                timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit))
-            }
-            None => run.await,
-        }
+        // Another session of the database can block the run for any time.
+        let Some(deadline) = options.deadline else { return run.await };
+        timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit))
     }
 
     /// Locks a form; adds it if it is new.

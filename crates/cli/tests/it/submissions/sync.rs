@@ -1,5 +1,6 @@
 //! `formsvc submissions sync`, and `export --from` of the database.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -136,6 +137,30 @@ fn verify_marks_deleted_submissions_on_request() {
 }
 
 #[test]
+fn verify_of_an_overflowing_list_is_exit_9() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::start(&["--fault", "cursor-millis"]);
+    let to = format!("sqlite:{}", folder.path().join("rows.db").display());
+    let args = ["submissions", "sync", "verify", "randhie", "--allow-incomplete", "--to", &to];
+    let mut command = sandbox.formsvc(&args);
+    let said: Said = command.env("FORMSVC_STATE_DIR", folder.path()).output().unwrap().into();
+    assert_eq!(said.code, Some(9), "{}", said.stderr);
+    assert!(said.stderr.contains("share a unit of the service's cursor"), "{}", said.stderr);
+    assert!(said.stderr.contains("100 submissions were received"), "{}", said.stderr);
+    assert!(!said.stderr.contains("the database is equal"), "{}", said.stderr);
+}
+
+#[test]
+fn interrupted_verify_reports_what_it_stored() {
+    let answers = vec![one_form(), both(), page(NEWER, CURSOR), revoked()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let said = database.run(&service, &["sync", "verify", "survey"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    let hint = "nothing new was stored; the same command compares again from the first page";
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
+}
+
+#[test]
 fn empty_list_marks_nothing() {
     let answers = vec![one_form(), both(), page("", None)];
     let (service, database) = (Canned::start(answers), Database::new());
@@ -248,6 +273,47 @@ fn watch_stores_new_submissions_until_a_signal() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(stderr.matches("1 new submission").count(), 2, "{stderr}");
     assert_eq!(database.status(&service)[0]["submissions"], 2);
+}
+
+#[test]
+fn watch_continues_after_a_round_that_met_a_lock() {
+    let answers = vec![one_form(), page(NEWER, CURSOR), None, both()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let mut first = database.command(&service, &["sync", "survey"]).spawn().unwrap();
+    (0..3).for_each(|_| drop(service.request()));
+    let watch = ["sync", "frm_1", "--watch", "--interval", "50ms"];
+    let mut watch = database.command(&service, &watch).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("locked by another run")));
+    signal(&first, "KILL");
+    first.wait().unwrap();
+    assert!(lines.any(|line| line.contains("1 new submission")));
+    signal(&watch, "INT");
+    assert_eq!(watch.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn watch_with_an_output_is_a_usage_error() {
+    let (service, database) = (Canned::start(vec![one_form()]), Database::new());
+    for output in [&["--output", "ndjson"][..], &["--json", "form"]] {
+        let said = database.run(&service, &[&["sync", "survey", "--watch"], output].concat());
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+    }
+    assert!(service.asked_nothing());
+}
+
+#[test]
+fn failed_form_does_not_stop_the_others() {
+    let contact = r#"{"id":"frm_2","public_id":"contact","title":"Contact","status":"published","created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z","url":"/f/contact"}"#;
+    let contact = answer("200 OK", "", &format!("{{\"data\":[{contact}]}}"));
+    let answers = vec![one_form(), both(), contact, both(), revoked(), both()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    assert_eq!(database.run(&service, &["sync", "contact"]).code, Some(0));
+    let said = database.run(&service, &["sync", "frm_1", "frm_2", "--output", "json"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    let reports: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((reports.as_array().unwrap().len(), &reports[0]["form_id"]), (1, &"frm_2".into()));
 }
 
 #[test]

@@ -148,8 +148,8 @@ fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
     }
 }
 
-/// The error of a sync that stopped after `new` submissions.
-pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64) -> CliError {
+/// The error of a sync that stopped after `new` submissions; `next` is the effect of the same command.
+pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) -> CliError {
     let error = of_cause(error);
     if matches!(error.exit, Exit::Usage | Exit::DataPolicy | Exit::NotFound) {
         return error;
@@ -158,7 +158,7 @@ pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64) -> CliError 
         0 => "nothing new was stored".to_owned(),
         new => format!("{} stored", counted(new, "new submission")),
     };
-    error.hint_too(&format!("{stored}; the same command continues"))
+    error.hint_too(&format!("{stored}; the same command {next}"))
 }
 
 fn of_cause(error: ExportError) -> CliError {

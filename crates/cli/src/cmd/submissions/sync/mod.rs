@@ -1,5 +1,6 @@
 //! `formsvc submissions sync`
 
+mod failure;
 mod report;
 mod run;
 mod status;
@@ -12,6 +13,7 @@ use clap::{Args, Subcommand};
 use formsvc_client::{Client, FormId};
 use formsvc_export::{ExportError, StoreError, StoreProblem, SyncStatus, SyncStore, SyncTarget};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::time::{Instant, timeout_at};
 
 pub(in crate::cmd) use self::report::FIELDS;
 pub(in crate::cmd) use self::status::FIELDS as STATUS_FIELDS;
@@ -107,22 +109,33 @@ pub(in crate::cmd::submissions) fn read_target(
 pub(in crate::cmd::submissions) async fn open(
     cx: &Context,
     target: &SyncTarget,
-) -> Result<SyncStore, CliError> {
+) -> Result<SyncStore, ExportError> {
     let store = target.open().await?;
     store.warnings().iter().for_each(|warning| cx.progress.warn(warning));
     Ok(store)
 }
 
 /// Returns the forms of a database; none if the first sync has yet to create it.
-async fn known_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, CliError> {
+async fn known_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, ExportError> {
     match store.status().await {
         Err(ExportError::Store(error)) if is_missing(&error) => Ok(Vec::new()),
-        forms => Ok(forms?),
+        forms => forms,
     }
 }
 
 fn is_missing(error: &StoreError) -> bool {
     matches!(error.problem(), StoreProblem::Io(error) if error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Ends a run at the time of `--max-time`, also one that waits for another session of the database.
+async fn until<T>(
+    deadline: Option<Instant>,
+    run: impl Future<Output = Result<T, ExportError>>,
+) -> Result<T, ExportError> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit)),
+        None => run.await,
+    }
 }
 
 /// Finds a form: by its full id in the database, which takes no request, or else in the service.

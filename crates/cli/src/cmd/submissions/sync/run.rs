@@ -7,14 +7,14 @@ use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
 use formsvc_export::{PullOptions, PullProgress, SyncStore, SyncSummary, SyncTarget};
 use tokio::time::{Instant, sleep_until};
 
+use super::failure::Failure;
 use super::report::{self, Report};
-use super::{Target, find_form, known_forms, new_title, open};
+use super::{Target, find_form, known_forms, new_title, open, until};
 use crate::args::{duration, whole};
-use crate::cmd::submissions::export::{explain_stopped, incomplete};
+use crate::cmd::submissions::export::incomplete;
 use crate::cmd::submissions::range::place;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::form_ref::FormMatch;
 use crate::progress::Expected;
 use crate::when::{When, now};
@@ -30,6 +30,9 @@ pub(super) struct Run {
     #[command(flatten)]
     target: Target,
     /// Keep running, and look for new submissions every `--interval`
+    ///
+    /// Reports go to stderr; `--output` and `--json` are refused. A round that fails because of the network,
+    /// the service or another run is reported, and the next one continues.
     #[arg(long)]
     watch: bool,
     /// Time between two rounds of `--watch` [default: 1m]
@@ -64,23 +67,29 @@ impl Run {
         options.deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
+            if cx.output.is_requested() {
+                return Err(CliError::usage("`--watch` has no output on stdout").hint(
+                    "leave out `--output` and `--json`, or repeat the command without `--watch`",
+                ));
+            }
             cx.run_until_stopped();
         }
         let mut forms = Vec::new();
         loop {
             let began = Instant::now();
-            let round = self.round(cx, &target, &options, &mut forms).await;
-            match round {
-                Ok(reports) if !self.watch => {
-                    for report in &reports {
-                        listing.push(report);
-                    }
+            let mut reports = Vec::new();
+            let round = self.round(cx, &target, &options, &mut forms, &mut reports).await;
+            if !self.watch {
+                if !reports.is_empty() {
+                    reports.iter().for_each(|report| listing.push(report));
                     cx.output.list_if_requested(listing)?;
-                    return report::end(&reports);
                 }
-                Ok(_) => {}
-                Err(error) if self.watch && passes(&error) => cx.progress.warn(&error.brief()),
-                Err(error) => return Err(error),
+                round?;
+                return report::end(&reports);
+            }
+            match round {
+                Err(failure) if failure.passes => cx.progress.warn(&failure.error.brief()),
+                round => round?,
             }
             let next = began + self.interval.unwrap_or(INTERVAL);
             if options.deadline.is_some_and(|deadline| deadline <= next) {
@@ -90,26 +99,42 @@ impl Run {
         }
     }
 
-    /// Synchronizes all forms once. `forms` are those that were found before.
+    /// Synchronizes all forms once, also after one has failed, and returns the first failure. `forms`
+    /// are those that were found before.
     async fn round(
         &self,
         cx: &Context,
         target: &SyncTarget,
         options: &PullOptions,
         forms: &mut Vec<FormMatch>,
-    ) -> Result<Vec<Report>, CliError> {
+        reports: &mut Vec<Report>,
+    ) -> Result<(), Failure> {
         // Opened in each round, so that a lost connection ends no watch.
-        let store = open(cx, target).await?;
+        let store = until(options.deadline, open(cx, target)).await?;
         let client = cx.client().await?;
         if forms.len() < self.forms.len() {
-            let known = known_forms(&store).await?;
+            let known = until(options.deadline, known_forms(&store)).await?;
             for name in &self.forms[forms.len()..] {
                 forms.push(find_form(cx, client, &known, name).await?);
             }
         }
-        let mut reports = Vec::new();
+        let mut first = None;
         for form in &*forms {
-            let summary = sync_form(cx, client, &store, form, options).await?;
+            let summary = match sync_form(cx, client, &store, form, options).await {
+                Ok(summary) => summary,
+                Err(failure) => {
+                    if first.is_some() || (self.watch && failure.passes) {
+                        let error = failure.error.brief();
+                        cx.progress.warn(&format!("{}: {error}", form.title));
+                    } else {
+                        first = Some(failure);
+                    }
+                    if options.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                        break;
+                    }
+                    continue;
+                }
+            };
             if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
                 cx.progress.remark(&report::describe(
                     form,
@@ -121,7 +146,7 @@ impl Run {
             report::remark_changes(cx, form, &summary.changes);
             reports.push(Report::new(form, summary));
         }
-        Ok(reports)
+        first.map_or(Ok(()), Err)
     }
 }
 
@@ -132,7 +157,7 @@ pub(super) async fn sync_form(
     store: &SyncStore,
     form: &FormMatch,
     options: &PullOptions,
-) -> Result<SyncSummary, CliError> {
+) -> Result<SyncSummary, Failure> {
     cx.progress.begin();
     let mut stored = None;
     let on_page = |page: PullProgress<'_>| {
@@ -151,14 +176,9 @@ pub(super) async fn sync_form(
     };
     let synced = store.sync(client, &form.id, new_title(form), options, on_page).await;
     cx.progress.end();
-    let summary = synced.map_err(|error| explain_stopped(error, stored.unwrap_or_default()))?;
+    let summary = synced.map_err(|error| Failure::stopped(error, stored.unwrap_or_default()))?;
     if summary.pull.completeness == Completeness::Incomplete && !options.allow_incomplete {
         incomplete(&summary.pull.overflows)?;
     }
     Ok(summary)
-}
-
-/// Returns true for an error that may pass by itself.
-fn passes(error: &CliError) -> bool {
-    matches!(error.exit, Exit::Service | Exit::Network | Exit::RateLimited)
 }

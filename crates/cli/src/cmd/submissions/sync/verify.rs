@@ -1,15 +1,19 @@
 //! `formsvc submissions sync verify`
 
+use std::time::Duration;
+
 use clap::Args;
-use formsvc_client::PAGE_SIZE_MAX;
+use formsvc_client::{Completeness, PAGE_SIZE_MAX};
 use formsvc_export::{PullOptions, PullProgress, VerifyOptions, VerifySummary};
 use serde::Serialize;
+use tokio::time::Instant;
 
+use super::failure::Failure;
 use super::report::{complete, remark_changes};
 use super::run::sync_form;
-use super::{Target, find_form, known_forms, open};
-use crate::args::whole;
-use crate::cmd::submissions::export::{counted, explain_stopped};
+use super::{Target, find_form, known_forms, open, until};
+use crate::args::{duration, whole};
+use crate::cmd::submissions::export::{counted, explain_stopped, incomplete};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -47,7 +51,11 @@ pub(super) struct Verify {
     /// Hide them also if the service has no submission at all
     #[arg(long, requires = "mark_deleted")]
     allow_empty: bool,
-    /// Continue where more submissions share a second or a millisecond than a page can show
+    /// Stop after this time with exit 8
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_time: Option<Duration>,
+    /// Continue where more submissions share a second or a millisecond than a page can show, and end with
+    /// exit 9
     #[arg(long, conflicts_with = "mark_deleted")]
     allow_incomplete: bool,
     /// Submissions per request, 1 to 100
@@ -70,13 +78,16 @@ struct Item<'a> {
 impl Verify {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
-        let store = open(cx, &self.target.read()?).await?;
+        let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
+        let target = self.target.read()?;
+        let store = until(deadline, open(cx, &target)).await.map_err(Failure::from)?;
         let client = cx.client().await?;
-        let known = known_forms(&store).await?;
+        let known = until(deadline, known_forms(&store)).await.map_err(Failure::from)?;
         let form = find_form(cx, client, &known, &self.form).await?;
         let mut options = PullOptions::default();
         options.page_size = self.page_size;
         options.allow_incomplete = self.allow_incomplete;
+        options.deadline = deadline;
         // Submissions that came since the last sync are no difference.
         sync_form(cx, client, &store, &form, &options).await?;
         let mut verify = VerifyOptions::default();
@@ -85,10 +96,15 @@ impl Verify {
         verify.page_size = self.page_size;
         verify.allow_incomplete = self.allow_incomplete;
         cx.progress.begin();
-        let on_page = |page: PullProgress<'_>| cx.progress.submissions(page.rows, page.reached);
-        let verified = store.verify(client, &form.id, &verify, on_page).await;
+        let mut stored = 0;
+        let on_page = |page: PullProgress<'_>| {
+            stored = page.new;
+            cx.progress.submissions(page.rows, page.reached);
+        };
+        let verified = until(deadline, store.verify(client, &form.id, &verify, on_page)).await;
         cx.progress.end();
-        let summary = verified.map_err(|error| explain_stopped(error, 0))?;
+        let next = "compares again from the first page";
+        let summary = verified.map_err(|error| explain_stopped(error, stored, next))?;
         remark_changes(cx, &form, &summary.changes);
         listing.push(&Item {
             form: &form.title,
@@ -102,6 +118,10 @@ impl Verify {
         });
         cx.output.list_if_requested(listing)?;
         let text = format!("{}: {}", form.title, describe(&summary));
+        if summary.completeness == Completeness::Incomplete {
+            cx.progress.remark(&text);
+            return incomplete(&summary.overflows);
+        }
         if is_different(&summary) {
             return Err(CliError::new(Exit::DataPolicy, text));
         }
@@ -134,7 +154,13 @@ fn describe(summary: &VerifySummary) -> String {
         }
     }
     if parts.len() == 1 {
-        parts.push("the database is equal".to_owned());
+        let is_incomplete = summary.completeness == Completeness::Incomplete;
+        let equal = if is_incomplete {
+            "no difference in the part received"
+        } else {
+            "the database is equal"
+        };
+        parts.push(equal.to_owned());
     }
     parts.join(", ")
 }
