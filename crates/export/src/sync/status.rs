@@ -64,18 +64,20 @@ fn read_sqlite(path: &Path) -> Result<Vec<SyncStatus>, StoreError> {
 
 fn read_forms(store: &RowStore) -> rusqlite::Result<Vec<SyncStatus>> {
     let connection = store.connection();
-    let mut count = connection
-        .prepare("SELECT count(*), count(deleted_at) FROM submissions WHERE source = ?1")?;
     let mut newest = connection.prepare(
         "SELECT max(created_at) FROM (SELECT created_at FROM submissions WHERE source = ?1 \
          ORDER BY instant DESC LIMIT 1)",
     )?;
-    let mut select =
-        connection.prepare("SELECT key, origin, form_id, title, view FROM sources ORDER BY key")?;
+    // Sync keeps the number of rows; an export and a pull do not.
+    let mut select = connection.prepare(
+        "SELECT key, origin, form_id, title, view, \
+         iif(view IS NULL, (SELECT count(*) FROM submissions WHERE source = key), rows), \
+         (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL) \
+         FROM sources ORDER BY key",
+    )?;
     let forms = select.query_map([], |row| {
         let key: i64 = row.get(0)?;
-        let (all, deleted): (i64, i64) =
-            count.query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (all, deleted): (i64, i64) = (row.get(5)?, row.get(6)?);
         Ok(SyncStatus {
             origin: row.get(1)?,
             form_id: row.get(2)?,

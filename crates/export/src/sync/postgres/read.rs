@@ -13,10 +13,10 @@ use crate::sync::{SyncError, SyncStatus};
 
 /// Describes the forms of a database; none if it has no tables yet.
 pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, PostgresError> {
-    const SELECT: &str = "SELECT s.key, s.origin, s.form_id, s.title, s.view, r.rows, r.deleted, \
+    const SELECT: &str = "SELECT s.key, s.origin, s.form_id, s.title, s.view, s.rows, \
+         (SELECT count(*) FROM {t}submissions WHERE source = s.key AND deleted_at IS NOT NULL), \
          (SELECT created_at FROM {t}submissions WHERE source = s.key ORDER BY instant DESC LIMIT 1) \
-         FROM {t}sources s CROSS JOIN LATERAL (SELECT count(*) AS rows, count(deleted_at) AS deleted \
-         FROM {t}submissions WHERE source = s.key) r ORDER BY s.key";
+         FROM {t}sources s ORDER BY s.key";
     let session = Session::open(address, &mut Vec::new()).await?;
     let mut forms = Vec::new();
     if !check(&session, Access::Read).await? {

@@ -81,7 +81,9 @@ impl Run {
             let round = self.round(cx, &target, &options, &mut forms, &mut reports).await;
             if !self.watch {
                 if !reports.is_empty() {
-                    reports.iter().for_each(|report| listing.push(report));
+                    for report in &reports {
+                        listing.push(report);
+                    }
                     cx.output.list_if_requested(listing)?;
                 }
                 round?;
