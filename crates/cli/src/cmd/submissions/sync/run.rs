@@ -31,8 +31,8 @@ pub(super) struct Run {
     target: Target,
     /// Keep running, and look for new submissions every `--interval`
     ///
-    /// Reports go to stderr; `--output` and `--json` are refused. A round that fails because of the network,
-    /// the service or another run is reported, and the next one continues.
+    /// Reports go to stderr; formats other than `--output table` are refused. A round that fails because
+    /// of the network, the service or another run is reported, and the next one continues.
     #[arg(long)]
     watch: bool,
     /// Time between two rounds of `--watch` [default: 1m]
@@ -67,10 +67,9 @@ impl Run {
         options.deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
-            if cx.output.is_requested() {
-                return Err(CliError::usage("`--watch` has no output on stdout").hint(
-                    "leave out `--output` and `--json`, or repeat the command without `--watch`",
-                ));
+            if cx.output.is_requested() && !cx.output.is_for_reading() {
+                let hint = "use `--output table`, or repeat the command without `--watch`";
+                return Err(CliError::usage("`--watch` has no output on stdout").hint(hint));
             }
             cx.run_until_stopped();
         }
