@@ -22,6 +22,9 @@ pub(crate) struct LabelTable {
     order: Vec<usize>,
     row: u64,
     labels_max: usize,
+    /// The types of a new field. Text after labels were forgotten, because older values of the field may
+    /// have had any type.
+    first_types: TypeSet,
     /// Labels that are never left out.
     pinned: HashSet<String>,
     /// Number of labels that were left out.
@@ -83,6 +86,7 @@ impl LabelTable {
         // labels; a forgotten label is counted from one when it occurs again.
         if self.fields.len() > self.labels_max {
             self.retain_most_common(self.labels_max / 2);
+            self.first_types = TypeSet::TEXT;
         }
         self.begin_row();
         let first_new = self.fields.len();
@@ -122,7 +126,7 @@ impl LabelTable {
             self.by_label.insert(label.clone(), occurrences);
             label
         };
-        self.fields.push(Field { label, ..Field::default() });
+        self.fields.push(Field { label, types: self.first_types, ..Field::default() });
         at
     }
 

@@ -146,8 +146,8 @@ impl ColumnPlan {
     }
 }
 
-/// Returns the time of a row in a zone, in milliseconds with the offset; empty outside the years 0 to
-/// 9999.
+/// Returns the time of a row in a zone, in milliseconds with the offset; empty for times that
+/// [`jiff::Timestamp`] does not have, which are those after 9999-12-30T22:00:01Z and before the year -9999.
 fn local_time(row: &StoredRow<'_>, zone: &jiff::tz::TimeZone) -> Value<'static> {
     let time =
         jiff::Timestamp::from_microsecond(row.instant).map(|time| time.to_zoned(zone.clone()));

@@ -120,7 +120,7 @@ impl TypeSet {
     const SMALL_INTEGER: Self = Self(2);
     const INTEGER: Self = Self(4);
     const REAL: Self = Self(8);
-    const TEXT: Self = Self(16);
+    pub(crate) const TEXT: Self = Self(16);
 
     /// Returns a number to store, which [`from_bits`](Self::from_bits) takes. The number of a union is
     /// the bitwise or of both numbers.

@@ -80,9 +80,10 @@ impl RowFormat for ParquetFormat {
         Ok(())
     }
 
-    fn row(&mut self, _row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()> {
+    fn row(&mut self, row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()> {
+        let misfit = || format!("a value of `{}` is not of its column's type", row.id);
         for (column, cell) in self.columns.iter_mut().zip(&cells) {
-            self.bytes += column.push(cell);
+            self.bytes += column.push(cell).ok_or_else(|| io::Error::other(misfit()))?;
         }
         self.rows += 1;
         if self.is_full() { self.write_group().map_err(io_error) } else { Ok(()) }
@@ -108,23 +109,22 @@ impl ColumnBuffer {
         Self { values, levels: Vec::new() }
     }
 
-    /// Adds a cell and returns the bytes of its text. The plan made sure that the type fits.
-    fn push(&mut self, cell: &Value<'_>) -> usize {
-        let mut bytes = 0;
-        let has_value = match (&mut self.values, cell) {
-            (_, Value::Empty) => false,
-            (Values::Text(values), cell) => {
-                bytes = cell.text().len();
-                values.push(cell.text().into());
-                true
-            }
-            (Values::Integer(values), Value::Time(_, micros)) => push(values, Some(*micros)),
-            (Values::Integer(values), cell) => push(values, exact_integer(cell.text())),
-            (Values::Real(values), cell) => push(values, exact_double(cell.text())),
-            (Values::Boolean(values), cell) => push(values, Some(cell.text() == "true")),
-        };
-        self.levels.push(i16::from(has_value));
-        bytes
+    /// Adds a cell and returns the bytes of its text; `None` for a value that is not of the column's type.
+    fn push(&mut self, cell: &Value<'_>) -> Option<usize> {
+        if *cell == Value::Empty {
+            self.levels.push(0);
+            return Some(0);
+        }
+        match (&mut self.values, cell) {
+            (Values::Text(values), cell) => values.push(cell.text().into()),
+            (Values::Integer(values), Value::Time(_, micros)) => values.push(*micros),
+            (Values::Integer(values), Value::Number(text)) => values.push(exact_integer(text)?),
+            (Values::Real(values), Value::Number(text)) => values.push(exact_double(text)?),
+            (Values::Boolean(values), Value::Boolean(value)) => values.push(*value),
+            _ => return None,
+        }
+        self.levels.push(1);
+        Some(cell.text().len())
     }
 
     fn write(&mut self, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
@@ -147,12 +147,6 @@ fn write_batch<T: DataType>(
     out.typed::<T>().write_batch(values, Some(levels), None)?;
     values.clear();
     Ok(())
-}
-
-fn push<T>(values: &mut Vec<T>, value: Option<T>) -> bool {
-    let has_value = value.is_some();
-    values.extend(value);
-    has_value
 }
 
 fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
@@ -201,6 +195,17 @@ mod tests {
 
     use super::*;
     use crate::{Destination, Existing, Format, RenderOptions, render};
+
+    #[test]
+    fn value_of_another_type_is_an_error() {
+        let mut integers = ColumnBuffer::new(ColumnType::Integer);
+        assert_eq!(integers.push(&Value::Number("5")), Some(1));
+        assert_eq!(integers.push(&Value::Empty), Some(0));
+        assert_eq!(integers.push(&Value::Text("text".into())), None);
+        assert_eq!(integers.push(&Value::Number("1.5")), None);
+        let mut booleans = ColumnBuffer::new(ColumnType::Boolean);
+        assert_eq!(booleans.push(&Value::Number("1")), None);
+    }
 
     #[test]
     fn far_dates_are_exact_and_dots_are_reported() {

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use formsvc_table::{
-    ColumnCollector, ColumnPlan, ColumnType, ListStyle, MissingColumn, StoredRow, TableOptions,
-    Value,
+    Column, ColumnCollector, ColumnPlan, ColumnType, ListStyle, MissingColumn, StoredRow,
+    TableOptions, Value,
 };
 use proptest::prelude::*;
 use serde_json::Value as Json;
@@ -112,10 +112,27 @@ fn flood_of_labels_keeps_the_real_questions() {
     let names = headings(&columns);
     assert!(names.contains(&"name") && names.contains(&"mail"), "{names:?}");
     assert_eq!(names.len(), 2 + 10 + 1);
+    let is_number = |column: &&Column| column.column_type == ColumnType::Integer;
+    assert_eq!(columns.columns().iter().filter(is_number).count(), 0);
     assert!(columns.left_out() >= 199_000, "{}", columns.left_out());
     let size: usize = columns.cells(&row(&flood(3), "")).iter().map(|cell| cell.text().len()).sum();
     assert!(size >= 200 * 10, "{size}");
     assert_eq!(columns.unplaced(), 0);
+}
+
+#[test]
+fn label_forgotten_in_a_flood_returns_as_text() {
+    let flood = |row: usize| {
+        let labels = (0..10_500).map(|label| format!("\"made up {row} {label}\":1"));
+        format!("{{{}}}", labels.collect::<Vec<_>>().join(","))
+    };
+    let mut rows = vec![r#"{"X":"text"}"#.to_owned()];
+    rows.extend((0..3).map(flood));
+    rows.extend((0..9).map(|_| r#"{"X":5,"Y":6}"#.to_owned()));
+    let mut columns = plan(&rows, max_columns(1));
+    let column = &columns.columns()[2];
+    assert_eq!((&*column.heading, column.column_type), ("X", ColumnType::Text));
+    assert_eq!(cells(&mut columns, &rows[0]), pairs(&[("X", "text")]));
 }
 
 #[test]
@@ -263,6 +280,22 @@ fn texts(object: &str) -> Vec<String> {
     texts
 }
 
+/// Returns the items of lists, without the number of a heading, and all other texts, sorted.
+fn items(texts: &[String]) -> Vec<String> {
+    let plain = |item: &Json| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+    let unnumbered = |text: String| text.split(" (").next().unwrap_or_default().to_owned();
+    let list = |text: &String| serde_json::from_str::<Vec<Json>>(text).ok();
+    let mut items: Vec<String> = texts
+        .iter()
+        .flat_map(|text| match list(text) {
+            Some(items) => items.iter().map(plain).map(unnumbered).collect(),
+            None => vec![text.clone()],
+        })
+        .collect();
+    items.sort();
+    items
+}
+
 proptest! {
     #[test]
     fn every_answer_is_in_one_cell(
@@ -297,16 +330,25 @@ proptest! {
 
     #[test]
     fn choices_and_other_answers_are_complete(
-        rows in prop::collection::vec(answers(), 0..12),
+        mut rows in prop::collection::vec(answers(), 0..12),
         limit in 0_usize..20,
     ) {
+        // Such labels look like the headings of choices.
+        rows.retain(|row| !row.contains(": ") && !row.contains(":\":"));
         let options = TableOptions { lists: ListStyle::Columns, ..max_columns(limit) };
         let mut columns = plan(&rows, options);
         prop_assert!(columns.columns().iter().filter(|column| column.is_answer).count() <= limit);
         for row in &rows {
-            let cells = cells(&mut columns, row);
-            let count = cells.iter().filter(|(_, text)| !text.is_empty()).count();
-            prop_assert!(texts(row).is_empty() || count > 0);
+            let mut found = Vec::new();
+            for (heading, text) in cells(&mut columns, row) {
+                match heading.rsplit_once(": ") {
+                    _ if heading == "other_answers" => found.extend(texts(&text)),
+                    Some(_) if text == "false" => {}
+                    Some((_, choice)) => found.push(format!("[{}]", Json::from(choice))),
+                    None => found.push(text),
+                }
+            }
+            prop_assert_eq!(items(&found), items(&texts(row)), "{}", row);
         }
         prop_assert_eq!(columns.unplaced(), 0);
     }
