@@ -10,6 +10,8 @@ use super::statistics::{LabelStatistics, Seen};
 const SIMILAR: f64 = 0.6;
 /// Weight in the score of the number of submissions between both labels.
 const GAP_WEIGHT: f64 = 0.2;
+/// Characters of a label that are compared, because time and memory grow with the square of the length.
+const COMPARED_CHARS_MAX: usize = 200;
 /// Labels that are compared in pairs at most, because the time grows with the square.
 const COMPARED_MAX: usize = 500;
 
@@ -91,8 +93,9 @@ fn score(old: &Candidate<'_>, new: &Candidate<'_>, all: &[Candidate<'_>]) -> Opt
     Some((1.0 - GAP_WEIGHT) * similarity + GAP_WEIGHT * closeness)
 }
 
-/// Returns the words of a label in lower case.
+/// Returns the words of the beginning of a label in lower case.
 fn words(label: &str) -> Vec<String> {
+    let label: String = label.chars().take(COMPARED_CHARS_MAX).collect();
     let label = label.to_lowercase();
     let words = label.split(|c: char| !c.is_alphanumeric());
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -150,6 +153,15 @@ mod tests {
     fn labels_in_one_submission_are_two_questions() {
         let rows = [r#"{"Name 2":"a"}"#, r#"{"Name 2":"a","Name":"b"}"#, r#"{"Name":"b"}"#];
         assert_eq!(renames(&rows), []);
+    }
+
+    #[test]
+    fn long_labels_are_compared_by_their_beginning() {
+        let [old, new] = ["a", "b"].map(|c| format!("{}{}", "x".repeat(200), c.repeat(30_000)));
+        let rows = [format!(r#"{{"{new}":"a"}}"#), format!(r#"{{"{old}":"a"}}"#)];
+        let words = super::words(&old);
+        assert_eq!(words, ["x".repeat(200)]);
+        assert_eq!(renames(&[&rows[0], &rows[1]]).len(), 1);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Statistics of the labels of a form: times, types and number of different answers. Stores no answers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
@@ -13,6 +14,8 @@ use crate::answer_type::answer_type;
 const DISTINCT_MAX: usize = 200;
 /// Labels of a form at most. Anyone may submit any label, so the memory needs a bound.
 const LABELS_MAX: usize = 10_000;
+/// Bytes of a label at most; a longer one is cut, for the same reason.
+const LABEL_BYTES_MAX: usize = 4_096;
 
 /// Statistics of the submissions of a form.
 #[derive(Debug)]
@@ -76,11 +79,13 @@ impl Statistics {
     /// with newer ones go last.
     pub(super) fn add(&mut self, answers: &Answers, micros: i64) -> Result<(), TooManyLabels> {
         let fields = answers.fields();
+        let fields: Vec<_> = fields.iter().map(|(label, value)| (cut(label), value)).collect();
         let mut occurrences: HashMap<&str, usize> = HashMap::new();
         let known = fields.iter().map(|(label, _)| {
+            let label: &str = label;
             let occurrence = occurrences.entry(label).or_default();
             *occurrence += 1;
-            self.by_label.get(&**label)?.get(*occurrence - 1).copied()
+            self.by_label.get(label)?.get(*occurrence - 1).copied()
         });
         let known: Vec<Option<usize>> = known.collect();
         if self.labels.len() + known.iter().filter(|at| at.is_none()).count() > LABELS_MAX {
@@ -151,6 +156,15 @@ impl LabelStatistics {
     }
 }
 
+/// Cuts a label that is too long, and marks the end with an ellipsis.
+fn cut(label: &str) -> Cow<'_, str> {
+    if label.len() <= LABEL_BYTES_MAX {
+        return label.into();
+    }
+    let ends = label.char_indices().map(|(at, _)| at).take_while(|at| *at <= LABEL_BYTES_MAX);
+    format!("{}…", &label[..ends.last().unwrap_or_default()]).into()
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
@@ -213,6 +227,14 @@ pub(super) mod tests {
         let flood = format!("{{{}}}", members.join(","));
         let mut statistics = Statistics::new();
         assert_eq!(statistics.add(&Answers::parse(flood).unwrap(), 0), Err(TooManyLabels));
+    }
+
+    #[test]
+    fn long_label_is_cut_between_characters() {
+        let data = format!(r#"{{"a{}":1}}"#, "é".repeat(30_000));
+        let statistics = statistics(&[&data, &data]);
+        let names: Vec<&str> = statistics.labels().map(|label| &*label.name).collect();
+        assert_eq!(names, [format!("a{}…", "é".repeat(2_047))]);
     }
 
     proptest! {
