@@ -22,8 +22,8 @@ impl SpoolLock {
 
     /// Removes the spool.
     pub(super) fn remove_database(&self) -> io::Result<()> {
-        for path in [beside(&self.database, "-wal"), beside(&self.database, "-shm")] {
-            remove_if_there(&path)?;
+        for ending in ["-wal", "-shm", "-journal"] {
+            remove_if_there(&beside(&self.database, ending))?;
         }
         remove_if_there(&self.database)
     }

@@ -216,10 +216,8 @@ impl Spool {
         if is_larger {
             return Ok(());
         }
-        let Self { store, lock, .. } = self;
-        drop(store);
-        let path = lock.database.clone();
-        lock.remove_database().map_err(|error| StoreError::io(&path, error))
+        drop(self.store);
+        self.lock.remove_database().map_err(|error| StoreError::io(&self.lock.database, error))
     }
 }
 
