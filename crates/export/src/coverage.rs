@@ -146,8 +146,9 @@ impl WalkRange {
         self.oldest
     }
 
-    /// Takes a page that was received at `now`. A row of the future does not count as the newest: rows
-    /// that are made before that time could otherwise be left out.
+    /// Takes a page that was received at `now`. If the time of its newest row is after `now`, because a
+    /// clock is wrong, the interval ends at `now`: later runs must still read the submissions that are
+    /// made between both times.
     pub(crate) fn extend(&mut self, page: PageTimes, now: i64) {
         if let Some((first, last)) = page.first_and_last {
             self.newest.get_or_insert_with(|| first.min(now).saturating_sub(OVERLAP));

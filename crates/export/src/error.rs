@@ -19,6 +19,10 @@ pub enum Operation {
     Publish,
     /// Copying the complete output over a file that cannot be replaced. The file may be incomplete.
     Overwrite,
+    /// Completing a file of several, after files before it were completed. Those are replaced already.
+    PublishNext,
+    /// Writing the manifest. The output is complete already.
+    Manifest,
     /// Writing to the temporary folder before a stream. The stream has no byte yet.
     Spool,
 }
@@ -28,14 +32,16 @@ impl fmt::Display for Operation {
         f.write_str(match self {
             Self::Create => "create",
             Self::Write => "write",
-            Self::Publish => "complete",
+            Self::Publish | Self::PublishNext => "complete",
             Self::Overwrite => "overwrite",
+            Self::Manifest => "write the manifest",
             Self::Spool => "keep rows in the temporary folder",
         })
     }
 }
 
-/// An export failed. Nothing that looks like a complete output was left behind.
+/// An export failed. A file under the output's name is the previous one or complete, except after
+/// [`Operation::Overwrite`]. A stream may have a part of the output.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -75,7 +81,8 @@ pub enum ExportError {
         units: Vec<String>,
     },
     /// The export stopped. The submissions received so far are saved, and the same export continues
-    /// with them. The output is unchanged.
+    /// with them. The output is unchanged, unless the [`Operation`] of the cause is one after a
+    /// replacement.
     #[error("the export stopped; {rows_saved} submissions are saved")]
     Unfinished {
         /// Number of submissions that are saved.
@@ -107,6 +114,16 @@ impl From<SyncError> for ExportError {
         match error {
             SyncError::Store(error) => Self::Store(error),
             error => Self::Sync(error),
+        }
+    }
+}
+
+impl ExportError {
+    /// Replaces the operation of an error of the output.
+    pub(crate) fn during(self, operation: Operation) -> Self {
+        match self {
+            Self::Output { path, source, .. } => Self::Output { operation, path, source },
+            error => error,
         }
     }
 }

@@ -50,14 +50,15 @@ pub struct Export {
     pub title: Option<String>,
     /// The oldest wanted time.
     pub since: Option<Timestamp>,
-    /// The end of the wanted times. Newer submissions are requested all the same.
+    /// The time before which submissions are wanted. Newer ones are requested, and left out.
     pub until: Option<Timestamp>,
     /// A text that is equal for equal ranges, such as `7d` for a start that moves with the clock. An
     /// export with the same text completes the spool of the earlier one.
     pub range_text: Option<String>,
     /// The command that continues the export, for lists of spools.
     pub command: Option<String>,
-    /// Writes a manifest to this file after the output is complete.
+    /// Writes a manifest to this file after the output is complete. An existing file is treated like one
+    /// at the output's path.
     pub manifest: Option<PathBuf>,
     /// Stops after this time. The next export continues.
     pub max_time: Option<Duration>,
@@ -139,8 +140,8 @@ impl Export {
     /// Pulls the submissions and renders them. The limit and the filter of the options apply to
     /// submissions of the range, newest first.
     ///
-    /// An error after the first request is an [`Unfinished`](ExportError::Unfinished), unless the spool
-    /// is temporary.
+    /// An error after the spool was opened is an [`Unfinished`](ExportError::Unfinished), unless the
+    /// spool is temporary, its removal failed, or the reader closed the output.
     pub async fn run(
         self,
         options: RenderOptions,
@@ -161,6 +162,7 @@ impl Export {
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
         output.check(&options)?;
+        let manifest = self.manifest.as_deref().map(|path| output.open_beside(path)).transpose()?;
         let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         options.checksum |= self.manifest.is_some();
         options.source = SourceInfo {
@@ -174,7 +176,8 @@ impl Export {
         let saved_to =
             spool.store.coverage(spool.source)?.intervals().last().map(|part| part.oldest);
         on_event(ExportEvent::Opened { rows, saved_to, spool: spool.store.path() });
-        let exported = self.fill_and_render(&mut spool, deadline, &options, output, on_event);
+        let exported =
+            self.fill_and_render(&mut spool, deadline, options, (output, manifest), on_event);
         let mut exported = match exported.await {
             Ok(exported) => exported,
             Err(ExportError::ReaderClosed) => {
@@ -195,9 +198,6 @@ impl Export {
             exported.spool = Some(spool);
         } else {
             spool.finish()?;
-        }
-        if let Some(path) = &self.manifest {
-            write_manifest(path, &self, &options, &exported)?;
         }
         Ok(exported)
     }
@@ -232,8 +232,8 @@ impl Export {
         &self,
         spool: &mut Spool,
         deadline: Option<Instant>,
-        options: &RenderOptions,
-        output: Output<'_>,
+        options: RenderOptions,
+        (output, manifest): (Output<'_>, Option<Destination<'_>>),
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
         let range = self.range();
@@ -254,8 +254,12 @@ impl Export {
         }
         on_event(ExportEvent::Rendering);
         let rows = store.rows(source, range)?;
-        let rendered = output.render(&rows, options)?;
-        Ok(Exported { rendered, pull: pulled, spool: None })
+        let rendered = output.render(&rows, &options)?;
+        let exported = Exported { rendered, pull: pulled, spool: None };
+        if let Some(manifest) = manifest {
+            write_manifest(manifest, self, &options, &exported)?;
+        }
+        Ok(exported)
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) struct FileLock {
 }
 
 impl FileLock {
-    /// Creates and locks the file; `None` if another process holds the lock.
+    /// Creates and locks the file; `None` if another process holds the lock. On a file system without
+    /// locks nothing is locked, and two processes can get it.
     pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
             let mut options = File::options();
@@ -28,7 +29,7 @@ impl FileLock {
             let file = options.open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
-                // Such a file system has no locks.
+                // Without locks on this file system, the export runs unlocked rather than not at all.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) => {

@@ -1,19 +1,18 @@
 //! `NAME.manifest.json`: a description of a complete export.
 
-use std::path::Path;
-
 use formsvc_client::{Completeness, Timestamp};
 use serde_json::json;
 
-use crate::destination::{Destination, Existing};
-use crate::error::ExportError;
+use crate::destination::Destination;
+use crate::error::{ExportError, Operation};
 use crate::export::{Export, Exported};
 use crate::format::SourceInfo;
 use crate::render::RenderOptions;
 
-/// Writes the range and the result of an export to a file that only its owner can read.
+/// Writes the range and the result of an export to a file that only its owner can read. The output is
+/// complete by then, which the [operation](Operation::Manifest) of an error shows.
 pub(crate) fn write_manifest(
-    path: &Path,
+    manifest: Destination<'_>,
     export: &Export,
     options: &RenderOptions,
     Exported { rendered, pull, .. }: &Exported,
@@ -24,7 +23,7 @@ pub(crate) fn write_manifest(
         _ => "unproven",
     };
     let SourceInfo { origin, form_id, title } = &options.source;
-    let manifest = json!({
+    let text = json!({
         "form": { "id": form_id, "title": title, "service": origin },
         "since": export.since.as_ref().map(Timestamp::as_str),
         "until": export.until.as_ref().map(Timestamp::as_str),
@@ -38,7 +37,7 @@ pub(crate) fn write_manifest(
         "missing_units": pull.overflows,
         "created_at": Timestamp::now().as_str(),
     });
-    let mut destination = Destination::file(path, Existing::Replace)?.owner_only();
-    destination.put(format!("{manifest:#}\n").as_bytes())?;
-    destination.publish()
+    let mut manifest = manifest.owner_only();
+    let written = manifest.put(format!("{text:#}\n").as_bytes()).and_then(|()| manifest.publish());
+    written.map_err(|error| error.during(Operation::Manifest))
 }

@@ -1,6 +1,6 @@
 //! Outputs of more than one file: one per month in a folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use formsvc_table::Column;
 
@@ -59,6 +59,15 @@ impl Output<'_> {
                 Err(ExportError::Unsupported(reason))
             }
         }
+    }
+
+    /// Opens another file with the same treatment of an existing one, removed by the same signal.
+    pub(crate) fn open_beside(&self, path: &Path) -> Result<Destination<'static>, ExportError> {
+        let (existing, files) = match self {
+            Self::Single(destination) => (destination.existing(), destination.working_files()),
+            Self::Months(folder) => (folder.existing, folder.working_files()),
+        };
+        Destination::tracked_file(path, existing, &files)
     }
 
     /// Renders rows to the output.
@@ -133,9 +142,12 @@ fn render_months(
     })?;
     complete.extend(current.map(MonthFile::finish).transpose()?);
     let mut rendered = rendering.end()?;
+    let mut operation = Operation::Publish;
     for destination in complete {
         rendered.bytes += destination.size();
-        rendered.remarks.extend(destination.complete()?);
+        let remarks = destination.complete().map_err(|error| error.during(operation))?;
+        rendered.remarks.extend(remarks);
+        operation = Operation::PublishNext;
     }
     Ok(rendered)
 }

@@ -21,7 +21,7 @@ use crate::row::RowSource;
 pub(crate) const BLOCK: usize = 256 * 1024;
 
 /// Decides whether a row is in the output; an error ends the rendering.
-pub type RowFilter = Box<dyn Fn(&StoredRow<'_>) -> Result<bool, String>>;
+pub type RowFilter = Box<dyn Fn(&StoredRow<'_>) -> Result<bool, String> + Send>;
 
 /// How rows become a file.
 pub struct RenderOptions {
@@ -88,9 +88,7 @@ impl RenderOptions {
         }
         Ok(())
     }
-}
 
-impl RenderOptions {
     /// Returns an error if the destination cannot take the format, or is a database that another program
     /// has open: its journal would be applied to the new file.
     pub(crate) fn check_destination(

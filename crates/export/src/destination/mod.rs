@@ -148,6 +148,11 @@ impl<'a> Destination<'a> {
         }
     }
 
+    pub(crate) fn existing(&self) -> Existing {
+        let keeps = matches!(self.0, Kind::File { replace: false, .. });
+        if keeps { Existing::Keep } else { Existing::Replace }
+    }
+
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.0 {
             Kind::File { path, .. } => Some(path),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use formsvc_client::test_util::{Fault, MockService, form, generate};
 use formsvc_client::{Client, ErrorCode, FormId};
 use formsvc_export::{
-    Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, RenderOptions,
-    SpoolFolder, export_csv, export_stream,
+    Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, Operation,
+    RenderOptions, SpoolFolder, export_csv, export_stream,
 };
 
 use crate::limited::limited;
@@ -120,6 +120,58 @@ async fn manifest_describes_the_file_and_is_private() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(manifest.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
+}
+
+#[tokio::test]
+async fn unwritable_manifest_fails_before_the_first_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, path) = (service(150), folder.path().join("rows.csv"));
+    let mut export = export(&service, &SpoolFolder::new(folder.path()));
+    export.manifest = Some(folder.path().join("missing/manifest.json"));
+    let error = run(export.clone(), Format::Csv, &path).await.unwrap_err();
+    assert!(matches!(error, ExportError::Output { .. }), "{error:?}");
+    let existing = folder.path().join("manifest.json");
+    std::fs::write(&existing, "old").unwrap();
+    export.manifest = Some(existing.clone());
+    let destination = Destination::file(&path, Existing::Keep).unwrap();
+    let options = RenderOptions::new(Format::Csv);
+    export.run(options, destination, |_| {}).await.unwrap_err();
+    assert_eq!(std::fs::read_to_string(&existing).unwrap(), "old");
+    assert_eq!(service.requests().len(), 0);
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn failed_manifest_keeps_the_saved_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, path) = (service(150), folder.path().join("rows.csv"));
+    let spools = SpoolFolder::new(folder.path().join("state"));
+    let mut export = export(&service, &spools);
+    let manifest = folder.path().join("manifest.json");
+    export.manifest = Some(manifest.clone());
+    // A folder takes the name of the manifest while the export runs.
+    let events = |event: ExportEvent<'_>| {
+        if matches!(event, ExportEvent::Rendering) {
+            std::fs::create_dir(&manifest).unwrap();
+        }
+    };
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    let error = export.run(RenderOptions::new(Format::Csv), destination, events).await.unwrap_err();
+    let ExportError::Unfinished { rows_saved: 150, cause, .. } = error else { panic!("{error:?}") };
+    let is_manifest = matches!(*cause, ExportError::Output { operation: Operation::Manifest, .. });
+    assert!(is_manifest, "{cause:?}");
+    assert!(path.exists());
+    assert_eq!(spools.list().unwrap().len(), 1);
+}
+
+#[test]
+fn export_can_run_in_a_task_of_another_thread() {
+    fn is_send(_: impl Send) {}
+    let folder = tempfile::tempdir().unwrap();
+    let destination =
+        Destination::file(&folder.path().join("rows.csv"), Existing::Replace).unwrap();
+    let export = export(&service(1), &SpoolFolder::new(folder.path()));
+    is_send(export.run(RenderOptions::new(Format::Csv), destination, |_| {}));
 }
 
 #[tokio::test(start_paused = true)]

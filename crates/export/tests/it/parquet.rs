@@ -7,6 +7,8 @@ use formsvc_export::{
 
 #[cfg(feature = "parquet")]
 use crate::support::stored;
+#[cfg(feature = "parquet")]
+use formsvc_export::Operation;
 
 #[test]
 fn missing_feature_is_named_before_the_first_row() {
@@ -65,6 +67,48 @@ fn months_are_files_that_appear_together() {
     Output::Months(months).render(&rows, &options).unwrap_err();
     assert_eq!(names().len(), 3, "no working file is left");
     assert_eq!(std::fs::read(out.join("2026-02.parquet")).unwrap(), old);
+}
+
+/// Rows that create a folder with the name of an output at the end of the second pass.
+#[cfg(feature = "parquet")]
+struct Renaming<'a> {
+    rows: &'a Vec<StoredRow<'a>>,
+    name: &'a std::path::Path,
+    passes: std::cell::Cell<u32>,
+}
+
+#[cfg(feature = "parquet")]
+impl formsvc_export::RowSource for Renaming<'_> {
+    fn for_each(
+        &self,
+        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+    ) -> Result<(), ExportError> {
+        self.rows.for_each(row)?;
+        self.passes.set(self.passes.get() + 1);
+        if self.passes.get() == 2 {
+            std::fs::create_dir(self.name).unwrap();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn failed_month_after_a_replaced_one_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let newest = stored("s2", "{}");
+    let rows = vec![newest, StoredRow { id: "s1", instant: newest.instant - 1, ..newest }];
+    for existing in [Existing::Replace, Existing::Keep] {
+        let out = folder.path().join(format!("{existing:?}"));
+        let months = MonthFolder::create(&out, existing).unwrap();
+        let options = RenderOptions::new(Format::Parquet);
+        let older = out.join("2025-12.parquet");
+        let rows = Renaming { rows: &rows, name: &older, passes: 0.into() };
+        let failed = Output::Months(months).render(&rows, &options).unwrap_err();
+        let ExportError::Output { operation, .. } = failed else { panic!("{failed:?}") };
+        assert_eq!(operation, Operation::PublishNext);
+        assert!(out.join("2026-01.parquet").is_file());
+    }
 }
 
 /// Rows of two months that check the folder before the last row of the second pass, and fail there.

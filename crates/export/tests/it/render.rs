@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use formsvc_export::{
     Compression, CsvProfile, Destination, Existing, ExportError, FileFormat, Format, MissingColumn,
@@ -123,11 +125,11 @@ fn remarks_name_surprising_cells_and_headings() {
 
 #[test]
 fn filter_runs_once_per_row_and_limits_columns() {
-    let calls = std::rc::Rc::new(Cell::new(0));
+    let calls = Arc::new(AtomicU32::new(0));
     let mut options = RenderOptions::new(Format::Csv);
     let counted = calls.clone();
     options.filter = Some(Box::new(move |row| {
-        counted.set(counted.get() + 1);
+        counted.fetch_add(1, Ordering::Relaxed);
         Ok(row.id != "s2")
     }));
     options.limit = Some(2);
@@ -139,7 +141,7 @@ fn filter_runs_once_per_row_and_limits_columns() {
     ];
     let (out, done) = rendered(&options, &rows);
     assert_eq!(read_csv(&String::from_utf8(out).unwrap())[0], ["id", "created_at", "a", "c"]);
-    assert_eq!((done.rows, calls.get()), (2, 3));
+    assert_eq!((done.rows, calls.load(Ordering::Relaxed)), (2, 3));
     options.filter = Some(Box::new(|_| Err("no such field".into())));
     let failed = render(&rows.to_vec(), &options, Destination::stream(Box::new(std::io::sink())));
     assert!(failed.unwrap_err().to_string().contains("`s3`: no such field"));

@@ -88,6 +88,17 @@ fn unchanged(path: Option<&Path>) -> Option<String> {
     }
 }
 
+/// The state of the output if the failed operation came after a replacement.
+fn changed(error: &ExportError) -> Option<&'static str> {
+    let ExportError::Output { operation, .. } = error else { return None };
+    match operation {
+        Operation::Overwrite => Some("the file was overwritten in part"),
+        Operation::PublishNext => Some("the files of some other months are replaced"),
+        Operation::Manifest => Some("the output is complete"),
+        _ => None,
+    }
+}
+
 /// The error of an export, with the saved submissions and the command that continues.
 pub(super) fn explain(
     error: ExportError,
@@ -97,13 +108,7 @@ pub(super) fn explain(
     is_lost: bool,
 ) -> CliError {
     if let ExportError::Unfinished { rows_saved, cause, .. } = error {
-        let is_overwritten =
-            matches!(*cause, ExportError::Output { operation: Operation::Overwrite, .. });
-        let output = if is_overwritten {
-            Some("the file was overwritten in part".to_owned())
-        } else {
-            unchanged(path)
-        };
+        let output = changed(&cause).map(str::to_owned).or_else(|| unchanged(path));
         let same_error_again = hint_instead_of_command(&cause);
         let error = of_cause(*cause).hint_too(&saved(rows_saved, output.as_deref()));
         return match (same_error_again, command) {
@@ -116,7 +121,8 @@ pub(super) fn explain(
     let streams = path.is_none() && !format.format.is_table();
     let left = match &error {
         ExportError::Output { operation: Operation::Spool, .. } => Some(NOTHING_WRITTEN.to_owned()),
-        ExportError::Output { operation: Operation::Publish | Operation::Overwrite, .. } => None,
+        ExportError::Output { operation: Operation::Publish, .. } => None,
+        error if changed(error).is_some() => changed(error).map(str::to_owned),
         _ if streams => Some(PARTIAL_STREAM.to_owned()),
         _ if path.is_none() && is_output => Some(PARTIAL_STREAM.to_owned()),
         _ => unchanged(path),
@@ -220,13 +226,17 @@ mod tests {
     }
 
     #[test]
-    fn overwritten_file_is_not_reported_as_unchanged() {
+    fn changed_file_is_not_reported_as_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, "part").unwrap();
         let overwritten = shown(output_error(Operation::Overwrite), &path);
         assert!(overwritten.contains("overwritten in part"), "{overwritten}");
         assert!(!overwritten.contains("unchanged"), "{overwritten}");
+        for operation in [Operation::Manifest, Operation::PublishNext] {
+            let shown = shown(output_error(operation), &path);
+            assert!(!shown.contains("unchanged"), "{shown}");
+        }
         assert!(shown(output_error(Operation::Write), &path).contains("is unchanged"));
     }
 
