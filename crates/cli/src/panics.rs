@@ -13,6 +13,10 @@ use crate::wrap::stderr_width;
 /// with [`Exit::Failed`], and says nothing more.
 pub(crate) fn tell(early: Early) {
     panic::set_hook(Box::new(move |info| {
+        // A library panics if its disk is full; the export then ends with an error of its own.
+        if formsvc_export::is_catching_panics() {
+            return;
+        }
         // With standard error closed, the exit code still says it.
         let _ =
             to_stderr(early.color, |err| bug(info).print(err, early.error_format, stderr_width()));

@@ -18,6 +18,7 @@ use crate::render::RenderOptions;
 
 pub(crate) use csv::CsvFormat;
 pub(crate) use json::JsonFormat;
+pub use xlsx::is_catching_panics;
 
 /// A format of exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
