@@ -132,6 +132,56 @@ fn several_forms_go_into_a_folder() {
 }
 
 #[test]
+fn incomplete_form_of_several_leaves_no_saved_rows() {
+    let (sandbox, folder) =
+        (Sandbox::start(&["--fault", "cursor-millis"]), tempfile::tempdir().unwrap());
+    let (state, out) = (folder.path().join("state"), folder.path().join("out"));
+    let export = ["submissions", "export", "randhie", "penguins", "--allow-incomplete", "-o"];
+    let said = run(&mut sandbox.formsvc(&[&export[..], &[out.to_str().unwrap()]].concat()), &state);
+    assert_eq!(said.code, Some(9), "{}", said.stderr);
+    assert_eq!(entries(&out), ["penguins.csv", "randhie.csv"]);
+    assert!(said.stderr.contains(": the millisecond `"), "{}", said.stderr);
+    assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
+}
+
+#[cfg(unix)]
+#[test]
+fn column_map_from_a_pipe_is_read_once() {
+    let (sandbox, folder) = (Sandbox::start(&[]), tempfile::tempdir().unwrap());
+    let out = folder.path().join("out");
+    let export = ["submissions", "export", "penguins", "anes96", "--limit", "1"];
+    let to = ["--column-map", "/dev/stdin", "-o", out.to_str().unwrap()];
+    let (map, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, br#"{"species":"Kind"}"#).unwrap();
+    drop(writer);
+    let mut command = sandbox.formsvc(&[&export[..], &to].concat());
+    let said = run(command.stdin(map), folder.path());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let text = std::fs::read_to_string(out.join("penguins.csv")).unwrap();
+    assert!(text.starts_with("id,created_at,Kind,"), "{text}");
+}
+
+#[test]
+fn dry_run_reports_the_saved_rows_of_its_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let only = || [one_form(), page(NEWER, None)];
+    let answers = [one_form(), page(NEWER, CURSOR), revoked()].into_iter().chain(only());
+    let service = Canned::start(answers.chain(only()).collect());
+    let export = ["submissions", "export", "survey"];
+    assert_eq!(run(&mut service.formsvc(&export), folder.path()).code, Some(4));
+    let plan = |service: &Canned, flag: &[&str]| {
+        let args = [&export[..], &["--dry-run"], flag].concat();
+        run(&mut service.formsvc(&args), folder.path()).stderr
+    };
+    let saved = plan(&service, &[]);
+    assert!(saved.contains("1 submission, which are not requested again"), "{saved}");
+    let fresh = plan(&service, &["--fresh"]);
+    assert!(fresh.contains("1 submission, which `--fresh` discards"), "{fresh}");
+    let other = plan(&Canned::start(only().to_vec()), &[]);
+    assert!(other.contains("1 submission in") && !other.contains("unfinished"), "{other}");
+}
+
+#[test]
 fn rows_and_columns_are_selected() {
     let (sandbox, folder) = (Sandbox::start(&[]), tempfile::tempdir().unwrap());
     let map = folder.path().join("map.json");

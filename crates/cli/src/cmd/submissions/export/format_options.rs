@@ -1,6 +1,8 @@
 //! The format of an export: flags, and the options that they mean.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
@@ -31,6 +33,9 @@ pub(super) struct FormatOptions {
     /// Rename or merge labels: a JSON object of old and new labels
     #[arg(long, value_name = "FILE")]
     column_map: Option<PathBuf>,
+    /// The content of the column map.
+    #[arg(skip)]
+    new_labels: HashMap<String, String>,
     /// Export the submissions for which this jq expression is true, such as `(.data.Age | tonumber?) > 30`
     #[arg(long = "where", value_name = "JQ")]
     filter: Option<String>,
@@ -114,7 +119,15 @@ impl FormatOptions {
         self.filter.is_some()
     }
 
-    /// The options of the engine. Reads the column map.
+    /// Reads the column map. Called once, because a pipe such as `<(…)` cannot be read again.
+    pub(super) fn read_column_map(&mut self) -> Result<(), CliError> {
+        if let Some(path) = &self.column_map {
+            self.new_labels = read_map(path)?;
+        }
+        Ok(())
+    }
+
+    /// The options of the engine.
     pub(super) fn render(
         &self,
         format: FileFormat,
@@ -133,9 +146,7 @@ impl FormatOptions {
             let own = ["id", "created_at"].map(str::to_owned);
             table.columns = own.into_iter().chain(labels(columns)?).collect();
         }
-        if let Some(path) = &self.column_map {
-            table.column_map = read_map(path)?;
-        }
+        table.column_map.clone_from(&self.new_labels);
         table.time_zone = self.time_zone.as_deref().map(time_zone).transpose()?;
         options.csv_profile = match self.csv_profile {
             Profile::Rfc4180 => CsvProfile::Rfc4180,
@@ -178,11 +189,13 @@ impl FormatOptions {
 fn read_map(path: &Path) -> Result<HashMap<String, String>, CliError> {
     let what = || format!("cannot read the column map `{}`", path.display());
     let failed = |error: std::io::Error| CliError::new(Exit::LocalIo, what()).because(&error);
-    if path.metadata().map_err(failed)?.len() > MAP_MAX {
+    let mut json = Vec::new();
+    // A pipe has no size before it ends.
+    let read = File::open(path).and_then(|file| file.take(MAP_MAX + 1).read_to_end(&mut json));
+    if read.map_err(failed)? as u64 > MAP_MAX {
         return Err(CliError::usage(what()).cause("the file is longer than 16 MiB"));
     }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
-    serde_json::from_str(&text).map_err(|error| {
+    serde_json::from_slice(&json).map_err(|error| {
         let rule =
             "a column map is a JSON object of old and new labels, such as {\"Mail\":\"E-mail\"}";
         CliError::usage(what()).because(&error).hint(rule)

@@ -121,8 +121,9 @@ struct Job {
 }
 
 impl Export {
-    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+    pub(crate) async fn run(mut self, cx: &Context) -> Result<(), CliError> {
         let bounds = self.range.bounds(cx)?;
+        self.options.read_column_map()?;
         if let Some(address) = &self.from {
             return self.export_from(cx, address, &bounds).await;
         }
@@ -141,7 +142,8 @@ impl Export {
         let form = form_ref::resolve(cx, &self.forms[0]).await?;
         let job = Job { form, format, path };
         let spools = spools(cx)?;
-        self.export(cx, client, &job, &bounds, &spools, None, output).await.map(drop)
+        let exported = self.export(cx, client, &job, &bounds, &spools, None, output).await?;
+        self.check_complete(missing_units(&exported))
     }
 
     /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
@@ -171,28 +173,38 @@ impl Export {
         };
         std::fs::create_dir_all(&self.out).map_err(failed)?;
         let (spools, began) = (spools(cx)?, Instant::now());
-        let (mut complete, mut incomplete) = (Vec::new(), Ok(()));
+        let (mut done, mut overflows, mut failure) = (Vec::new(), Vec::new(), None);
         for (name, form) in file_names(&forms, format).into_iter().zip(forms) {
             let path = self.out.join(name);
             let output = self.output(cx, Some(&path)).map_err(CliError::from)?;
             let job = Job { form, format, path: Some(path) };
-            let done = self.export(cx, client, &job, bounds, &spools, Some(began), output).await;
-            match done {
-                Ok(exported) => complete.push(exported),
+            let title = &job.form.title;
+            match self.export(cx, client, &job, bounds, &spools, Some(began), output).await {
+                Ok(exported) => {
+                    let units = missing_units(&exported).iter();
+                    overflows.extend(units.map(|unit| format!("{title}: {unit}")));
+                    done.push(exported);
+                }
                 // The other forms may be complete.
                 Err(error) if error.exit == crate::exit::Exit::DataPolicy => {
-                    incomplete = Err(error);
+                    let cause = format!("{title}: {}", error.brief());
+                    failure = Some(failure.map_or(error, |first: CliError| first.cause(cause)));
                 }
                 Err(error) => return Err(error),
             }
         }
-        for exported in complete {
+        for exported in done {
             exported.remove_spool().map_err(CliError::from)?;
         }
-        incomplete
+        failure.map_or_else(|| self.check_complete(&overflows), Err)
     }
 
-    /// Exports one form and reports it.
+    /// Returns the error of an output that lacks submissions of these units of the cursor.
+    fn check_complete(&self, overflows: &[String]) -> Result<(), CliError> {
+        incomplete(overflows).map_err(|error| error.hint_larger_pages(self.larger_pages()))
+    }
+
+    /// Exports one form and reports it. Submissions can be missing in it with `--allow-incomplete`.
     #[expect(clippy::too_many_arguments, reason = "each is another part of the command")]
     async fn export(
         &self,
@@ -243,10 +255,6 @@ impl Export {
         }
         let completeness = exported.pull.completeness;
         cx.progress.report(summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
-        if completeness == Completeness::Incomplete {
-            incomplete(&exported.pull.overflows)
-                .map_err(|error| error.hint_larger_pages(self.larger_pages()))?;
-        }
         Ok(exported)
     }
 
@@ -350,6 +358,12 @@ impl Export {
         line.maybe("--page-size", (self.page_size != 100).then_some(&size));
         line.shown()
     }
+}
+
+/// The units of the cursor with submissions that are missing in an output.
+fn missing_units(exported: &Exported) -> &[String] {
+    let is_incomplete = exported.pull.completeness == Completeness::Incomplete;
+    if is_incomplete { &exported.pull.overflows } else { &[] }
 }
 
 /// The folder of unfinished exports. A demo service ends with the command, and without a state folder

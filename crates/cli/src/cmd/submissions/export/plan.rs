@@ -59,11 +59,15 @@ impl Export {
             }
         };
         let saved = spools(cx)?.list().unwrap_or_default().into_iter().find_map(|spool| {
-            spool.content.ok().filter(|content| content.form_id == form.id.as_str())
+            spool.content.ok().filter(|content| {
+                content.form_id == form.id.as_str() && content.origin == client.base_url()
+            })
         });
         let saved = saved.map_or(String::new(), |content| {
             let rows = counted(content.rows, "submission");
-            format!("; an unfinished export saved {rows}, which are not requested again")
+            let use_of_them =
+                if self.fresh { "`--fresh` discards" } else { "are not requested again" };
+            format!("; an unfinished export saved {rows}, which {use_of_them}")
         });
         cx.progress.remark(&format!("{}: {text}{saved}", form.title));
         Ok(())
