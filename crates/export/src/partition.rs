@@ -153,7 +153,7 @@ fn render_months(
 }
 
 fn month(instant: i64) -> Month {
-    // Not by a timestamp of jiff, which ends a day before the year 9999 does.
+    // Does not use `jiff::Timestamp`, which ends a day before the year 9999 does.
     let days = jiff::Span::new().try_days(instant.div_euclid(24 * 60 * 60 * 1_000_000));
     let date = days.and_then(|days| jiff::civil::date(1970, 1, 1).checked_add(days));
     date.map_or((0, 0), |date| (date.year(), date.month()))

@@ -16,13 +16,13 @@ pub(super) fn permissions_of_new_file(home: &Path) -> io::Result<Permissions> {
     Ok(builder.tempfile_in(home)?.as_file().metadata()?.permissions())
 }
 
-/// Sets permissions. On a file system without modes this fails and changes nothing; on others the owner
-/// of a file always may.
+/// Sets permissions. Errors are ignored: on a file system without modes there is nothing to set, and on
+/// others the owner of a file may always set them.
 pub(super) fn set_permissions(file: &File, permissions: Permissions) {
     let _ = file.set_permissions(permissions);
 }
 
-/// Flushes a file to disk, where the file system knows how to.
+/// Flushes a file to disk, if its file system supports that.
 pub(super) fn sync(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(error)

@@ -26,7 +26,7 @@ enum Kind<'a> {
         files: WorkingFiles,
         replace: bool,
         permissions: Permissions,
-        /// The replaced file, which passes on its owner.
+        /// The replaced file. The new one gets its owner.
         existing: Option<Box<fs::Metadata>>,
         /// The file is a mount point, which cannot be replaced by a rename.
         in_place: bool,
@@ -68,7 +68,7 @@ pub enum Existing {
 impl<'a> Destination<'a> {
     /// Opens a file. Until it is complete, the output is a hidden `.NAME.….partial` beside its path, which
     /// only its owner can read and which is removed when the export fails. An existing file stays until
-    /// then, and passes on its owner and its permissions (without the set-user-id bits). A link is
+    /// then. The new file gets its owner and its permissions (without the set-user-id bits). A link is
     /// followed. A file that is not regular (a named pipe, `/dev/null`) is written directly.
     pub fn file(path: &Path, existing: Existing) -> Result<Self, ExportError> {
         Self::tracked_file(path, existing, &WorkingFiles::default())
@@ -160,8 +160,8 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Returns the error of an operation on this destination. A pipe without a reader is a kind of its
-    /// own, because its reader has read enough.
+    /// Returns the error of an operation on this destination. For a pipe that its reader closed it is
+    /// [`ExportError::ReaderClosed`], because that reader has read enough.
     pub(crate) fn error(&self, operation: Operation, source: io::Error) -> ExportError {
         self.error_source().error(operation, source)
     }

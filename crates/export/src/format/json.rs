@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use crate::format::RowFormat;
 use crate::remark::Remark;
 
-/// Writes objects as lines or as one array. Its bracket closes only at the end, so that a truncated file
-/// never parses.
+/// Writes objects as lines or as one array. The bracket of the array is closed at the end only, so that a
+/// truncated file is no valid JSON.
 pub(crate) struct JsonFormat<W: Write> {
     out: W,
     is_array: bool,

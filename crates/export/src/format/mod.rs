@@ -108,7 +108,7 @@ impl Format {
         cfg!(feature = "parquet") || self != Self::Parquet
     }
 
-    /// Returns true if rows are cells under columns.
+    /// Returns true if the format has columns; false if it writes each row as a JSON object.
     pub fn is_table(self) -> bool {
         !matches!(self, Self::Ndjson | Self::Json)
     }

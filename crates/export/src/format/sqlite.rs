@@ -29,7 +29,7 @@ pub(crate) struct SqliteFormat {
 }
 
 impl SqliteFormat {
-    /// Opens an empty file, which is published only when it is complete: it needs no journal.
+    /// Opens an empty file. It needs no journal, because an incomplete file is never published.
     pub(crate) fn new(path: &Path, source: &SourceInfo) -> io::Result<Self> {
         let database = Connection::open(path).map_err(io_error)?;
         let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;";
@@ -136,7 +136,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", without_nul(name).replace('"', "\"\""))
 }
 
-/// Replaces NUL, at which SQLite's functions end a text.
+/// Replaces NUL, because SQLite's functions treat it as the end of a text.
 fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
 }

@@ -23,12 +23,12 @@ const SHEET_ROWS_MAX: u32 = 1_048_576;
 /// Columns of answers, so that those of the table itself and of unknown members fit beside them: a sheet
 /// has 16,384 columns.
 pub(crate) const ANSWERS_MAX: usize = 16_250;
-/// Bytes of a sheet's XML from which on the file needs ZIP64, with a margin.
+/// Estimated bytes of a sheet's XML from which the file is written as ZIP64, which it needs from 4 GiB on.
 const ZIP64_BYTES: u64 = 3_500_000_000;
 /// Space that stays free on the disk, and bytes that are written between two checks of it.
 const SPACE_RESERVE: u64 = 64 * 1024;
 const SPACE_WINDOW: u64 = 1024 * 1024;
-/// Cut cells that are listed; the remark counts all of them.
+/// Cut cells that the sheet of notes lists at most; the remark counts all of them.
 const NOTES_MAX: usize = 1_000_000;
 
 pub(crate) struct XlsxFormat {

@@ -96,8 +96,8 @@ impl SpoolFolder {
         self.temporary.is_some()
     }
 
-    /// Opens the spool of a form; creates it if there is none. A spool that another process uses is left
-    /// to it. A damaged spool and one of another release is discarded.
+    /// Opens the spool of a form; creates it if there is none. Skips spools that another process uses.
+    /// Discards a damaged spool, and one of another release.
     pub(crate) fn open(&self, request: &SpoolRequest<'_>) -> Result<Spool, StoreError> {
         self.create()?;
         self.remove_expired();
