@@ -23,6 +23,8 @@ pub enum Operation {
     PublishNext,
     /// Writing the manifest. The output is complete already.
     Manifest,
+    /// Removing the saved submissions. The output is complete already.
+    RemoveSpool,
     /// Writing to the temporary folder before a stream. The stream has no byte yet.
     Spool,
 }
@@ -35,6 +37,7 @@ impl fmt::Display for Operation {
             Self::Publish | Self::PublishNext => "complete",
             Self::Overwrite => "overwrite",
             Self::Manifest => "write the manifest",
+            Self::RemoveSpool => "remove the saved submissions",
             Self::Spool => "keep rows in the temporary folder",
         })
     }

@@ -197,7 +197,12 @@ impl Export {
         if self.keep_spool {
             exported.spool = Some(spool);
         } else {
-            spool.finish()?;
+            let path = Some(spool.store.path().to_owned());
+            let operation = Operation::RemoveSpool;
+            spool.finish().map_err(|error| {
+                let source = io::Error::other(error);
+                ExportError::Output { operation, path, source }
+            })?;
         }
         Ok(exported)
     }

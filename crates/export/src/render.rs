@@ -16,6 +16,7 @@ use crate::format::{
 };
 use crate::remark::Remark;
 use crate::row::RowSource;
+use crate::store::RowStore;
 
 /// Bytes that are read or written at once.
 pub(crate) const BLOCK: usize = 256 * 1024;
@@ -89,8 +90,8 @@ impl RenderOptions {
         Ok(())
     }
 
-    /// Returns an error if the destination cannot take the format, or is a database that another program
-    /// has open: its journal would be applied to the new file.
+    /// Returns an error if the destination cannot take the format, is a database of `sync`, or is one
+    /// that another program has open: its journal would be applied to the new file.
     pub(crate) fn check_destination(
         &self,
         destination: &Destination<'_>,
@@ -115,6 +116,11 @@ impl RenderOptions {
                 let source = io::Error::new(io::ErrorKind::ResourceBusy, reason);
                 return Err(destination.error(Operation::Create, source));
             }
+        }
+        if RowStore::open_read_only(path).is_ok_and(|store| store.has_coverage()) {
+            let reason = "it is a database of `submissions sync`, which would lose its other forms; \
+                          choose another name";
+            return Err(destination.error(Operation::Create, io::Error::other(reason)));
         }
         Ok(())
     }

@@ -71,7 +71,8 @@ fn read_content(path: &Path) -> Result<SpoolContent, StoreError> {
 
 pub(super) fn size_and_time(database: &Path) -> Option<(u64, SystemTime)> {
     let main = fs::metadata(database).ok()?;
-    let log = fs::metadata(beside(database, "-wal")).ok();
+    // Reading creates an empty log.
+    let log = fs::metadata(beside(database, "-wal")).ok().filter(|log| log.len() > 0);
     let size = main.len() + log.as_ref().map_or(0, fs::Metadata::len);
     let modified = log.and_then(|log| log.modified().ok()).max(main.modified().ok())?;
     Some((size, modified))

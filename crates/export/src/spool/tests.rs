@@ -149,6 +149,9 @@ fn expired_spool_is_removed_by_the_next_export() {
     folder.open(&other).unwrap().finish().unwrap();
     assert_eq!(folder.list().unwrap().len(), 1);
     age(MAX_AGE.mul_f32(1.1));
+    // A list does not prolong the life of a spool.
+    assert!(folder.list().unwrap()[0].modified < SystemTime::now() - MAX_AGE);
+    assert!(folder.list().unwrap()[0].modified < SystemTime::now() - MAX_AGE);
     folder.open(&other).unwrap().finish().unwrap();
     assert_eq!(folder.list().unwrap().len(), 0);
 }

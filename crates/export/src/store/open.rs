@@ -54,6 +54,12 @@ impl RowStore {
         Ok(store.check_version()?.then_some(store))
     }
 
+    /// Returns true if the database was filled from a service, and not rendered by an export.
+    pub(crate) fn has_coverage(&self) -> bool {
+        let select = "SELECT EXISTS (SELECT 1 FROM coverage)";
+        self.connection.query_row(select, [], |row| row.get(0)).unwrap_or(false)
+    }
+
     /// Begins to read: all reads from now on see the same rows.
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         // The first read takes the snapshot.

@@ -132,7 +132,8 @@ fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, SyncError> {
 /// Returns true for a database with rows that sync did not store: one of an export or of
 /// [`pull`](crate::pull()).
 fn has_foreign_rows(connection: &Connection) -> rusqlite::Result<bool> {
-    let select = "SELECT EXISTS (SELECT 1 FROM sources WHERE view IS NULL AND EXISTS \
+    let select = "SELECT EXISTS (SELECT 1 FROM labels WHERE heading IS NULL) OR EXISTS \
+         (SELECT 1 FROM sources WHERE view IS NULL AND EXISTS \
          (SELECT 1 FROM submissions WHERE source = key))";
     connection.query_row(select, [], |row| row.get(0))
 }

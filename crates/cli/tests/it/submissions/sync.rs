@@ -91,6 +91,26 @@ fn status_and_export_of_a_database_make_no_request() {
 }
 
 #[test]
+fn export_over_a_database_of_sync_is_refused() {
+    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
+    assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));
+    let path = database.0.path().join("rows.db");
+    let said = database.export(&service, &["-o", path.to_str().unwrap()]);
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+    assert!(said.stderr.contains("it is a database of `submissions sync`"), "{}", said.stderr);
+    assert_eq!(database.status(&service)[0]["submissions"], 2);
+}
+
+#[test]
+fn time_zone_keeps_its_column_beside_selected_ones() {
+    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
+    assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));
+    let said = database.export(&service, &["--time-zone", "Asia/Tokyo", "--columns", "a"]);
+    assert!(said.stdout.starts_with("id,created_at,created_at_local,a\n"), "{}", said.stdout);
+    assert!(said.stdout.contains("2026-01-02T09:00:00.000+09:00,y"), "{}", said.stdout);
+}
+
+#[test]
 fn export_of_an_incomplete_database_is_exit_9() {
     let answers = vec![one_form(), page(NEWER, CURSOR), revoked(), both()];
     let (service, database) = (Canned::start(answers), Database::new());

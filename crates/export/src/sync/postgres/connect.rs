@@ -7,7 +7,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 
 use super::address::Address;
-use super::error::PostgresError;
+use super::error::{PostgresError, causes};
 use super::passwords::{find_password, password_file, read_password_file};
 use super::session::Session;
 use super::tables::{Access, check};
@@ -65,10 +65,12 @@ impl Session {
                     tokio::spawn(connection);
                     return Ok(Self { client, schema: address.schema.clone() });
                 }
-                // The first error is the one of the preferred mode.
+                // The first error is the one of the preferred mode, which the server may not have.
                 Err(error) => {
                     let is_final = !permits_other_mode(&error);
-                    failed.get_or_insert(error);
+                    if failed.as_ref().is_none_or(lacks_tls) {
+                        failed = Some(error);
+                    }
                     if is_final {
                         break;
                     }
@@ -77,6 +79,11 @@ impl Session {
         }
         Err(PostgresError::connect(&failed.expect("there is at least one mode")))
     }
+}
+
+/// Returns true if the server does not support TLS.
+fn lacks_tls(error: &tokio_postgres::Error) -> bool {
+    causes(error).any(|cause| cause.to_string().contains("server does not support TLS"))
 }
 
 /// Returns true if another mode of TLS may succeed: the server refuses this one, or TLS failed.

@@ -118,7 +118,9 @@ fn describe(error: &tokio_postgres::Error) -> String {
 }
 
 /// Returns an error and its causes.
-fn causes(error: &tokio_postgres::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+pub(super) fn causes(
+    error: &tokio_postgres::Error,
+) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source())
 }
 

@@ -1,6 +1,6 @@
 //! PostgreSQL: rights, tables of other programs, lost connections, poolers.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -294,6 +294,26 @@ async fn silent_server_is_an_error_after_the_connect_timeout() {
     let opened = tokio::time::timeout(Duration::from_secs(30), open.open()).await;
     let error = opened.expect("the connection has a limit").unwrap_err().to_string();
     assert!(error.contains("did not answer within 1 s (`connect_timeout`"), "{error}");
+}
+
+#[tokio::test]
+async fn missing_tls_does_not_hide_the_reason() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let refusal = b"SFATAL\0C3D000\0Mdatabase \"d\" does not exist\0\0";
+        let len = u32::try_from(refusal.len() + 4).unwrap().to_be_bytes();
+        for answer in [b"N".to_vec(), [&b"E"[..], &len, refusal].concat()] {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut first = [0; 8];
+            client.read_exact(&mut first).unwrap();
+            client.write_all(&answer).unwrap();
+        }
+    });
+    let target = format!("postgres://me@127.0.0.1:{port}/d").parse::<SyncTarget>().unwrap();
+    let error = target.open().await.unwrap_err().to_string();
+    assert!(error.contains("database \"d\" does not exist (3D000)"), "{error}");
+    server.join().unwrap();
 }
 
 #[tokio::test]

@@ -59,13 +59,14 @@ async fn foreign_and_exported_files_are_refused_unchanged() {
     let path = folder.path().join("export.db");
     let mut options = RenderOptions::new(Format::Sqlite);
     options.source.form_id = FORM.into();
-    let rows = vec![crate::support::stored("s1", "{}")];
-    render(&rows, &options, Destination::file(&path, Existing::Replace).unwrap()).unwrap();
-    let before = std::fs::read(&path).unwrap();
-    let store = SyncTarget::sqlite(&path).open().await.unwrap();
-    let error = sync(&store, &service(1)).await.unwrap_err();
-    assert!(matches!(error, ExportError::Sync(SyncError::Exported { .. })), "{error}");
-    assert_eq!(std::fs::read(&path).unwrap(), before);
+    for rows in [Vec::new(), vec![crate::support::stored("s1", "{}")]] {
+        render(&rows, &options, Destination::file(&path, Existing::Replace).unwrap()).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let store = SyncTarget::sqlite(&path).open().await.unwrap();
+        let error = sync(&store, &service(1)).await.unwrap_err();
+        assert!(matches!(error, ExportError::Sync(SyncError::Exported { .. })), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_str().unwrap().contains("lock")), "{left:?}");

@@ -94,7 +94,7 @@ fn changed(error: &ExportError) -> Option<&'static str> {
     match operation {
         Operation::Overwrite => Some("the file was overwritten in part"),
         Operation::PublishNext => Some("the files of some other months are replaced"),
-        Operation::Manifest => Some("the output is complete"),
+        Operation::Manifest | Operation::RemoveSpool => Some("the output is complete"),
         _ => None,
     }
 }

@@ -143,8 +143,9 @@ impl FormatOptions {
         };
         if let Some(columns) = &self.columns {
             // The table's own columns stay.
-            let own = ["id", "created_at"].map(str::to_owned);
-            table.columns = own.into_iter().chain(labels(columns)?).collect();
+            let local = self.time_zone.as_ref().map(|_| "created_at_local");
+            let own = ["id", "created_at"].into_iter().chain(local).map(str::to_owned);
+            table.columns = own.chain(labels(columns)?).collect();
         }
         table.column_map.clone_from(&self.new_labels);
         table.time_zone = self.time_zone.as_deref().map(time_zone).transpose()?;

@@ -13,6 +13,9 @@ use crate::error::CliError;
 use crate::form_ref::FormMatch;
 use crate::progress::about;
 
+/// How many times the time that a page covers is estimated from the page.
+const EXTRAPOLATION_MAX: i64 = 1_000;
+
 /// Numbers of an export.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan {
@@ -42,15 +45,21 @@ impl Export {
         // Imported submissions can be older than their form; its creation time is no bound for them.
         let created = created.filter(|created| times.last().is_some_and(|last| created < last));
         let plan = if page.has_more() {
-            since.or(created).map(|oldest| Plan::extrapolate(&times, oldest, until))
+            let span = times.first().zip(times.last()).map_or(0, |(first, last)| first - last);
+            let oldest = since.or(created);
+            // A page of a moment says nothing about a year.
+            let is_near = |oldest: &i64| {
+                times.last().is_some_and(|last| (last - oldest) / EXTRAPOLATION_MAX <= span)
+            };
+            oldest.filter(is_near).map(|oldest| Plan::extrapolate(&times, oldest, until))
         } else {
             Some(Plan::count(&times, since, until))
         };
         let text = match plan {
             None => format!(
-                "more than {}; their number cannot be estimated, because the time of the first one \
-                 is unknown; `--since` gives a start",
-                counted(times.len() as u64, "submission")
+                "more than {}; their number cannot be estimated from the newest ones{}",
+                counted(times.len() as u64, "submission"),
+                self.limit.map_or(String::new(), |limit| format!("; `--limit` allows {limit}"))
             ),
             Some(plan) => {
                 let basis = if since.is_some() { "`--since`" } else { "the creation of the form" };
