@@ -198,7 +198,7 @@ async fn query_that_uses_the_view_does_not_stop_a_run() {
     let stdin = reader.stdin.as_mut().unwrap();
     writeln!(stdin, "BEGIN; SELECT 'ready' FROM {name};").unwrap();
     let mut line = [0; 6];
-    std::io::Read::read_exact(reader.stdout.as_mut().unwrap(), &mut line).unwrap();
+    reader.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
     let newer = service_with(&["{}", r#"{"new":"x"}"#]);
     let summary = sync(&database.open().await, &newer).await.unwrap();
     let hint = summary.changes.outdated.unwrap();
