@@ -57,8 +57,8 @@ impl fmt::Display for Remark {
             Self::LabelsWithoutColumn(count) => (
                 *count,
                 "label",
-                "no column, because other labels are more common; the answers are in `other_answers` \
-                 (`--max-columns` raises the limit)",
+                "without a column, because other labels are more common; the answers are in \
+                 `other_answers` (`--max-columns` raises the limit)",
             ),
             Self::HeadingsDifferInCase(count) => (
                 *count,
@@ -69,19 +69,19 @@ impl fmt::Display for Remark {
             Self::HeadingsWithLineBreak(count) => (
                 *count,
                 "heading",
-                "a line break, which readers that split lines do not expect; `--column-map` renames \
-                 labels",
+                "with a line break, which readers that split lines do not expect; `--column-map` \
+                 renames labels",
             ),
             Self::HeadingsWithDot(count) => (
                 *count,
                 "heading",
-                "a dot, which some Parquet readers take for nesting; `--column-map` renames labels",
+                "with a dot, which some Parquet readers take for nesting; `--column-map` renames labels",
             ),
             Self::LongCells(count) => (
                 *count,
                 "cell",
-                "more than 32,767 characters, which Excel cuts; `--format ndjson` or `parquet` avoids \
-                 spreadsheets",
+                "longer than 32,767 characters, which Excel cuts off; `--format ndjson` or `parquet` \
+                 avoids spreadsheets",
             ),
             Self::CutCells(count) => (
                 *count,
@@ -101,7 +101,7 @@ impl fmt::Display for Remark {
                 *count,
                 "cell",
                 "characters that the format cannot store became U+FFFD; the exact text is in \
-                 `--format ndjson`",
+                 `--format ndjson`, and in the table `submissions` of SQLite",
             ),
             Self::DamagedRows(count) => (
                 *count,
