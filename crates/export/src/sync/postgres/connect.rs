@@ -83,7 +83,8 @@ impl Session {
 
 /// Returns true if the server does not support TLS.
 fn lacks_tls(error: &tokio_postgres::Error) -> bool {
-    causes(error).any(|cause| cause.to_string().contains("server does not support TLS"))
+    // The library has no kind for it.
+    causes(error).any(|cause| format!("{cause}").contains("server does not support TLS"))
 }
 
 /// Returns true if another mode of TLS may succeed: the server refuses this one, or TLS failed.

@@ -381,6 +381,7 @@ async fn idle_timeout_of_the_server_does_not_end_the_lock() {
     );
     let mut locks = None;
     let on_page = |_: PullProgress<'_>| {
+        // Sleeps because the time limit of the server has to pass.
         let count = || psql(database.schema(), &format!("SELECT pg_sleep(1); {has_lock}"));
         locks.get_or_insert_with(count);
     };
