@@ -219,7 +219,11 @@ mod tests {
         let destination = Destination::file(&path, Existing::Replace).unwrap();
         let done = render(&rows, &RenderOptions::new(Format::Parquet), destination).unwrap();
         assert_eq!(done.remarks, [Remark::HeadingsWithDot(1)]);
-        assert!(done.remarks[0].to_string().starts_with("1 heading: a dot"), "{:?}", done.remarks);
+        assert!(
+            done.remarks[0].to_string().starts_with("1 heading: with a dot"),
+            "{:?}",
+            done.remarks
+        );
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let rows = reader.get_row_iter(None).unwrap();
         let read: Vec<i64> =
