@@ -207,7 +207,7 @@ fn dry_run_requests_one_page_and_writes_nothing() {
     let said = run(&mut sandbox.formsvc(&plan), folder.path());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("more than 100 submissions"), "{}", said.stderr);
-    // A page of a moment says nothing about a quarter of a century.
+    // The density of a page that covers a moment is no measure for 25 years.
     let said = run(sandbox.formsvc(&plan).args(["--since", "2000-01-01"]), folder.path());
     assert!(said.stderr.contains("cannot be estimated"), "{}", said.stderr);
     let first = page(&format!("{NEWER},{OLDER}"), CURSOR);

@@ -47,7 +47,7 @@ impl Export {
         let plan = if page.has_more() {
             let span = times.first().zip(times.last()).map_or(0, |(first, last)| first - last);
             let oldest = since.or(created);
-            // A page of a moment says nothing about a year.
+            // The density of a page that covers a moment is no measure for a year.
             let is_near = |oldest: &i64| {
                 times.last().is_some_and(|last| (last - oldest) / EXTRAPOLATION_MAX <= span)
             };
