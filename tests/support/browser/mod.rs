@@ -245,7 +245,8 @@ impl Browser {
         let done = tokio::time::timeout(PATIENCE, async {
             // A script that is asked while pages change fails; the next asking meets the new page.
             while self.client.execute(script, vec![]).await.ok() != Some(Value::Bool(true)) {
-                tokio::task::yield_now().await;
+                // Sleeps because polling without a pause takes the processor from what it waits for.
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         });
         assert!(done.await.is_ok(), "never true: {script}\n{}", self.url().await);

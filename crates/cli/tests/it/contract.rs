@@ -70,7 +70,7 @@ fn sandbox_faults_fail_with_exit_1_and_a_report() {
 
 #[test]
 fn unreachable_service_fails_the_gate() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::closed_address().port();
     let mut command = formsvc(&["contract", "check", "--only", "me", "--output", "json"]);
     command.env("FORMSVC_BASE_URL", format!("http://127.0.0.1:{port}"));
     let said: Said = command.env("FORMSVC_API_KEY", "fsk_1").output().unwrap().into();

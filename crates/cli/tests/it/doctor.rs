@@ -111,7 +111,7 @@ fn a_key_that_is_refused_and_a_limit_that_is_used_up_are_told_apart() {
 
 #[test]
 fn without_a_service_each_check_says_what_it_could_not_do() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::closed_address().port();
     let said = at_home(&format!("http://127.0.0.1:{port}"), Some("fsk_x"), &JSON);
     assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "fail".into()));
     assert!(

@@ -116,8 +116,7 @@ fn nonsense_from_the_service_is_exit_5_with_status_request_id_and_place() {
 
 #[test]
 fn an_unreachable_or_silent_service_is_exit_6() {
-    // A port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::closed_address().port();
     let base_url = format!("http://127.0.0.1:{port}");
     let gone = formsvc(&["me", "--base-url", &base_url]).env("FORMSVC_API_KEY", "fsk_x").output();
     let gone = Said::from(gone.unwrap());

@@ -1,11 +1,13 @@
 //! Running the binary, and services for it to talk to.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use tokio::net::TcpSocket;
 
 /// The binary with an empty environment: nothing of whoever runs the tests gets in.
 pub(crate) fn formsvc(args: &[&str]) -> Command {
@@ -169,9 +171,23 @@ pub(crate) fn wait_until_inside(process: &Child, call: &str) {
     within(call, inside);
 }
 
+/// Returns an address that refuses connections until this process ends: its port is taken, and nothing
+/// listens on it. A port that is freed again could be taken by another test.
+pub(crate) fn closed_address() -> SocketAddr {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    std::mem::forget(socket);
+    address
+}
+
 /// Longest wait for something that must come.
 #[cfg(unix)]
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time between two looks at something that is waited for.
+#[cfg(unix)]
+pub(crate) const POLL: Duration = Duration::from_millis(2);
 
 /// Waits until something is true; `what` says it in a failure.
 #[cfg(unix)]
@@ -180,7 +196,8 @@ pub(crate) fn within(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "no {what:?} within {PATIENCE:?}");
-        thread::yield_now();
+        // Sleeps because polling without a pause takes the processor from what it waits for.
+        thread::sleep(POLL);
     }
 }
 

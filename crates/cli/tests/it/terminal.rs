@@ -18,8 +18,10 @@
 //! `formsvc … > file`. Nothing sleeps: waiting is for output, or for the end. What does not come
 //! within [`PATIENCE`] fails the test, which then shows the screen.
 
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -28,6 +30,8 @@ use std::time::Instant;
 
 use pty_process::Size;
 use pty_process::blocking::{Command as InTerminal, Pty};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, ptsname};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::support::{PATIENCE, within};
@@ -138,6 +142,17 @@ impl Terminal {
         let reading = Arc::clone(&self.reading);
         let _stopped = reading.lock().unwrap();
         during(self)
+    }
+
+    /// Returns true if the terminal takes no more output: whatever writes to it waits until it is read.
+    pub(crate) fn is_full(&self) -> bool {
+        let path = ptsname(&*self.pty, Vec::new()).unwrap().into_string().unwrap();
+        let flags = OpenptFlags::NOCTTY.bits().cast_signed();
+        let inner = OpenOptions::new().write(true).custom_flags(flags).open(path).unwrap();
+        let mut writable = [PollFd::new(&inner, PollFlags::OUT)];
+        // A write that is under way makes it unwritable for a moment.
+        let moment = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+        poll(&mut writable, Some(&moment)).unwrap() == 0
     }
 
     /// Whether what is set of the terminal is as it was when the program began.

@@ -240,9 +240,17 @@ async fn proxy_refusal_names_the_proxy_and_is_retried() {
     );
 }
 
+/// Returns a socket whose port refuses connections: it is taken, and nothing listens on it.
+fn closed_port() -> tokio::net::TcpSocket {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket
+}
+
 #[tokio::test]
 async fn unreachable_proxy_is_named() {
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = closed_port();
+    let gone = closed.local_addr().unwrap();
     for scheme in ["http", "https", "socks5h"] {
         for base_url in [HTTPS, HTTP] {
             let url = format!("{scheme}://{gone}");
@@ -388,7 +396,8 @@ async fn proxy_setting_applies_to_every_scheme() {
         client.me().await.unwrap();
         assert_eq!(proxy.log.take().len(), 1, "{base_url}");
     }
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = closed_port();
+    let gone = closed.local_addr().unwrap();
     let client = builder().retry(quick()).proxy(format!("http://{gone}")).build().unwrap();
     let failure = client.me().await.unwrap_err().connect_failure().unwrap().to_string();
     assert!(

@@ -265,7 +265,10 @@ async fn leak_in_the_answer_to_another_check_is_found() {
 
 #[tokio::test]
 async fn run_against_a_closed_port_is_an_error() {
-    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    // Taken, so that no other test listens on it.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = socket.local_addr().unwrap().port();
     let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
     assert_eq!(run(&url, &["stale"]).await.unwrap_err().kind, SendErrorKind::Refused);
 }

@@ -78,7 +78,10 @@ async fn what_goes_wrong_with_a_replay_is_told_and_the_form_stays() {
     browser.fill("Address", "ftp://example.org").await;
     browser.touch("Send").await;
     browser.wait_for("is no address to send to").await;
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Taken, so that no other test listens on it.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = socket.local_addr().unwrap();
     browser.fill("Address", &format!("http://{closed}/")).await;
     browser.touch("Send").await;
     browser.wait_for("no answer").await;

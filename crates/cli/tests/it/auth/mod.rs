@@ -119,7 +119,7 @@ fn refusal() -> Option<String> {
 
 /// An address nobody listens at.
 fn nowhere() -> String {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::closed_address().port();
     format!("http://127.0.0.1:{port}")
 }
 

@@ -106,7 +106,7 @@ fn each_attempt_is_told_once_it_is_over() {
 
 #[test]
 fn an_endpoint_where_nothing_listens_is_told_of() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::closed_address().port();
     let webhook = format!("contact=http://localhost:{port}/");
     let mut sandbox = Sandbox::start(&["--webhook", &webhook]);
     submit(&sandbox);

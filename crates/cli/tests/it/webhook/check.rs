@@ -23,8 +23,7 @@ fn our_own_receiver_passes_every_check() {
 
 #[test]
 fn where_nothing_listens_nothing_is_judged() {
-    // Taken and let go: nobody listens there.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::support::closed_address().port();
     let said = check(&[&format!("127.0.0.1:{port}")]);
     assert_eq!((said.code, &*said.stdout), (Some(6), ""), "{}", said.stderr);
     assert!(said.stderr.contains(&format!("127.0.0.1:{port}")), "{}", said.stderr);

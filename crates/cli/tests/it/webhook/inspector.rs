@@ -207,7 +207,7 @@ fn an_answer_that_says_again_what_it_was_asked_is_masked() {
 
 #[test]
 fn of_several_targets_the_one_whose_answer_the_sender_got_is_told() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = crate::support::closed_address();
     // The silence of the first is told as 502, and the second says that itself.
     let (silent, other) = (format!("http://{closed}/hook"), Recorder::of(&[502]));
     let page = Page::start(&["--forward-to", &silent, "--forward-to", &other.url("/hook")]);

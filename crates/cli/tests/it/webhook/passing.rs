@@ -75,7 +75,7 @@ fn any_delivery_arrives_to_the_byte_at_every_target() {
 #[test]
 fn two_hundred_at_once_are_answered_beside_a_target_that_is_dead() {
     let quick = Recorder::of(&[200]);
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = crate::support::closed_address();
     let rules = [format!("form_id=frm_dead={dead}/"), format!("form_id=frm_1={}", quick.url("/"))];
     let listener = Listener::start(&[
         "--route",

@@ -144,7 +144,7 @@ fn another_answer_than_expected_is_exit_11_and_none_is_exit_6() {
     assert!(failed.stderr.contains("2 of 2 came back with another, such as 500"), "{failed:?}");
     let expected = replay(&home, &[&["1", "--expect", "401"], &base[..]].concat());
     assert_eq!(expected.code, Some(0), "{}", expected.stderr);
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = crate::support::closed_address();
     let silent = replay(&home, &["1", "--to", &format!("http://{closed}/"), "--keep-signature"]);
     assert_eq!(silent.code, Some(6));
     assert!(silent.stderr.contains("is your server running?"), "{}", silent.stderr);

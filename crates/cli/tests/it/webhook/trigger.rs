@@ -118,7 +118,7 @@ fn an_answer_that_was_not_expected_is_told_with_its_body_and_ends_with_11() {
 
 #[test]
 fn closed_port_is_named_with_exit_6() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = support::closed_address().port();
     let said = run(&[&port.to_string()]);
     assert_eq!(said.code, Some(6));
     let told = format!("nothing listens on localhost:{port}: is your server running?");

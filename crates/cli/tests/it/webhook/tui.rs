@@ -260,9 +260,15 @@ fn a_terminal_that_nobody_reads_holds_up_no_delivery_and_is_set_as_it_was_by_for
     let url = ready["url"].as_str().unwrap();
     let address = url.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
     let code = terminal.unread(|terminal| {
-        for number in 0..300 {
+        let deliver = |number| {
             assert_eq!(deliver(address, SECRET, &event(&format!("sub_{number}"))), 200);
-        }
+        };
+        let full = (0..10_000).find(|number| {
+            deliver(*number);
+            terminal.is_full()
+        });
+        let full = full.expect("the terminal takes no more");
+        (full + 1..full + 20).for_each(deliver);
         assert!(!terminal.is_set_as_before());
         signal(terminal.child(), "TERM");
         within("nobody listens", || TcpStream::connect(address).is_err());

@@ -135,7 +135,10 @@ async fn tests_are_few_enough_to_bother_nobody_and_say_what_went_wrong() {
     assert!(!answer.header("retry-after").is_empty());
     assert_eq!(receiver.taken().len(), 6);
     service.pass(Duration::from_secs(61));
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // Taken, so that no other test listens on it.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = socket.local_addr().unwrap();
     let (page, _) = add(&browser, form.id.as_str(), &format!("http://{closed}/")).await;
     browser
         .post(&format!("{page}/test"), &[])
@@ -249,7 +252,8 @@ async fn a_failed_delivery_tells_each_attempt_and_is_sent_once_more() {
             if found.state == DeliveryState::Failed {
                 return found;
             }
-            tokio::task::yield_now().await;
+            // Sleeps because polling without a pause takes the processor from what it waits for.
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
     let delivery = within(failed).await;

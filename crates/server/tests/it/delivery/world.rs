@@ -135,7 +135,8 @@ impl World {
     /// Waits until nothing is to be delivered any more.
     pub(super) async fn until_idle(&self) {
         while self.store.backlog().await.unwrap().unfinished > 0 {
-            tokio::task::yield_now().await;
+            // Sleeps because polling without a pause takes the processor from what it waits for.
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 
@@ -149,7 +150,8 @@ impl World {
             if wanted(&detail) {
                 return detail;
             }
-            tokio::task::yield_now().await;
+            // Sleeps because polling without a pause takes the processor from what it waits for.
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 }

@@ -7,7 +7,6 @@ use formsvc_server::egress::{
     AddressClass, ClientOptions, DeliveryClient, DeliveryFailure, Denied, EgressPolicy,
     FailureCode, Phase, Resolve, Resolved,
 };
-use tokio::net::TcpListener;
 
 use super::receiver::{OK, Receiver, client, post, url};
 use super::tls::{Authority, NAME, answering_as, url_of};
@@ -136,7 +135,10 @@ async fn localhost_is_this_machine_and_no_resolver_is_asked() {
 
 #[tokio::test]
 async fn a_port_where_nobody_listens_is_told_with_its_address() {
-    let addr = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // Taken, so that no other test listens on it.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let addr = socket.local_addr().unwrap();
     let failure = post(&client(), &url(&format!("http://{addr}/"))).await.unwrap_err();
     assert_eq!((failure.code, failure.phase), (FailureCode::ConnectFailed, Phase::Connect));
     assert_eq!(failure.peer, Some(addr));

@@ -83,9 +83,14 @@ async fn answering(status: u16) -> (SocketAddr, tokio::sync::mpsc::UnboundedRece
     (address, got)
 }
 
-/// A port that nothing listens on.
-async fn dead() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+/// Returns an address that refuses connections until this process ends: its port is taken, and nothing
+/// listens on it.
+fn dead() -> SocketAddr {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    std::mem::forget(socket);
+    address
 }
 
 const TEN: Duration = Duration::from_secs(10);
@@ -176,7 +181,7 @@ async fn each_target_that_takes_it_gets_it_once() {
 
 #[tokio::test]
 async fn a_target_that_is_down_or_up_again_is_told_once() {
-    let address = dead().await;
+    let address = dead();
     let forwarder = forwarder(TEN, &[&format!("=>{address}")]);
     let delivery = received("/", &[], b"{}");
     let told = async || {

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -45,7 +44,7 @@ fn what_the_target_says_is_what_the_sender_is_told() {
 
 #[test]
 fn a_target_that_does_not_answer_is_502_or_504_and_told_why() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = crate::support::closed_address();
     let dead = format!("http://{free}/");
     let listener = Listener::start(&["--forward-to", &dead]);
     let refused = listener.deliver(&event("sub_1"));

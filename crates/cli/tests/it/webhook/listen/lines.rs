@@ -1,6 +1,5 @@
 //! The lines for people: what stands in them, how wide they are, and that nothing in them acts.
 
-use std::net::TcpListener;
 use std::process::Command;
 
 use super::listener::{Listener, OTHER_SECRET, SECRET, event, request, signature, without_age};
@@ -109,7 +108,7 @@ fn lines_fit_their_window_and_ids_of_the_service_are_whole() {
 #[test]
 fn what_is_said_is_folded_to_the_window_and_names_each_capture() {
     let state = tempfile::tempdir().unwrap();
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let dead = crate::support::closed_address();
     let target = format!("http://{dead}/hook/of/somebody/with/a/path");
     let env = [("FORMSVC_STATE_DIR", state.path().to_str().unwrap())];
     let (mut terminal, address) = in_terminal_with(80, &env, &["--forward-to", &target]);

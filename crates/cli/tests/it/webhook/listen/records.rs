@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use base64::Engine as _;
@@ -47,7 +46,7 @@ fn posted(body: &[u8]) -> Vec<u8> {
 /// Everything that a listener can write: also where one target answers and another does not.
 fn everything() -> (String, Vec<Vec<u8>>) {
     let live = Recorder::of(&[201]).url("/");
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let dead = crate::support::closed_address().to_string();
     let flags =
         ["--output=ndjson", "--drop=1", "--respond=503,pass", "--expect-every=body_size>=0"];
     let targets = ["--forward-to", &live, "--forward-to", &dead];
