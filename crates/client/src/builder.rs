@@ -105,7 +105,7 @@ impl<C> ClientBuilder<C> {
         self
     }
 
-    /// Sets the largest body of an answer in bytes, 1 to 1 GiB; a larger one is an
+    /// Sets the largest body of a response in bytes, 1 to 1 GiB; a larger one is an
     /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge). Default 32 MiB: the service ends a page
     /// at 16 MiB of submissions.
     ///
@@ -185,7 +185,7 @@ impl<C> ClientBuilder<C> {
         self
     }
 
-    /// Sets the wall clock, for tests. The client compares it with a `Retry-After` date if the answer
+    /// Sets the wall clock, for tests. The client compares it with a `Retry-After` date if the response
     /// has no `Date`, and with the newest time of a sync. Waits and time limits use tokio's clock.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.setup.settings.clock = Arc::new(now);

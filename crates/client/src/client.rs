@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// Returns the limit that the service announced last in `RateLimit-Policy`; `None` before the first
-    /// answer, and if the service announces none.
+    /// response, and if the service announces none.
     pub fn rate_policy(&self) -> Option<RatePolicy> {
         self.shared.limiter.policy()
     }

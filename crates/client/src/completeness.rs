@@ -31,12 +31,12 @@ pub enum Completeness {
     /// the service honours cursors that it had not issued. This proves that nothing is missing if the
     /// service keeps these rules of SPEC §4:
     ///
-    /// - The list is newest first, and two answers never contain two submissions in different orders,
+    /// - The list is newest first, and two responses never contain two submissions in different orders,
     ///   not even if they share a time.
-    /// - An answer begins with the newest submission that is older than the request's cursor, also if
+    /// - A response begins with the newest submission that is older than the request's cursor, also if
     ///   the service had not issued that cursor. The service may cut the cursor, the times or both to
     ///   a second or a millisecond before it compares them.
-    /// - No submission between the first and the last one of an answer is left out.
+    /// - No submission between the first and the last one of a response is left out.
     /// - `has_more` is false only on the page with the oldest submission.
     /// - `created_at` is the time by which the list is ordered, in full or cut.
     #[default]

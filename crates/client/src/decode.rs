@@ -1,4 +1,4 @@
-//! Parses the body of an answer, or returns the reason why it cannot be used.
+//! Parses the body of a response, or returns the reason why it cannot be used.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ pub(crate) struct Broken {
     pub(crate) why: String,
 }
 
-const NOT_UTF8: &str = "the answer is not UTF-8";
-const NOT_JSON: &str = "the answer is not JSON";
-const CUT_SHORT: &str = "the answer is cut short";
-const UNEXPECTED: &str = "the answer is not what the API promises";
+const NOT_UTF8: &str = "the response is not UTF-8";
+const NOT_JSON: &str = "the response is not JSON";
+const TRUNCATED: &str = "the response is truncated";
+const UNEXPECTED: &str = "the response is not what the API promises";
 
 /// Parses a body. A byte order mark before the JSON is skipped (RFC 8259 §8.1 allows that).
 pub(crate) fn json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Broken> {
@@ -46,7 +46,7 @@ fn text(body: &[u8]) -> Result<&str, Broken> {
         // A body cut inside a character is cut, not wrong.
         let truncated = error.error_len().is_none() && looks_like_json(body);
         let what = if truncated {
-            CUT_SHORT
+            TRUNCATED
         } else if looks_like_json(body) {
             NOT_UTF8
         } else {
@@ -60,7 +60,7 @@ fn broken(text: &str, path: Option<String>, error: &serde_json::Error) -> Broken
     let what = if !looks_like_json(text.as_bytes()) {
         NOT_JSON
     } else if error.is_eof() {
-        CUT_SHORT
+        TRUNCATED
     } else if error.is_data() {
         UNEXPECTED
     } else {
@@ -95,7 +95,7 @@ mod tests {
         for (body, what, truncated, path) in [
             ("<html>502</html>", NOT_JSON, false, None),
             ("", NOT_JSON, true, None),
-            (r#"{"data":[{"id":"frm_1","public_id":"x""#, CUT_SHORT, true, Some("data[0]")),
+            (r#"{"data":[{"id":"frm_1","public_id":"x""#, TRUNCATED, true, Some("data[0]")),
             (r#"{"data":[}"#, NOT_JSON, false, Some("data[0]")),
             (r#"{"data":[]} x"#, NOT_JSON, false, None),
             (r#"{"data":{}}"#, UNEXPECTED, false, Some("data")),

@@ -27,7 +27,7 @@ pub enum ClientEvent {
         operation: &'static str,
         /// Number of the attempt in its call, from 1.
         attempt: u32,
-        /// The status, if there was an answer.
+        /// The status, if there was a response.
         status: Option<StatusCode>,
         /// The kind of failure, if the attempt failed.
         failure: Option<ErrorKind>,

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Longest content of a file, in bytes. A sync point with 10,000 ids of the reference service has about
-/// 900 kB, a PEM file of all public authorities 250 kB.
+/// Maximum size of a file in bytes. A sync point with 10,000 ids of the reference service is about
+/// 900 kB long, a PEM file with all public certificate authorities 250 kB.
 pub(crate) const MAX_LEN: usize = 8 << 20;
 
 /// Reads a regular file. Opening a pipe would block, and a device may have no end.

@@ -25,9 +25,9 @@ mod shared;
 pub mod test_util;
 mod transport;
 
-/// Buffers of bodies, as in the signatures of this crate.
+/// Re-exported because functions of this crate use its types.
 pub use bytes;
-/// Types of HTTP, as in the signatures of this crate.
+/// Re-exported because functions of this crate use its types.
 pub use http;
 
 pub use api_key::{ApiKey, ApiKeyError};
@@ -38,10 +38,10 @@ pub use completeness::{Completeness, CursorUnit, FallbackReason, TieOverflow};
 pub use error::{Error, ErrorKind};
 pub use event::ClientEvent;
 pub use form::FormHandle;
-/// A time that [`Timestamp`] cannot express.
+/// The error of converting a time that [`Timestamp`] cannot represent.
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 pub use formsvc_protocol::OutOfRange;
-/// Types of the wire format, as in the signatures of this crate.
+/// Types of the wire format.
 pub use formsvc_protocol::{
     Answer, Answers, AnswersError, Cursor, ErrorCode, ErrorCodeInfo, ExtraMembers, Form, FormId,
     FormStatus, IdError, NotAnObject, Pagination, PublicId, RatePolicy, Submission, SubmissionId,
@@ -59,7 +59,7 @@ pub use response::{Response, ResponseMeta};
 pub use retry::{RetryPolicy, RetryReason};
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 
-/// The guide; its examples need every feature.
+/// The guide, with examples that need these features.
 #[cfg(all(doctest, feature = "blocking", feature = "jiff", feature = "test-util"))]
 #[doc = include_str!("../../../docs/SDK.md")]
 struct Guide;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The client's own limit on requests, shared by all clones of a client. Other processes that use
-/// the same key are not counted; the service answers 429 when all together exceed its limit.
+/// the same key are not counted; the service responds with 429 when all together exceed its limit.
 ///
 /// The default is the limit that the service announces in `RateLimit-Policy`, and until then 300
 /// requests in any minute (SPEC §8). A call that exceeds the limit waits, at most [`max_wait`](crate::ClientBuilder::max_wait). Calls that wait are not
@@ -99,7 +99,7 @@ impl Limiter {
         Some(Self { start: Instant::now(), follows_policy: limit == Limit::Announced, state })
     }
 
-    /// Takes the limit that the service announces in the headers of an answer, unless the caller set one.
+    /// Takes the limit that the service announces in the headers of a response, unless the caller set one.
     pub(crate) fn announce(&self, headers: &HeaderMap) {
         let Some(header) = headers.get(RatePolicy::HEADER) else { return };
         let Some(policy) = header.to_str().ok().and_then(RatePolicy::parse) else { return };

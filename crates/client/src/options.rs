@@ -122,7 +122,7 @@ impl Timeouts {
         self
     }
 
-    /// Limits one attempt, from sending the request to the last byte of the answer.
+    /// Limits one attempt, from sending the request to the last byte of the response.
     pub fn attempt(mut self, limit: Duration) -> Self {
         self.attempt = limit;
         self

@@ -1,4 +1,4 @@
-//! A decoded answer with its status, headers and attempts.
+//! A decoded response with its status, headers and attempts.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ pub struct ResponseMeta {
 }
 
 impl ResponseMeta {
-    /// The HTTP status of the success.
+    /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The headers, without the API key.
+    /// The headers. An API key that the service repeats is masked.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
-    /// The answer's `X-Request-Id`, for reports to the operator of the service.
+    /// The response's `X-Request-Id`, for reports to the operator of the service.
     pub fn request_id(&self) -> Option<&str> {
         self.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok())
     }
@@ -63,12 +63,12 @@ impl<T> Response<T> {
         &self.meta
     }
 
-    /// The HTTP status of the success.
+    /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         self.meta.status()
     }
 
-    /// The answer's `X-Request-Id`.
+    /// The response's `X-Request-Id`.
     pub fn request_id(&self) -> Option<&str> {
         self.meta.request_id()
     }

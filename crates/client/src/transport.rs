@@ -15,7 +15,7 @@ pub(crate) use reqwest_transport::ReqwestTransport;
 /// A boxed future that can be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Sends one request and reads the whole answer. Implement it for another HTTP library, or for a
+/// Sends one request and reads the whole response. Implement it for another HTTP library, or for a
 /// fake in tests; the client adds retries, limits and decoding.
 ///
 /// The client drops the future when the time of the attempt is over.
@@ -24,7 +24,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// use formsvc_client::bytes::Bytes;
 /// use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError, http};
 ///
-/// /// Sends the same answer to every request.
+/// /// Sends the same response to every request.
 /// struct FixedAnswer(&'static str);
 ///
 /// impl Transport for FixedAnswer {
@@ -48,7 +48,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// # }).unwrap();
 /// ```
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request` and returns the answer with its whole body, whatever its status.
+    /// Sends `request` and returns the response with its whole body, whatever its status.
     ///
     /// A compressed body must be decoded. Must not follow redirects: the API has none, and the request contains the API key. A body
     /// longer than [`AttemptContext::max_body`] should end early as
@@ -92,7 +92,7 @@ impl AttemptContext {
     }
 }
 
-/// How an attempt failed without a complete answer.
+/// How an attempt failed without a complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
@@ -104,7 +104,7 @@ pub enum TransportErrorKind {
     ProxyAuth,
     /// The time limit was exceeded. Retried.
     Timeout,
-    /// The connection broke before the answer was complete. Retried.
+    /// The connection broke before the response was complete. Retried.
     Interrupted,
     /// The body is larger than allowed. Not retried.
     TooLarge,
@@ -112,7 +112,7 @@ pub enum TransportErrorKind {
     Other,
 }
 
-/// An attempt without a complete answer.
+/// An attempt without a complete response.
 #[derive(Debug)]
 pub struct TransportError {
     pub(crate) kind: TransportErrorKind,
@@ -165,9 +165,9 @@ impl TransportErrorKind {
         match self {
             Self::Connect | Self::ProxyAuth => "could not connect",
             Self::Tls => "could not agree on a secure connection",
-            Self::Timeout => "the answer took too long",
-            Self::Interrupted => "the connection broke before the answer was complete",
-            Self::TooLarge => "the answer is too large",
+            Self::Timeout => "the response took too long",
+            Self::Interrupted => "the connection broke before the response was complete",
+            Self::TooLarge => "the response is too large",
             Self::Other => "the request could not be sent",
         }
     }

@@ -14,8 +14,9 @@ use crate::exit::Exit;
 /// The JSON check is strict, because jq's reader also takes comments, in which a quotation mark would
 /// hide brackets from the depth.
 pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
-    serde_json::from_str::<IgnoredAny>(json)
-        .map_err(|error| CliError::new(Exit::Service, "the answer is not JSON").because(&error))?;
+    serde_json::from_str::<IgnoredAny>(json).map_err(|error| {
+        CliError::new(Exit::Service, "the response is not JSON").because(&error)
+    })?;
     let deepest = depth(json.as_bytes());
     if deepest > DEPTH_MAX {
         let what = format!(

@@ -120,7 +120,7 @@ impl Jq {
 fn parse(json: &str) -> Result<Val, CliError> {
     let json = document::readable(json)?;
     read::parse_single(json.as_bytes())
-        .map_err(|error| CliError::new(Exit::Service, "the answer is not JSON").because(&error))
+        .map_err(|error| CliError::new(Exit::Service, "the response is not JSON").because(&error))
 }
 
 /// `fromjson` with a bound on depth: its reader recurses, and the text may be a stranger's.

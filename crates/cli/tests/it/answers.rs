@@ -102,7 +102,7 @@ fn gzip_bomb_ends_at_the_body_limit() {
     let service = Service::start(vec![answer("200 OK", "content-encoding: gzip\r\n", &bomb)]);
     let said = service.run(&["me"]);
     assert_eq!(said.code, Some(5));
-    assert!(said.stderr.contains("the answer is too large"), "{}", said.stderr);
+    assert!(said.stderr.contains("the response is too large"), "{}", said.stderr);
     assert_eq!(service.requests().len(), 1);
 }
 
@@ -111,7 +111,7 @@ fn other_content_encoding_is_refused() {
     let service = Service::start(vec![answer("200 OK", "content-encoding: br\r\n", b"\x0b\x02")]);
     let said = service.run(&["me"]);
     assert_eq!(said.code, Some(5));
-    assert!(said.stderr.contains("the answer is not JSON"), "{}", said.stderr);
+    assert!(said.stderr.contains("the response is not JSON"), "{}", said.stderr);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn bad_answer_shows_status_type_and_first_bytes() {
         let service = Service::start(vec![answer]);
         let said = service.run(&["me"]);
         let text = format!(
-            "error: the answer is not JSON: status 200, content type `{kind}`, begins with `{start}"
+            "error: the response is not JSON: status 200, content type `{kind}`, begins with `{start}"
         );
         assert!(said.stderr.starts_with(&text), "{}", said.stderr);
         assert_eq!(said.code, Some(5));

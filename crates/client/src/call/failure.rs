@@ -46,7 +46,7 @@ impl Failure {
 }
 
 impl Call<'_> {
-    /// No complete answer. If its head was received and has an error status, the status counts:
+    /// No complete response. If its head was received and has an error status, the status counts:
     /// the body of a 404 is not worth a retry.
     pub(super) fn no_answer(&self, error: TransportError) -> Failure {
         let TransportError { kind, source, head } = error;
@@ -72,7 +72,7 @@ impl Call<'_> {
         Failure::new(parts, retry)
     }
 
-    /// An answer with another status than 200.
+    /// A response with another status than 200.
     pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
         let key = &self.shared.key;
         let parts = Error::parts(ErrorKind::Api, self.operation, "");

@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::transport::{AttemptContext, TransportError, TransportErrorKind};
 use failure::Failure;
 
-/// Sends requests until one succeeds or the call fails, and decodes the answer. An answer that is
+/// Sends requests until one succeeds or the call fails, and decodes the response. A response that is
 /// cut short is requested and decoded again.
 pub(crate) async fn call<T>(
     shared: &Shared,
@@ -117,7 +117,7 @@ impl Call<'_> {
         result
     }
 
-    /// Decodes an answer, or explains why it cannot be used.
+    /// Decodes a response, or explains why it cannot be used.
     fn read_answer<T>(
         &self,
         answer: Result<http::Response<Bytes>, TransportError>,

@@ -15,7 +15,7 @@ pub enum ErrorKind {
     /// The service answered with another status than 200 (SPEC §7): see
     /// [`status`](crate::Error::status) and [`code`](crate::Error::code).
     Api,
-    /// The answer is not JSON, is cut short, or violates the API's contract: see
+    /// The response is not JSON, is truncated, or violates the API's contract: see
     /// [`json_path`](crate::Error::json_path).
     Decode,
     /// A body is larger than [`max_body`](crate::ClientBuilder::max_body), or a list is longer than

@@ -36,7 +36,7 @@ pub struct Error(Box<Parts>);
 pub(crate) struct Parts {
     pub(crate) kind: ErrorKind,
     pub(crate) operation: &'static str,
-    /// The text, for kinds that do not derive it from the answer.
+    /// The text, for kinds that do not derive it from the response.
     pub(crate) what: Cow<'static, str>,
     pub(crate) status: Option<StatusCode>,
     pub(crate) code: Option<ErrorCode>,
@@ -100,12 +100,12 @@ impl Error {
         self.0.kind
     }
 
-    /// The service's error code (SPEC §7), if the answer contains one.
+    /// The service's error code (SPEC §7), if the response contains one.
     pub fn code(&self) -> Option<&ErrorCode> {
         self.0.code.as_ref()
     }
 
-    /// The HTTP status, if there was an answer, even if its body could not be read.
+    /// The HTTP status, if there was a response, even if its body could not be read.
     pub fn status(&self) -> Option<StatusCode> {
         self.0.status
     }
@@ -116,7 +116,7 @@ impl Error {
         self.0.message.as_deref()
     }
 
-    /// The answer's `X-Request-Id`, for reports to the operator of the service.
+    /// The response's `X-Request-Id`, for reports to the operator of the service.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id()
     }
@@ -136,7 +136,7 @@ impl Error {
         self.0.operation
     }
 
-    /// The headers, if there was an answer, without the API key. Untrusted.
+    /// The headers, if there was a response, without the API key. Untrusted.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.0.headers.as_ref()
     }
@@ -147,7 +147,7 @@ impl Error {
         self.0.body.as_ref()
     }
 
-    /// The answer's `Content-Type`, cut after 500 characters. Untrusted text, which Display escapes.
+    /// The response's `Content-Type`, cut after 500 characters. Untrusted text, which Display escapes.
     pub fn content_type(&self) -> Option<&str> {
         self.0.content_type()
     }
@@ -175,7 +175,7 @@ impl Error {
         self.0.status == Some(StatusCode::UNAUTHORIZED)
     }
 
-    /// True if the status is 404. Without a [`code`](Self::code), the answer may be a gateway's page.
+    /// True if the status is 404. Without a [`code`](Self::code), the response may be a gateway's page.
     pub fn is_not_found(&self) -> bool {
         self.0.status == Some(StatusCode::NOT_FOUND)
     }
@@ -202,7 +202,7 @@ impl Parts {
         self
     }
 
-    /// Adds the head of the answer.
+    /// Adds the head of the response.
     pub(crate) fn with_answer(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
         self.status = Some(status);
         self.headers = Some(headers.clone());

@@ -183,7 +183,7 @@ impl NetworkSettings {
         Some(ConnectFailure { kind, message })
     }
 
-    /// Explains an answer that came from the proxy and not from the server: 407 to a request for an
+    /// Explains a response that came from the proxy and not from the server: 407 to a request for an
     /// `http` URL. A proxy refuses a request for an `https` URL before there is a connection.
     pub fn proxy_refusal(&self, target: &str, status: StatusCode) -> Option<ConnectFailure> {
         let proxy = self.proxy_for(target);

@@ -24,7 +24,7 @@ impl Resolve for Resolver {
 }
 
 /// Resolves the host of a URL, in which an IPv6 address is in brackets. reqwest sets the port. The system's resolver is not
-/// asked for localhost names, which always are loopback addresses (RFC 6761 §6.3): another answer
+/// asked for localhost names, which always are loopback addresses (RFC 6761 §6.3): another result
 /// would send requests, and the API key, to another machine.
 async fn lookup(host: &str) -> io::Result<Vec<SocketAddr>> {
     if is_localhost_name(host) {

@@ -16,7 +16,7 @@ pub(super) type Fetched = Result<(RawPage, ResponseMeta), Error>;
 /// The pages of a list: an owned, fused stream, `Send`, `Sync` and `Unpin`. Created by
 /// [`SubmissionQuery::pages`].
 ///
-/// Pages that the service sends empty are yielded empty. The stream ends after an error; its
+/// Empty pages are yielded too. The stream ends after an error; its
 /// [`resume_token`](Self::resume_token) stays valid. Dropping the stream cancels the request in
 /// flight.
 ///
@@ -42,7 +42,7 @@ pub struct SubmissionPages {
     /// The request in flight. The lock is never contended: it makes a future that is only `Send`
     /// part of a stream that is `Sync`.
     request: Option<Mutex<BoxFuture<'static, Fetched>>>,
-    /// The position after the bounds ended the list.
+    /// The position to resume from, if `since`, `stop_when` or `max_pages` ended the list.
     stopped: Option<ResumeToken>,
     /// The error to yield next.
     error: Option<Error>,
@@ -67,13 +67,13 @@ impl SubmissionPages {
         }
     }
 
-    /// Returns whether the pages so far, with those before a resume, contain every submission that
-    /// the service has between the first and the last one.
+    /// Returns whether a submission can be missing between the first and the last one that were read,
+    /// including the pages before a resume.
     pub fn completeness(&self) -> Completeness {
         self.walk.completeness().max(self.query.completeness_before())
     }
 
-    /// Returns the units of which submissions may be missing, newest first; empty unless
+    /// Returns the seconds or milliseconds of which submissions may be missing, newest first; empty unless
     /// [`allow_incomplete`](SubmissionQuery::allow_incomplete) is set.
     pub fn tie_overflows(&self) -> &[TieOverflow] {
         self.walk.tie_overflows()
@@ -93,7 +93,8 @@ impl SubmissionPages {
                 | NextStep::Retry
                 | NextStep::Failed(PagingError::TieOverflow(_)),
             ) => self.token(self.walk.position(), self.walk.known(), oldest),
-            // No cursor leads on from the last page, so it is requested again; its rows are known.
+            // The walk cannot continue after the last page. The token requests it again and lists its
+            // rows as yielded.
             Some(NextStep::Failed(_)) => {
                 let position = self.walk.position_before().clone();
                 self.token(position, self.walk.known_once_more(), oldest)
@@ -101,7 +102,7 @@ impl SubmissionPages {
         }
     }
 
-    /// Returns the position within the last page after these rows of it.
+    /// Returns the position in the last page after the given rows.
     pub(super) fn token_within_page(&self, passed: &PassedRows) -> ResumeToken {
         let position = self.walk.position_before().clone();
         let oldest = self.walk.known_oldest(passed.last_time.or(position.oldest));
@@ -156,7 +157,8 @@ impl SubmissionPages {
                 }
                 Err(error) if self.retries_refused(&error) => {}
                 Err(error) => {
-                    // Without the cursor of the last page, no request leads on from it.
+                    // The service refused the cursor that it issued, so a resume token must request the
+                    // last page again.
                     if refuses_cursor(&error) && self.next.is_some() {
                         self.next = Some(NextStep::Failed(PagingError::Stuck(REFUSED)));
                     }
@@ -166,8 +168,8 @@ impl SubmissionPages {
         }
     }
 
-    /// Returns true if the service refused a cursor that it had not issued, so that the request is
-    /// repeated with another one.
+    /// Returns true if the service refused a cursor that the walk made. The request is then repeated
+    /// with another cursor.
     fn retries_refused(&mut self, error: &Error) -> bool {
         self.walk.refused(error).is_some_and(|outcome| {
             if let Some(warning) = &outcome.warning {
@@ -181,7 +183,8 @@ impl SubmissionPages {
         self.query.client.shared.emit(event);
     }
 
-    /// Returns the page to yield; `None` if its rows do not count.
+    /// Returns the page to yield. `None` discards it: it is requested again with another cursor, or it
+    /// has a tie overflow, which is the next error.
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
         let outcome = self.walk.accept(page.rows(), page.pagination());
         let (mut page, next) = (page.keep(&outcome, meta), outcome.next);

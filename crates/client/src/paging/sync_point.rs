@@ -11,18 +11,20 @@ use super::ResumeToken;
 use super::sealed_text::{ListId, sealed_text};
 use crate::completeness::Completeness;
 
-/// Rows committed this much later than their `created_at` are still found, in microseconds.
+/// The longest delay between `created_at` and the commit of a row that a later run still finds, in
+/// microseconds.
 const OVERLAP_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// Most ids of the overlap that are kept.
+/// Maximum number of ids kept for the overlap.
 const MAX_IDS: usize = 10_000;
 
 /// The position up to which the submissions of a form were read: the state between two runs of
 /// [`SubmissionQuery::sync_from`](super::SubmissionQuery::sync_from).
 ///
 /// Contains the newest time, the ids of the submissions of the 5 minutes before it (at most 10,000),
-/// and the position of an interrupted walk. A submission that is dated in the future does not move
-/// the newest time past the latest time of a run. A clock that goes back changes nothing.
+/// and the position of an interrupted walk. If a submission is dated in the future, the start of
+/// the run is stored as the newest time instead. If the clock of this machine is set back, the stored
+/// times stay as they are.
 ///
 /// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
 /// a text that was changed on purpose can be valid. A point of another form or another service is
@@ -56,7 +58,8 @@ struct Content {
 /// The upper end of a range of rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// The newest time, at most the latest time of a run, in microseconds since 1970.
+    /// The time of the newest row, but not after the start of the run ([`SyncRun::now`]); in microseconds
+    /// since 1970.
     newest: i64,
     /// Start of the overlap: all known rows at or after this time are in `ids`.
     overlap_start: i64,
@@ -89,8 +92,8 @@ impl SyncPoint {
 }
 
 impl Mark {
-    /// Starts the mark of a walk at its first row. A row of the future would otherwise make all later
-    /// runs skip the rows before it.
+    /// Starts the mark of a walk at its first row. Without the limit `now`, a row dated in the future
+    /// would make later runs skip all rows with earlier times.
     fn new(first_row: i64, now: i64) -> Self {
         let newest = first_row.min(now);
         Self { newest, overlap_start: newest.saturating_sub(OVERLAP_MICROS), ids: Vec::new() }
@@ -103,9 +106,9 @@ impl Mark {
         }
     }
 
-    /// Raises the start of the overlap until it contains at most [`MAX_IDS`] rows. Rows of one time
-    /// leave it together, because a walk ends at a time and not between two rows. Rows after the
-    /// newest time are always read again.
+    /// Raises the start of the overlap until it contains at most [`MAX_IDS`] rows. Rows with
+    /// the same time are removed together, because a walk ends at a time and not between two rows.
+    /// Rows after the newest time are always read again.
     fn shorten(&mut self) {
         if self.ids.len() > MAX_IDS {
             self.ids.sort_by_key(|(_, time)| Reverse(*time));
@@ -140,7 +143,7 @@ pub(super) enum NextWalk {
     Resume(ResumeToken),
     /// Start at the newest row.
     Newest,
-    /// Both walks are finished.
+    /// The interrupted walk, if any, and the walk from the newest row are finished.
     None,
 }
 
@@ -148,7 +151,8 @@ pub(super) enum NextWalk {
 #[derive(Debug)]
 pub(super) struct SyncRun {
     list: ListId,
-    /// The latest time at the start of a run, in microseconds since 1970.
+    /// The time at the start of this run, or the newest stored time if that is later; in microseconds
+    /// since 1970.
     now: i64,
     complete: Option<Mark>,
     /// Ids of the complete range's overlap.
@@ -164,7 +168,8 @@ impl SyncRun {
     pub(super) fn start(point: &SyncPoint, list: ListId, now: i64) -> Result<Self, String> {
         let Content { list: other, complete, unfinished } = point.0.clone();
         other.map_or(Ok(()), |other| other.check(&list, "sync point"))?;
-        // If the clock has gone back, the marks are later. They stay: their ids are of this time.
+        // If the clock was set back, the stored marks are later than `now`. They are kept, because
+        // their ids belong to their times.
         let marks = complete.iter().chain(unfinished.iter().map(|unfinished| &unfinished.head));
         let now = marks.map(|mark| mark.newest).fold(now, i64::max);
         let (head, next) = match unfinished {
@@ -194,7 +199,8 @@ impl SyncRun {
         }
     }
 
-    /// Returns the time before which a walk ends; `None` reads to the end of the list.
+    /// Returns the oldest time that a walk reads: it ends at the first older row. `None` reads to the end
+    /// of the list.
     pub(super) fn lower_bound(&self) -> Option<Timestamp> {
         let micros = self.complete.as_ref()?.overlap_start;
         Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
@@ -208,13 +214,13 @@ impl SyncRun {
         !self.known.contains(&row.id)
     }
 
-    /// Records the end of the walk. Returns true if the overlap is shorter than 5 minutes because
+    /// Records the end of the walk. Returns true if the overlap is now shorter than 5 minutes because
     /// it contains too many rows.
     pub(super) fn finish_walk(&mut self) -> bool {
-        let finished = self.head.take();
-        let is_shortened = finished.as_ref().is_some_and(Mark::is_shortened);
-        if let Some(head) = finished {
+        let mut is_shortened = false;
+        if let Some(head) = self.head.take() {
             let joined = head.join(self.complete.take());
+            is_shortened = joined.is_shortened();
             self.set_complete(Some(joined));
         }
         self.next = match self.next {
@@ -225,7 +231,7 @@ impl SyncRun {
     }
 
     /// Returns the point after the rows accepted so far. `token` is the position of the current
-    /// walk; without it, the point is that before the next walk.
+    /// walk; without it, the point is the state before the next walk starts.
     pub(super) fn point(&self, token: Option<ResumeToken>) -> SyncPoint {
         let token = token.or_else(|| match &self.next {
             NextWalk::Resume(token) => Some(token.clone()),
@@ -276,6 +282,17 @@ mod tests {
         let ids: HashSet<_> = joined.ids.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, HashSet::from(["sub_1", "sub_2", "sub_3"]));
         assert_eq!(joined.ids.len(), 3);
+    }
+
+    #[test]
+    fn overlap_shortened_by_the_joined_walks_is_reported() {
+        let list = ListId { base_url: String::new(), form: None };
+        let older = mark((0..9).map(|n| (MAX_IDS + n, -1)));
+        let point = SyncPoint(Content { complete: Some(older), ..Content::default() });
+        let mut run = SyncRun::start(&point, list, 0).unwrap();
+        run.head = Some(mark((0..MAX_IDS).map(|n| (n, 0))));
+        assert!(!run.head.as_ref().unwrap().is_shortened());
+        assert!(run.finish_walk());
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! lost. Pure: rows and cursors in, decisions out.
 //!
 //! A service with cursors of milliseconds (or seconds) cuts the time of the last row to that
-//! unit and answers with strictly older rows. The rows that share the last row's unit and did not fit
+//! unit and responds with strictly older rows. The rows that share the last row's unit and did not fit
 //! on the page are then dropped. To prevent this, the walk replaces such a cursor by one of its own:
 //!
-//! | Strategy | When | Cursor sent | The answer must begin with |
+//! | Strategy | When | Cursor sent | The response must begin with |
 //! |---|---|---|---|
 //! | as is | the cursor is not the time of the last row | the service's | any row |
 //! | next unit | the page begins above the last row's unit | the start of the next unit | a known row of the unit |
@@ -24,7 +24,7 @@ use formsvc_protocol::{Cursor, FormInstant, Pagination};
 use crate::completeness::{Completeness, CursorUnit, FallbackReason, TieOverflow};
 use cursor::{cursor_like, instant_of};
 
-/// How the next page is requested, and how its answer must begin.
+/// How the next page is requested, and how its response must begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CursorStrategy {
     AsIs,
@@ -55,7 +55,7 @@ impl UnitStart {
 }
 
 impl CursorStrategy {
-    /// The unit of the last row, and the instant that the answer's rows must be older than.
+    /// The unit of the last row, and the instant that the response's rows must be older than.
     fn unit_and_bound(self) -> Option<(UnitStart, i64)> {
         match self {
             Self::AsIs => None,
@@ -74,7 +74,7 @@ impl CursorStrategy {
     }
 }
 
-/// The decision about one answer.
+/// The decision about one response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Its rows count.
@@ -100,7 +100,7 @@ pub(crate) struct SeenRow {
 #[expect(clippy::struct_excessive_bools, reason = "five independent facts about the service")]
 pub(crate) struct TieGuard {
     strategy: CursorStrategy,
-    /// Strategies to try when the answer to this one is rejected, the next one last.
+    /// Strategies to try when the response to this one is rejected, the next one last.
     alternatives: Vec<CursorStrategy>,
     /// The cursor to send instead of the service's.
     own: Option<Cursor>,
@@ -188,7 +188,7 @@ impl TieGuard {
         self.strategy.own_instant().is_some()
     }
 
-    /// The service's cursor to return to when an answer does not count.
+    /// The service's cursor to return to when a response does not count.
     pub(crate) fn service(&self) -> Option<&Cursor> {
         self.service.as_ref()
     }
@@ -205,7 +205,7 @@ impl TieGuard {
         }
     }
 
-    /// Judges an answer by its rows, newest first.
+    /// Judges a response by its rows, newest first.
     pub(crate) fn judge(
         &mut self,
         mut rows: impl Iterator<Item = SeenRow> + Clone,
@@ -217,7 +217,7 @@ impl TieGuard {
         let (early, early_known) = early.fold((0, true), |(n, all), row| (n + 1, all && row.known));
         let obeyed = early == 0 || early == 1 && early_known;
         let Some(first) = rows.clone().nth(early) else {
-            // The answer that an empty page leads to is judged instead.
+            // The response that an empty page leads to is judged instead.
             let leads_on = early == 0 && has_more;
             return if leads_on { Verdict::Accept } else { self.reject() };
         };
@@ -369,7 +369,7 @@ impl TieGuard {
         }
     }
 
-    /// Uses the last of these strategies, and the ones before it when its answer is rejected.
+    /// Uses the last of these strategies, and the ones before it when its response is rejected.
     fn try_in_turn(&mut self, strategies: Vec<CursorStrategy>) {
         self.alternatives = strategies;
         if let Some(first) = self.alternatives.pop() {

@@ -214,7 +214,7 @@ impl Walk {
         self.oldest
     }
 
-    /// Takes the answer to the last request: id and time of each row, and the pagination object.
+    /// Takes the response to the last request: id and time of each row, and the pagination object.
     pub fn accept<'r>(
         &mut self,
         rows: impl Iterator<Item = (&'r str, i64)> + Clone,

@@ -40,9 +40,9 @@ pub(crate) enum Decision {
 pub enum RetryReason {
     /// The service answered with this status.
     Status(StatusCode),
-    /// No complete answer was received.
+    /// No complete response was received.
     Transport(TransportErrorKind),
-    /// The body of a success is cut short.
+    /// The body of a success is truncated.
     Truncated,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for RetryReason {
         match self {
             Self::Status(status) => write!(f, "status {}", status.as_u16()),
             Self::Transport(kind) => f.write_str(kind.message()),
-            Self::Truncated => f.write_str("the answer is cut short"),
+            Self::Truncated => f.write_str("the response is truncated"),
         }
     }
 }
@@ -63,7 +63,7 @@ impl RetryReason {
         is_retryable.then_some(Self::Status(status))
     }
 
-    /// Returns the reason for a retry without a complete answer; `None` if a retry cannot help.
+    /// Returns the reason for a retry without a complete response; `None` if a retry cannot help.
     pub(crate) fn of_transport(kind: TransportErrorKind) -> Option<Self> {
         use TransportErrorKind::{Connect, Interrupted, Timeout};
         matches!(kind, Connect | Interrupted | Timeout).then_some(Self::Transport(kind))

@@ -135,7 +135,7 @@ impl Budget {
 }
 
 /// Parses `Retry-After`: a number of seconds, also with a fraction, or a date; at most one hour. A
-/// date is compared with the answer's own `Date`, so that a clock that differs from the service's
+/// date is compared with the response's own `Date`, so that a clock that differs from the service's
 /// does not matter, and without it with `now`.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());

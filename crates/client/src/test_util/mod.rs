@@ -1,5 +1,5 @@
-//! A service in memory, for tests of programs that use this crate: forms, submissions and failures
-//! as the test sets them, without a socket.
+//! A service in memory, for tests of programs that use this crate. The test sets forms, submissions
+//! and failures. No socket is used.
 //!
 //! ```
 //! use formsvc_client::test_util::{Fault, MockService, form, generate};
@@ -16,9 +16,10 @@
 //! # }).unwrap();
 //! ```
 //!
-//! Pages, limits and errors follow SPEC §4, §5, §7 and §8. Where the specification is open, the mock
-//! behaves like the reference service: a cursor is the time of the last row, and rows that share a
-//! time differ by microseconds.
+//! Pages, authorization, errors and size limits follow SPEC §4, §5, §7 and §8. There is no rate limit;
+//! [`Fault::RateLimited`] simulates one. Where the specification is open, the mock behaves like the
+//! reference service: a cursor is the position of the last row in microseconds, and rows with equal
+//! `created_at` get positions one microsecond apart.
 //!
 //! # Time
 //!
@@ -26,9 +27,9 @@
 //! then moves the clock to the next timer whenever every task waits. Pausing requires tokio's
 //! feature `test-util` and a runtime with one thread, as in `#[tokio::test(start_paused = true)]`.
 //!
-//! The wall clock is separate: the client reads it only for a `Retry-After` date in an answer without
-//! `Date` and for the newest time of a sync, and
-//! [`ClientBuilder::clock`](crate::ClientBuilder::clock) replaces it.
+//! The wall clock is separate. The client reads it to interpret a `Retry-After` date in a response
+//! without `Date`, and at the start of a sync, so that a submission dated in the future does not become
+//! the newest time. [`ClientBuilder::clock`](crate::ClientBuilder::clock) replaces it.
 //!
 //! ```
 //! use std::time::Duration;
@@ -55,7 +56,7 @@ use http::StatusCode;
 
 pub use service::{MockService, SeenRequest};
 
-/// A failure of one request; see [`fail_next`](MockService::fail_next).
+/// A failure or delay of one request; see [`fail_next`](MockService::fail_next).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -67,11 +68,11 @@ pub enum Fault {
     Status(StatusCode, String),
     /// No connection can be made.
     Unreachable,
-    /// The connection breaks before the answer.
+    /// The connection breaks before the response.
     Disconnected,
-    /// The answer is cut short.
+    /// The body of the response is truncated.
     Truncated,
-    /// No answer arrives.
+    /// No response arrives.
     Silent,
     /// A success after this delay.
     Slow(Duration),

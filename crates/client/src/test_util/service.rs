@@ -36,7 +36,7 @@ pub(super) struct State {
     seen: Vec<SeenRequest>,
 }
 
-/// A form and its submissions by time, which is unique.
+/// A form and its submissions. Their key is `created_at` in microseconds, increased until it is unique.
 #[derive(Debug)]
 pub(super) struct StoredForm {
     pub(super) form: Form,
@@ -110,7 +110,7 @@ impl MockService {
         stored.rows.insert(instant, row);
     }
 
-    /// Makes the next request fail; a second call is for the request after it.
+    /// Adds a fault to the queue; each request takes the next one.
     pub fn fail_next(&self, fault: Fault) {
         self.state().faults.push_back(fault);
     }
@@ -120,7 +120,8 @@ impl MockService {
         self.state().seen.clone()
     }
 
-    /// Creates a client of this service that retries without pauses and has no rate limit.
+    /// Creates a client of this service. It has no rate limit and no retry budget, and pauses before a
+    /// retry only for `Retry-After`.
     pub fn client(&self) -> Client {
         self.client_builder().build().expect("the settings are valid")
     }
@@ -137,11 +138,11 @@ impl MockService {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A failed test may still inspect the service.
+        // A panic in another thread of the test leaves the service usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the request and returns its fault and its answer.
+    /// Records the request, takes the next fault and returns it with the response.
     fn take(&self, request: &Request<Bytes>, attempt: u32) -> (Option<Fault>, Response<Bytes>) {
         let mut state = self.state();
         let seen = SeenRequest::of(request, attempt);

@@ -17,7 +17,7 @@ const POOL_IDLE: Duration = Duration::from_secs(15);
 /// Largest buffer allocated because of a `Content-Length`.
 const MAX_ANNOUNCED: u64 = 8 * 1024 * 1024;
 
-/// One connection pool, without redirects and cookies.
+/// One connection pool. It follows no redirects and keeps no cookies.
 pub(crate) struct ReqwestTransport {
     client: reqwest::Client,
     network: NetworkSettings,
@@ -82,7 +82,7 @@ impl ReqwestTransport {
         }
     }
 
-    /// Classifies the error of a request without an answer.
+    /// Classifies the error of a request that received no response.
     fn no_answer(&self, error: reqwest::Error) -> TransportError {
         match self.network.connect_failure(&self.base_url, &error) {
             Some(failure) => TransportError::new(failure.kind().into(), failure),
@@ -111,8 +111,8 @@ impl Transport for ReqwestTransport {
     }
 }
 
-/// Reads a body of at most `max` bytes. A longer body is an error, or with `cut` its beginning is
-/// returned and its connection is closed.
+/// Reads a body of at most `max` bytes. If it is longer, `cut` returns its first `max` bytes and closes
+/// the connection; otherwise it is an error.
 async fn read_body(
     answer: &mut reqwest::Response,
     max: usize,

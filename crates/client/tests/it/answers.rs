@@ -91,17 +91,17 @@ async fn error_shows_status_content_type_and_first_bytes() {
     let cases = [
         (
             ResponseTemplate::new(200).set_body_raw(page, "text/html; charset=utf-8"),
-            "me: the answer is not JSON: status 200, content type `text/html; charset=utf-8`, begins \
+            "me: the response is not JSON: status 200, content type `text/html; charset=utf-8`, begins \
              with `<!doctype html>\\n<title>Log in</title>\\u{1b}[2J` (1 attempt)",
         ),
         (
             ResponseTemplate::new(200).set_body_raw(gzip(b"{}"), "application/json"),
-            "me: the answer is not JSON: status 200, content type `application/json`, begins with \
+            "me: the response is not JSON: status 200, content type `application/json`, begins with \
              `\\u{1f}\u{fffd}\\u{8}\\u{0}",
         ),
         (
             ResponseTemplate::new(200).set_body_raw("", "application/json"),
-            "me: the answer is not JSON: status 200, content type `application/json`, empty body \
+            "me: the response is not JSON: status 200, content type `application/json`, empty body \
              (1 attempt)",
         ),
         (
@@ -110,7 +110,7 @@ async fn error_shows_status_content_type_and_first_bytes() {
         ),
         (
             answer(200, r#"{"id":7,"email":"ada@example.org"}"#),
-            "me: the answer is not what the API promises at `id`: status 200, content type \
+            "me: the response is not what the API promises at `id`: status 200, content type \
              `application/json` (1 attempt)",
         ),
     ];

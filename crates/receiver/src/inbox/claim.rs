@@ -58,7 +58,7 @@ impl ClaimToken {
         self.scope.name()
     }
 
-    /// The fencing number: greater than the number of every earlier claim of this key. A system that the
+    /// The fencing token: greater than that of every earlier claim of this key. A system that the
     /// handler writes to can refuse a number below the greatest one that it has seen, and so refuse a
     /// handler after its lease ended.
     pub fn fence(&self) -> u64 {

@@ -25,7 +25,7 @@
 //!
 //! A claim is a lease. While it is valid, another delivery of the same key is
 //! [in flight](Claim::InFlight). After it ended, because the process died or was too slow, the next
-//! delivery takes the key over with a greater [fencing number](ClaimToken::fence). The former holder
+//! delivery takes the key over with a greater [fencing token](ClaimToken::fence). The former holder
 //! gets [`ClaimLost`](InboxErrorKind::ClaimLost) and changes nothing.
 //!
 //! # Scopes

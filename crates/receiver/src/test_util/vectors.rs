@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use crate::{SigningSecret, VerifyError};
 
-/// A delivery with a signature that was computed in another language, and the expected result of
-/// its verification.
+/// A delivery with its signature header, as an implementation in another language made it, and the
+/// expected result of its verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SignatureVector {
@@ -61,8 +61,8 @@ struct ExpectRow {
     refused: Option<String>,
 }
 
-/// Returns all vectors with secrets that are a valid [`SigningSecret`]. They apply to receivers in any
-/// language.
+/// Returns the vectors with at least one secret whose secrets are all valid for [`SigningSecret`]. The
+/// vectors can test receivers in any language.
 pub fn signature_vectors() -> Vec<SignatureVector> {
     let file: VectorFile =
         serde_json::from_str(include_str!("signatures.json")).expect("a test reads the file");

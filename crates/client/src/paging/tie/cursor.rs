@@ -2,13 +2,14 @@
 
 use formsvc_protocol::{Cursor, FormInstant};
 
-/// The instant of a cursor in microseconds, if it is one.
+/// Returns the time of a cursor in microseconds since 1970; `None` if it is not a time.
 pub(super) fn instant_of(cursor: &Cursor) -> Option<i64> {
     FormInstant::parse_cursor(cursor.as_str()).ok().map(FormInstant::micros)
 }
 
-/// A cursor with at least as many fraction digits as the service's and, in UTC, its spelling of the
-/// zone: strict services accept only what they print themselves.
+/// Formats `instant` like the service's cursor, because some services accept only their own format. It
+/// has as many fraction digits as the service's cursor, or more if `instant` needs them. The zone is
+/// UTC: `+00:00` if the service writes that, else `Z`.
 pub(super) fn cursor_like(service: &Cursor, instant: FormInstant) -> Cursor {
     let usual = instant.to_cursor();
     let Some((seconds, fraction)) = usual.as_str().trim_end_matches('Z').split_once('.') else {

@@ -27,9 +27,9 @@ enum Kind {
     CutsBothToSeconds,
     /// Exact, but refuses cursors that it did not issue.
     Refusing,
-    /// Exact, but answers with the newest page to cursors that it did not issue.
+    /// Exact, but responds with the newest page to cursors that it did not issue.
     Newest,
-    /// Exact, but answers with an empty last page to cursors that it did not issue.
+    /// Exact, but responds with an empty last page to cursors that it did not issue.
     Empty,
 }
 
@@ -123,7 +123,7 @@ impl Service {
         FormInstant::from_micros(instant).to_cursor()
     }
 
-    /// The answer to a request; `None` is status 400.
+    /// The response to a request; `None` is status 400.
     fn answer(&self, cursor: Option<&Cursor>, limit: u32) -> Option<Answer> {
         let limit = limit as usize;
         let issued = cursor.is_none_or(|c| self.rows.iter().any(|row| self.cursor_of(*row) == *c));
@@ -350,7 +350,7 @@ proptest! {
         }
     }
 
-    /// Some answers come from a good service, so that the walk makes progress.
+    /// Some responses come from a good service, so that the walk makes progress.
     #[test]
     fn arbitrary_answers_repeat_no_row_and_end(
         rows in any_rows(),

@@ -28,13 +28,13 @@ pub(super) struct Statements {
 }
 
 /// Makes the commit of this statement wait for the disk if the server's setting would not: a delivery
-/// must not be answered before its mark is durable, and a fencing number must not be issued twice.
+/// must not be answered before its mark is durable, and a fencing token must not be issued twice.
 const DURABLE: &str = "durable AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'on', true)
     WHERE current_setting('synchronous_commit') = 'off')";
 /// Evaluates `DURABLE`, and is always true.
 const IS_DURABLE: &str = "(SELECT count(*) FROM durable) >= 0";
-/// Condition for taking an existing row. The comparison keeps fencing numbers increasing if this
+/// Condition for taking an existing row. The comparison keeps fencing tokens increasing if this
 /// statement waited for the row's lock.
 const IS_FREE: &str = "old.fence < excluded.fence
     AND (old.state = 3 OR (old.state <> 1 AND old.until <= clock_timestamp()))";
@@ -70,7 +70,7 @@ impl Statements {
                 "UPDATE {queue} SET due = {} WHERE place = $1 AND fence = $2 RETURNING 1",
                 millis_from_now("$3")
             ),
-            // A repeated call finds state 2 and its own fencing number.
+            // A repeated call finds state 2 and its own fencing token.
             complete: format!(
                 "WITH {DURABLE}
                  UPDATE {keys} SET state = 2, until = {lease_end}
@@ -122,7 +122,7 @@ fn millis_from_now(millis: &str) -> String {
     format!("clock_timestamp() + {millis}::bigint * interval '1 millisecond'")
 }
 
-/// Takes the key $2 of the scope $1 if it is free, and returns the fencing number. Otherwise returns the
+/// Takes the key $2 of the scope $1 if it is free, and returns the fencing token. Otherwise returns the
 /// state of the row and the milliseconds until it expires; no row if another statement inserted one
 /// meanwhile. `and_then` is a further part of the statement, which can read the table `taken`.
 fn take(keys: &str, fence: &str, state: u8, until: &str, and_then: &str) -> String {

@@ -40,7 +40,7 @@ CREATE TABLE formsvc_inbox_queue (
 CREATE INDEX formsvc_inbox_queue_due ON formsvc_inbox_queue (scope, due_ms, place);
 CREATE TABLE formsvc_inbox (
     version INTEGER NOT NULL,
-    -- The last fencing number.
+    -- The last fencing token.
     fence INTEGER NOT NULL
 ) STRICT;
 INSERT INTO formsvc_inbox VALUES (1, 0);

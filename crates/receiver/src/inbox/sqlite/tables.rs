@@ -10,7 +10,7 @@ use crate::inbox::{Claim, ClaimToken, DedupeResult, QueuedDelivery};
 /// Expiry of the mark of a queued delivery.
 const NEVER: i64 = i64::MAX;
 
-/// Returns the next fencing number.
+/// Returns the next fencing token.
 fn next_fence(tx: &Connection) -> Result<i64> {
     tx.prepare_cached("UPDATE formsvc_inbox SET fence = fence + 1 RETURNING fence")?
         .query_row([], |row| row.get(0))
@@ -76,7 +76,7 @@ pub(super) fn extend(tx: &Connection, token: &ClaimToken, until: i64) -> Result<
     Ok(changed > 0)
 }
 
-/// Releases a claim. A queued delivery is due at `due`, with a new fencing number.
+/// Releases a claim. A queued delivery is due at `due`, with a new fencing token.
 pub(super) fn release(tx: &Connection, token: &ClaimToken, due: i64) -> Result<bool> {
     let Some(row) = token.queue_row() else { return delete_claim(tx, token) };
     let changed = tx
@@ -112,7 +112,7 @@ pub(super) fn complete(tx: &Connection, token: &ClaimToken, until: i64) -> Resul
             .execute(key)?;
         return Ok(true);
     }
-    // A repeated call: the mark has the fencing number of this claim.
+    // A repeated call: the mark has the fencing token of this claim.
     tx.prepare_cached(
         "SELECT 1 FROM formsvc_inbox_marks
          WHERE scope = ?1 AND key = ?2 AND fence = ?3 AND until_ms <= ?4",
