@@ -184,7 +184,7 @@ impl XlsxFormat {
             }
             text = prefix(&text).to_owned().into();
         }
-        self.bytes += text.len() as u64;
+        self.bytes += xml_length(&text);
         self.sheet.write_string(self.row, column, text).map(|_| ())
     }
 
@@ -247,6 +247,12 @@ impl RowFormat for XlsxFormat {
 
 fn sheet_name(number: usize) -> String {
     if number == 0 { "Submissions".into() } else { format!("Submissions {}", number + 1) }
+}
+
+/// Returns the bytes that a text has in XML at most.
+fn xml_length(text: &str) -> u64 {
+    let escaped = text.bytes().filter(|byte| b"&<>".contains(byte) || *byte < 0x20).count();
+    (text.len() + 6 * escaped) as u64
 }
 
 /// Returns the part of a text that fits into a cell.
@@ -348,6 +354,26 @@ mod tests {
         assert!(first.contains(r#"<c r="A3"><v>72</v></c>"#), "{first}");
         assert!(!first.contains("73"), "{first}");
         assert!(second.contains(r#"<c r="A2"><v>73</v></c>"#), "{second}");
+    }
+
+    #[test]
+    fn sheet_above_the_size_limit_is_written_as_zip64() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = StoredRow { id: "", created_at: "", instant: 0, data: "{}", extra: "" };
+        let version_of = |name: &str, bytes: u64| {
+            let path = folder.path().join(name);
+            File::create(&path).unwrap();
+            let mut format = Box::new(XlsxFormat::new(&path).unwrap());
+            format.begin(&[]).unwrap();
+            format.bytes = bytes;
+            format.row(&row, vec![Value::Text("&".repeat(1_000).into())]).unwrap();
+            format.finish().unwrap();
+            assert!(sheet(&path, 1).contains("&amp;"), "a reader opens it");
+            // The version that a reader needs, in the header of the first file.
+            std::fs::read(&path).unwrap()[4]
+        };
+        assert_eq!(version_of("small.xlsx", ZIP64_BYTES - 8_000), 20);
+        assert_eq!(version_of("large.xlsx", ZIP64_BYTES - 6_000), 45);
     }
 
     #[test]
