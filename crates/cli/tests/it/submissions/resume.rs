@@ -80,7 +80,7 @@ fn max_time_ends_with_exit_8() {
     let out = folder.path().join("rows.csv");
     let service = Canned::start(vec![one_form(), page(NEWER, CURSOR), None]);
     let export =
-        ["submissions", "export", "survey", "--max-time", "300ms", "-o", out.to_str().unwrap()];
+        ["submissions", "export", "survey", "--max-time", "2s", "-o", out.to_str().unwrap()];
     let said = run(&mut service.formsvc(&export), &folder.path().join("state"));
     assert_eq!(said.code, Some(8), "{}", said.stderr);
     assert!(said.stderr.contains("1 submission is saved"), "{}", said.stderr);
