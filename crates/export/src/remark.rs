@@ -20,6 +20,10 @@ pub enum Remark {
     HeadingsWithDot(u64),
     /// Selected columns that do not occur.
     MissingColumns(Vec<MissingColumn>),
+    /// Labels with a new name that do not occur.
+    UnusedRenames(Vec<String>),
+    /// Selected columns and renamed labels of an output without rows.
+    UncheckedLabels(Vec<String>),
     /// CSV cells of more than 32,767 characters.
     LongCells(u64),
     /// Cells of more than 32,767 characters, which were cut in a workbook.
@@ -42,6 +46,31 @@ impl Remark {
     /// Returns a remark about a number of cells or headings; `None` for zero.
     pub(crate) fn counted(remark: impl Fn(u64) -> Self, count: u64) -> Option<Self> {
         (count > 0).then(|| remark(count))
+    }
+}
+
+impl Remark {
+    fn fmt_without_count(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MissingColumns(columns) => fmt_missing(f, columns),
+            Self::UnusedRenames(labels) => {
+                let labels = listed(labels);
+                write!(f, "no submission has {labels}, which `--column-map` renames")
+            }
+            Self::UncheckedLabels(labels) => {
+                let labels = listed(labels);
+                write!(f, "no submission was selected, so the labels {labels} could not be checked")
+            }
+            Self::WrittenInPlace => f.write_str(
+                "the file is mounted by itself and was written in place, so that a reader may \
+                 have seen a part of it; mount its folder instead",
+            ),
+            Self::OwnerChanged => f.write_str(
+                "the replaced file belonged to another user; the new one belongs to you, with \
+                 the same mode (`chown` restores it)",
+            ),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -109,23 +138,30 @@ impl fmt::Display for Remark {
                 "the stored answers are not valid JSON and were written as text; `--fresh` fetches \
                  them again",
             ),
-            Self::MissingColumns(columns) => return fmt_missing(f, columns),
-            Self::WrittenInPlace => {
-                return f.write_str(
-                    "the file is mounted by itself and was written in place, so that a reader may \
-                     have seen a part of it; mount its folder instead",
-                );
-            }
-            Self::OwnerChanged => {
-                return f.write_str(
-                    "the replaced file belonged to another user; the new one belongs to you, with \
-                     the same mode (`chown` restores it)",
-                );
-            }
+            Self::MissingColumns(_)
+            | Self::UnusedRenames(_)
+            | Self::UncheckedLabels(_)
+            | Self::WrittenInPlace
+            | Self::OwnerChanged => return self.fmt_without_count(f),
         };
         let plural = if count == 1 { "" } else { "s" };
-        write!(f, "{count} {noun}{plural}: {text}")
+        write!(f, "{} {noun}{plural}: {text}", thousands(count))
     }
+}
+
+/// Formats a number with a comma between groups of three digits.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
+}
+
+/// Lists the first labels of many.
+fn listed(labels: &[String]) -> String {
+    const SHOWN_MAX: usize = 10;
+    let shown: Vec<_> = labels.iter().take(SHOWN_MAX).map(|label| format!("`{label}`")).collect();
+    let more = labels.len().saturating_sub(SHOWN_MAX);
+    shown.join(", ") + &(if more > 0 { format!(" and {more} more") } else { String::new() })
 }
 
 fn fmt_missing(f: &mut fmt::Formatter<'_>, columns: &[MissingColumn]) -> fmt::Result {

@@ -209,12 +209,15 @@ impl<'o> Rendering<'o> {
         }
         let table = limit_table(options.format.format, options.table.clone());
         let mut collector = ColumnCollector::new(table);
+        let mut is_empty = true;
         selector.for_each(rows, &mut |row| {
+            is_empty = false;
             collector.observe(row);
             Ok(())
         })?;
         let plan = collector.finish();
-        let (columns, remarks) = (plan.columns().len(), remarks(&plan, options.format.format));
+        let remarks = remarks(&plan, options.format.format, is_empty);
+        let columns = plan.columns().len();
         let rendered = Rendered { columns, remarks, ..Rendered::default() };
         Ok(Self { selector, plan: Some(plan), rendered })
     }
@@ -263,17 +266,27 @@ impl<'o> Rendering<'o> {
 }
 
 /// Returns the remarks about the columns.
-fn remarks(plan: &ColumnPlan, format: Format) -> Vec<Remark> {
+fn remarks(plan: &ColumnPlan, format: Format, is_empty: bool) -> Vec<Remark> {
     let headings = || plan.columns().iter().map(|column: &Column| &*column.heading);
     let count = |is_counted: fn(&&str) -> bool| headings().filter(is_counted).count() as u64;
     let distinct: HashSet<String> = headings().map(str::to_lowercase).collect();
     let same = (plan.columns().len() - distinct.len()) as u64;
     let breaks = count(|heading| heading.contains(['\n', '\r']));
     let dots = if format == Format::Parquet { count(|heading| heading.contains('.')) } else { 0 };
-    let missing = plan.missing_columns().to_vec();
+    let (missing, unused) = (plan.missing_columns().to_vec(), plan.unused_renames());
+    if is_empty {
+        // The table's own columns are never missing, so that these are labels.
+        let missing = missing.into_iter().map(|column| column.heading);
+        let labels: Vec<String> = missing.chain(unused).collect();
+        return (!labels.is_empty())
+            .then_some(Remark::UncheckedLabels(labels))
+            .into_iter()
+            .collect();
+    }
     let mut remarks = Vec::new();
     remarks.extend(Remark::counted(Remark::LabelsWithoutColumn, plan.left_out()));
     remarks.extend((!missing.is_empty()).then_some(Remark::MissingColumns(missing)));
+    remarks.extend((!unused.is_empty()).then_some(Remark::UnusedRenames(unused)));
     remarks.extend(Remark::counted(Remark::HeadingsDifferInCase, same));
     remarks.extend(Remark::counted(Remark::HeadingsWithLineBreak, breaks));
     remarks.extend(Remark::counted(Remark::HeadingsWithDot, dots));

@@ -46,18 +46,24 @@ impl Group {
         Self { table, columns_max, others_heading, ..Self::default() }
     }
 
-    /// Counts the labels of an object. `choices_left` is the number of choices that may still be stored.
+    /// Counts the labels of an object and removes them from `unseen`. `choices_left` is the number of
+    /// choices that may still be stored.
     pub(crate) fn observe(
         &mut self,
         object: &str,
         options: &TableOptions,
         choices_left: &mut usize,
+        unseen: &mut HashSet<String>,
     ) {
         let Ok(members) = object_members(object) else {
             self.has_damaged_rows = true;
             return;
         };
-        let labels = members.iter().map(|(label, _)| options.rename(label.get()));
+        let labels = members.iter().map(|(label, _)| {
+            let label = decode_string(label.get());
+            unseen.remove(&*label);
+            options.rename(label)
+        });
         let fields = self.table.observe_row(labels);
         for (field, (_, value)) in fields.into_iter().zip(members) {
             let Some(field) = field.map(|at| &mut self.table.fields[at]) else { continue };
@@ -104,7 +110,7 @@ impl Group {
         let mut others = String::new();
         self.table.begin_row();
         let valid = for_each_field(object, |label, value| {
-            let field = self.table.locate(&options.rename(label));
+            let field = self.table.locate(&options.rename(decode_string(label)));
             let is_placed = field.is_some_and(|field| self.set(field, value, cells, options));
             if !is_placed {
                 others.push(if others.is_empty() { '{' } else { ',' });
@@ -151,9 +157,8 @@ impl Group {
 }
 
 impl TableOptions {
-    /// Returns the label of a name literal, with its new name if it has one.
-    fn rename<'a>(&'a self, literal: &'a str) -> Cow<'a, str> {
-        let label = decode_string(literal);
+    /// Returns the new name of a label if it has one.
+    fn rename<'a>(&'a self, label: Cow<'a, str>) -> Cow<'a, str> {
         self.column_map.get(&*label).map_or(label, Into::into)
     }
 }

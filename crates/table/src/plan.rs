@@ -24,6 +24,8 @@ pub struct ColumnCollector {
     answers: Group,
     members: Group,
     choices_left: usize,
+    /// The labels with a new name that no row had so far.
+    unseen: HashSet<String>,
 }
 
 impl ColumnCollector {
@@ -34,6 +36,7 @@ impl ColumnCollector {
         Self {
             answers: Group::new(options.max_columns, OTHER_ANSWERS, pinned.clone()),
             members: Group::new(MEMBERS_MAX, OTHER_MEMBERS, pinned),
+            unseen: options.column_map.keys().cloned().collect(),
             options,
             choices_left: CHOICES_MAX,
         }
@@ -41,9 +44,10 @@ impl ColumnCollector {
 
     /// Takes the labels of a row. Rows come newest first.
     pub fn observe(&mut self, row: &StoredRow<'_>) {
-        self.answers.observe(row.data, &self.options, &mut self.choices_left);
+        let Self { options, answers, members, choices_left, unseen } = self;
+        answers.observe(row.data, options, choices_left, unseen);
         if !row.extra.is_empty() {
-            self.members.observe(row.extra, &self.options, &mut self.choices_left);
+            members.observe(row.extra, options, choices_left, unseen);
         }
     }
 
@@ -114,6 +118,13 @@ impl ColumnPlan {
     /// Returns the selected headings that do not occur; their columns are empty.
     pub fn missing_columns(&self) -> &[MissingColumn] {
         &self.missing
+    }
+
+    /// Returns the labels of [`TableOptions::column_map`] that do not occur, in alphabetical order.
+    pub fn unused_renames(&self) -> Vec<String> {
+        let mut labels: Vec<String> = self.labels.unseen.iter().cloned().collect();
+        labels.sort_unstable();
+        labels
     }
 
     /// Returns the number of rows with an answer that no column could take: 0 unless the rows of the

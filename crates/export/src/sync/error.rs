@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use formsvc_client::Completeness;
 
+use crate::remark::thousands;
 use crate::store::StoreError;
 
 /// A database cannot be synchronized. No message contains a password or the address of a database.
@@ -45,7 +46,8 @@ pub enum SyncError {
     /// Submissions cannot be marked as deleted, because the list could be incomplete.
     #[error(
         "no submission was marked as deleted, because the list of the service is `{completeness}`; \
-         it must be `proven` (stored and not in the list: {missing})"
+         it must be `proven` (stored and not in the list: {})",
+        thousands(*missing)
     )]
     NotProven {
         /// Stored submissions that are not in the list.
@@ -56,7 +58,8 @@ pub enum SyncError {
     /// Submissions cannot be marked as deleted, because the list is empty.
     #[error(
         "no submission was marked as deleted, because the list of the service is empty (stored and \
-         not in the list: {missing})"
+         not in the list: {})",
+        thousands(*missing)
     )]
     EmptyList {
         /// Stored submissions.

@@ -201,3 +201,13 @@ fn rows_that_change_between_passes_are_an_error() {
     let failed = render(&rows, &RenderOptions::new(Format::Csv), destination);
     assert!(matches!(failed, Err(ExportError::RowsChanged)), "{failed:?}");
 }
+
+#[test]
+fn remark_count_has_thousands_separators() {
+    for (count, shown) in
+        [(999, "999 cells: "), (1_000, "1,000 cells: "), (1_234_567, "1,234,567 ")]
+    {
+        let text = Remark::GuardedCells(count).to_string();
+        assert!(text.starts_with(shown), "{text}");
+    }
+}
