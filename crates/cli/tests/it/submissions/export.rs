@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::list::rows;
-use crate::support::{Canned, Sandbox, one_form, page, succeed};
+use crate::support::{Canned, Sandbox, one_form, page, run, succeed};
 
 fn fixture(name: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../fixtures/forms", name].iter().collect();
@@ -65,8 +65,8 @@ const QUESTION: &str = "What would you like to tell us?";
 
 #[test]
 fn naughty_strings_survive_every_format_unchanged() {
-    let args = ["--demo", "submissions", "export", "naughty", "--formula-guard", "off", "--format"];
-    let csv = read_csv(&succeed(&[&args[..], &["csv"]].concat()));
+    let args = ["--demo", "submissions", "export", "naughty", "--format"];
+    let csv = read_csv(&succeed(&[&args[..], &["csv", "--formula-guard", "off"]].concat()));
     let cells: Vec<String> = answers(&csv).into_iter().map(|mut row| row.remove(0)).collect();
     assert_eq!(cells, naughty_strings());
     let told = |row: &serde_json::Value| row["data"][QUESTION].as_str().unwrap().to_owned();
@@ -236,4 +236,52 @@ fn millisecond_cursors_lose_no_row_silently() {
     let said = sandbox.run(&[&export[..], &["--allow-incomplete"]].concat());
     assert_eq!(said.code, Some(9), "{}", said.stderr);
     assert!(said.stderr.contains("100 submissions were received"), "{}", said.stderr);
+}
+
+#[test]
+fn option_that_the_format_ignores_is_exit_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    for (option, value, format) in [
+        ("--lists", "json", "ndjson"),
+        ("--max-columns", "9", "json"),
+        ("--time-zone", "UTC", "ndjson"),
+        ("--columns", "a", "ndjson"),
+        ("--csv-profile", "excel", "sqlite"),
+        ("--delimiter", ";", "xlsx"),
+        ("--formula-guard", "off", "json"),
+        ("--partition", "month", "csv"),
+    ] {
+        let export = ["--demo", "submissions", "export", "penguins", "-o", out.to_str().unwrap()];
+        let said = run(&[&export[..], &["--format", format, option, value]].concat());
+        let what = format!("error: `{option}` has no effect on the format `{format}`");
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.starts_with(&what), "{}", said.stderr);
+        assert!(said.stderr.contains("formats that use it: "), "{}", said.stderr);
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn empty_export_names_the_unchecked_labels() {
+    let export = ["--demo", "submissions", "export", "penguins", "--columns", "speces"];
+    let said = run(&[&export[..], &["--since", "2999-01-01T00:00:00Z"]].concat());
+    assert_eq!((said.code, &*said.stdout), (Some(0), "id,created_at,speces\n"), "{}", said.stderr);
+    let unchecked = "no submission was selected, so the labels `speces` could not be checked";
+    assert!(said.stderr.contains(unchecked), "{}", said.stderr);
+    assert!(!said.stderr.contains("no submission has"), "{}", said.stderr);
+    let said = run(&export);
+    assert!(said.stderr.contains("no submission has `speces`"), "{}", said.stderr);
+}
+
+#[test]
+fn renamed_label_that_does_not_occur_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("map.json");
+    std::fs::write(&map, r#"{"species":"Kind","iland":"Place"}"#).unwrap();
+    let export = ["--demo", "submissions", "export", "penguins", "--column-map"];
+    let said = run(&[&export[..], &[map.to_str().unwrap()]].concat());
+    assert!(said.stdout.starts_with("id,created_at,Kind,island,"), "{}", said.stdout);
+    let warning = "no submission has `iland`, which `--column-map` renames";
+    assert!(said.stderr.contains(warning), "{}", said.stderr);
 }

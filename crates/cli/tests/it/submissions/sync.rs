@@ -8,7 +8,7 @@ use serde_json::Value;
 
 #[cfg(target_os = "linux")]
 use super::faults::SmallDisk;
-use crate::support::{Canned, Said, Sandbox, answer, one_form, page, signal};
+use crate::support::{Canned, Said, Sandbox, answer, one_form, page, run, signal};
 
 const NEWER: &str = r#"{"id":"sub_2","data":{"a":"y"},"created_at":"2026-01-02T00:00:00.000Z"}"#;
 const OLDER: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
@@ -20,6 +20,10 @@ fn both() -> Option<String> {
 
 fn revoked() -> Option<String> {
     answer("401 Unauthorized", "", r#"{"error":{"code":"key_revoked","message":"revoked"}}"#)
+}
+
+fn broken() -> Option<String> {
+    answer("200 OK", "", "<html>")
 }
 
 /// A database in a folder of its own.
@@ -172,10 +176,10 @@ fn verify_of_an_overflowing_list_is_exit_9() {
 
 #[test]
 fn interrupted_verify_reports_what_it_stored() {
-    let answers = vec![one_form(), both(), page(NEWER, CURSOR), revoked()];
+    let answers = vec![one_form(), both(), page(NEWER, CURSOR), broken()];
     let (service, database) = (Canned::start(answers), Database::new());
     let said = database.run(&service, &["sync", "verify", "survey"]);
-    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert_eq!(said.code, Some(5), "{}", said.stderr);
     let hint = "nothing new was stored; the same command compares again from the first page";
     assert!(said.stderr.contains(hint), "{}", said.stderr);
 }
@@ -210,11 +214,42 @@ fn since_stores_its_last_page_completely() {
 
 #[test]
 fn failure_before_the_first_page_reports_nothing_new() {
-    let (service, database) = (Canned::start(vec![one_form(), revoked()]), Database::new());
+    let (service, database) = (Canned::start(vec![one_form(), broken()]), Database::new());
     let said = database.run(&service, &["sync", "survey"]);
-    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert_eq!(said.code, Some(5), "{}", said.stderr);
     let hint = "nothing new was stored; the same command continues";
     assert!(said.stderr.contains(hint), "{}", said.stderr);
+}
+
+#[test]
+fn refused_key_does_not_promise_to_continue() {
+    let answers = vec![one_form(), page(NEWER, CURSOR), revoked()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let said = database.run(&service, &["sync", "survey"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert!(said.stderr.contains("1 new submission stored\n"), "{}", said.stderr);
+    assert!(!said.stderr.contains("the same command"), "{}", said.stderr);
+}
+
+#[test]
+fn demo_sync_warns_that_its_forms_are_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = format!("sqlite:{}", folder.path().join("rows.db").display());
+    let said = run(&["--demo", "submissions", "sync", "penguins", "--to", &to]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let warning = "warning: each command with `--demo` creates its forms anew";
+    assert!(said.stderr.starts_with(warning), "{}", said.stderr);
+}
+
+#[test]
+fn sync_status_shows_complete_and_view_at_80_columns() {
+    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    let mut command = database.command(&service, &["sync", "status", "--output", "table"]);
+    let table = command.env("COLUMNS", "80").output().unwrap().stdout;
+    let table = String::from_utf8(table).unwrap();
+    let headings: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(headings[2..4], ["COMPLETE", "VIEW"], "{table}");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::path::Path;
 
 use formsvc_client::{ErrorKind, PAGE_SIZE_MAX};
-use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation};
+#[cfg(feature = "postgres")]
+use formsvc_export::PostgresError;
+use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation, StoreProblem, SyncError};
 
 use super::counted;
 use crate::context::Context;
@@ -109,12 +111,16 @@ pub(super) fn explain(
 ) -> CliError {
     if let ExportError::Unfinished { rows_saved, cause, .. } = error {
         let output = changed(&cause).map(str::to_owned).or_else(|| unchanged(path));
-        let same_error_again = hint_instead_of_command(&cause);
+        let (instead, is_permanent) = (hint_instead_of_command(&cause), is_permanent(&cause));
         let error = of_cause(*cause).hint_too(&saved(rows_saved, output.as_deref()));
-        return match (same_error_again, command) {
+        return match (instead, command) {
             (Some(hint), _) => error.hint_too(hint),
-            (None, Some(command)) => error.continued_by(command),
-            (None, None) => error.hint_too("the same command continues"),
+            // With another key the command continues.
+            (None, Some(command)) if !is_permanent || error.exit == Exit::Auth => {
+                error.continued_by(command)
+            }
+            (None, None) if !is_permanent => error.hint_too("the same command continues"),
+            (None, _) => error,
         };
     }
     let is_output = matches!(error, ExportError::Output { .. });
@@ -142,6 +148,31 @@ pub(super) fn explain(
     error
 }
 
+/// Returns true if the same command would fail again until the user changes something.
+fn is_permanent(error: &ExportError) -> bool {
+    match error {
+        ExportError::Service(error) => match error.kind() {
+            ErrorKind::Config | ErrorKind::TieOverflow => true,
+            ErrorKind::Api => error.status().is_some_and(|status| {
+                let is_passing = matches!(status.as_u16(), 408 | 425 | 429);
+                status.is_redirection() || status.is_client_error() && !is_passing
+            }),
+            _ => false,
+        },
+        ExportError::Store(error) => {
+            !matches!(error.problem(), StoreProblem::Busy | StoreProblem::Full)
+        }
+        #[cfg(feature = "postgres")]
+        ExportError::Sync(SyncError::Postgres(error)) => !matches!(
+            error,
+            PostgresError::Connect(_) | PostgresError::Lost(_) | PostgresError::Conflict(_)
+        ),
+        ExportError::Sync(SyncError::Locked { .. }) => false,
+        ExportError::Sync(_) | ExportError::Filter { .. } | ExportError::Unsupported(_) => true,
+        _ => false,
+    }
+}
+
 /// The hint for an error with which the same command would fail again.
 fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
     match error {
@@ -156,15 +187,18 @@ fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
 
 /// The error of a sync that stopped after `new` submissions; `next` is the effect of the same command.
 pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) -> CliError {
+    let is_permanent = is_permanent(&error);
     let error = of_cause(error);
     if matches!(error.exit, Exit::Usage | Exit::DataPolicy | Exit::NotFound) {
         return error;
     }
     let stored = match new {
+        0 if is_permanent => return error,
         0 => "nothing new was stored".to_owned(),
         new => format!("{} stored", counted(new, "new submission")),
     };
-    error.hint_too(&format!("{stored}; the same command {next}"))
+    let next = if is_permanent { String::new() } else { format!("; the same command {next}") };
+    error.hint_too(&(stored + &next))
 }
 
 fn of_cause(error: ExportError) -> CliError {
@@ -261,5 +295,32 @@ mod tests {
         assert!(token.contains("start over with `--fresh`"), "{token}");
         assert!(!token.contains("continue with"), "{token}");
         assert!(shown(ExportError::TimeLimit, path).contains("continue with"));
+    }
+
+    #[test]
+    fn permanent_error_does_not_promise_to_continue() {
+        let errors = |target: &str| target.parse::<formsvc_export::SyncTarget>().unwrap_err();
+        let stopped = |error: SyncError| explain_stopped(error.into(), 3, "continues").told();
+        let locked = stopped(SyncError::Locked { form: "frm_1".to_owned() });
+        assert!(
+            locked.contains("3 new submissions stored; the same command continues"),
+            "{locked}"
+        );
+        let target = stopped(errors("postgres:x"));
+        assert!(!target.contains("the same command"), "{target}");
+        #[cfg(feature = "postgres")]
+        for (error, is_permanent) in [
+            (PostgresError::Denied("no".to_owned()), true),
+            (PostgresError::NoPassword, true),
+            (PostgresError::NoSchema { schema: "forms".to_owned() }, true),
+            (PostgresError::Refused("no".to_owned()), true),
+            (PostgresError::Connect("no".to_owned()), false),
+            (PostgresError::Lost("no".to_owned()), false),
+            (PostgresError::Conflict("no".to_owned()), false),
+        ] {
+            let text = stopped(SyncError::Postgres(error));
+            assert!(text.contains("3 new submissions stored"), "{text}");
+            assert_eq!(!text.contains("the same command continues"), is_permanent, "{text}");
+        }
     }
 }

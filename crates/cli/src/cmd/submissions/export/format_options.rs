@@ -22,16 +22,63 @@ use crate::output::{Jq, labels};
 /// Largest column map, in bytes.
 const MAP_MAX: u64 = 16 << 20;
 
+/// Returns true if a format uses an option.
+type IsUsed = fn(Format) -> bool;
+
+/// The options that only some formats use, and the formats that use each.
+const OPTION_FORMATS: [(&str, IsUsed); 9] = [
+    ("--columns", Format::is_table),
+    ("--column-map", Format::is_table),
+    ("--max-columns", Format::is_table),
+    ("--lists", Format::is_table),
+    ("--time-zone", Format::is_table),
+    ("--csv-profile", is_csv),
+    ("--delimiter", is_csv),
+    ("--formula-guard", is_csv),
+    ("--partition", |format| format == Format::Parquet),
+];
+
+fn is_csv(format: Format) -> bool {
+    matches!(format, Format::Csv | Format::Tsv)
+}
+
+/// Lists the formats that use an option.
+fn formats_of(is_used: IsUsed) -> String {
+    let names = FORMATS.iter().filter(|row| is_used(row.format)).map(|row| row.name);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The help of an option that only some formats use.
+pub(super) fn help(option: &str, text: &str) -> String {
+    let row = OPTION_FORMATS.iter().find(|(name, _)| *name == option);
+    row.map_or_else(String::new, |(_, is_used)| {
+        format!("{text} [formats: {}]", formats_of(*is_used))
+    })
+}
+
+/// Returns a usage error for the first of these options that the format does not use.
+pub(super) fn check_options<'a>(
+    format: Format,
+    given: impl IntoIterator<Item = &'a str>,
+) -> Result<(), CliError> {
+    for option in given {
+        let row = OPTION_FORMATS.iter().find(|(name, _)| *name == option);
+        let Some((_, is_used)) = row.filter(|(_, is_used)| !is_used(format)) else { continue };
+        let what = format!("`{option}` has no effect on the format `{}`", format.name());
+        let hint = format!("leave it out; formats that use it: {}", formats_of(*is_used));
+        return Err(CliError::usage(what).hint(hint));
+    }
+    Ok(())
+}
+
 #[derive(Debug, Args)]
 pub(super) struct FormatOptions {
     /// The format [default: the ending of the output's name, else csv]
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatArg>,
-    /// Columns of the answers with these labels only, separated by commas; `\,` is a comma in a label
-    #[arg(long, value_name = "LABELS")]
+    #[arg(long, value_name = "LABELS", help = help("--columns", "Columns of the answers with these labels only, separated by commas; `\\,` is a comma in a label"))]
     columns: Option<String>,
-    /// Rename or merge labels: a JSON object of old and new labels
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help = help("--column-map", "Rename or merge labels: a JSON object of old and new labels"))]
     column_map: Option<PathBuf>,
     /// The content of the column map.
     #[arg(skip)]
@@ -39,24 +86,18 @@ pub(super) struct FormatOptions {
     /// Export the submissions for which this jq expression is true, such as `(.data.Age | tonumber?) > 30`
     #[arg(long = "where", value_name = "JQ")]
     filter: Option<String>,
-    /// Columns for this many labels at most; the other answers share the column `other_answers`
-    #[arg(long, value_name = "N", default_value_t = 2_500, value_parser = whole::<usize>(1..=100_000), hide_short_help = true)]
-    max_columns: usize,
-    /// How lists are written
-    #[arg(long, value_name = "STYLE", default_value = "json", hide_short_help = true)]
-    lists: Lists,
-    /// Add the column `created_at_local` in this time zone, such as Europe/Berlin
-    #[arg(long, value_name = "ZONE", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=100_000), hide_short_help = true, help = help("--max-columns", "Columns for this many labels at most; the other answers share the column `other_answers` [default: 2500]"))]
+    max_columns: Option<usize>,
+    #[arg(long, value_name = "STYLE", hide_short_help = true, help = help("--lists", "How lists are written [default: json]"))]
+    lists: Option<Lists>,
+    #[arg(long, value_name = "ZONE", hide_short_help = true, help = help("--time-zone", "Add the column `created_at_local` in this time zone, such as Europe/Berlin"))]
     time_zone: Option<String>,
-    /// The dialect of CSV and TSV
-    #[arg(long, value_name = "PROFILE", default_value = "rfc4180", hide_short_help = true)]
-    csv_profile: Profile,
-    /// The character between cells of CSV and TSV
-    #[arg(long, value_name = "CHAR", hide_short_help = true)]
+    #[arg(long, value_name = "PROFILE", hide_short_help = true, help = help("--csv-profile", "The dialect of CSV [default: rfc4180]"))]
+    csv_profile: Option<Profile>,
+    #[arg(long, value_name = "CHAR", hide_short_help = true, help = help("--delimiter", "The character between cells"))]
     delimiter: Option<String>,
-    /// In CSV and TSV, put an apostrophe before text that a spreadsheet would run as a formula
-    #[arg(long, value_name = "on|off", default_value = "on")]
-    formula_guard: Switch,
+    #[arg(long, value_name = "on|off", help = help("--formula-guard", "Put an apostrophe before text that a spreadsheet would run as a formula [default: on]"))]
+    formula_guard: Option<Switch>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -135,11 +176,11 @@ impl FormatOptions {
     ) -> Result<RenderOptions, CliError> {
         let mut options = RenderOptions::new(format);
         let table = &mut options.table;
-        table.max_columns = self.max_columns;
+        table.max_columns = self.max_columns.unwrap_or(table.max_columns);
         table.lists = match self.lists {
-            Lists::Json => ListStyle::Json,
-            Lists::Join => ListStyle::Join,
-            Lists::Columns => ListStyle::Columns,
+            None | Some(Lists::Json) => ListStyle::Json,
+            Some(Lists::Join) => ListStyle::Join,
+            Some(Lists::Columns) => ListStyle::Columns,
         };
         if let Some(columns) = &self.columns {
             // The table's own columns stay.
@@ -150,40 +191,50 @@ impl FormatOptions {
         table.column_map.clone_from(&self.new_labels);
         table.time_zone = self.time_zone.as_deref().map(time_zone).transpose()?;
         options.csv_profile = match self.csv_profile {
-            Profile::Rfc4180 => CsvProfile::Rfc4180,
-            Profile::Excel => CsvProfile::Excel,
+            None | Some(Profile::Rfc4180) => CsvProfile::Rfc4180,
+            Some(Profile::Excel) => CsvProfile::Excel,
         };
         options.delimiter = self.delimiter.as_deref().map(delimiter).transpose()?;
-        options.formula_guard = self.formula_guard == Switch::On;
+        options.formula_guard = self.formula_guard != Some(Switch::Off);
         options.filter = self.filter.as_deref().map(filter).transpose()?;
         options.limit = limit;
         Ok(options)
     }
 
+    /// Returns a usage error for an option that the format does not use.
+    pub(super) fn check(&self, format: Format) -> Result<(), CliError> {
+        let flags = self.flags();
+        check_options(
+            format,
+            flags.iter().filter(|(_, value)| value.is_some()).map(|(flag, _)| *flag),
+        )
+    }
+
     /// Adds the flags to a command that continues.
     pub(super) fn repeat(&self, line: &mut Line) {
+        for (flag, value) in self.flags() {
+            line.maybe(flag, value.as_deref());
+        }
+    }
+
+    /// The flags with their values.
+    fn flags(&self) -> [(&'static str, Option<String>); 10] {
         fn name(value: &impl ValueEnum) -> String {
             value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
         }
         let map = self.column_map.as_ref().map(|path| path.display().to_string());
-        let columns = self.max_columns.to_string();
-        for (flag, value) in [
+        [
             ("--format", self.format.as_ref().map(name)),
             ("--columns", self.columns.clone()),
             ("--column-map", map),
             ("--where", self.filter.clone()),
-            ("--max-columns", (self.max_columns != 2_500).then_some(columns)),
-            ("--lists", (self.lists != Lists::Json).then(|| name(&self.lists))),
+            ("--max-columns", self.max_columns.map(|columns| columns.to_string())),
+            ("--lists", self.lists.as_ref().map(name)),
             ("--time-zone", self.time_zone.clone()),
-            (
-                "--csv-profile",
-                (self.csv_profile != Profile::Rfc4180).then(|| name(&self.csv_profile)),
-            ),
+            ("--csv-profile", self.csv_profile.as_ref().map(name)),
             ("--delimiter", self.delimiter.clone()),
-            ("--formula-guard", (self.formula_guard == Switch::Off).then(|| "off".to_owned())),
-        ] {
-            line.maybe(flag, value.as_deref());
-        }
+            ("--formula-guard", self.formula_guard.as_ref().map(name)),
+        ]
     }
 }
 
@@ -230,4 +281,33 @@ fn filter(code: &str) -> Result<RowFilter, CliError> {
         let json = format!("{{\"id\":{id},\"data\":{data},\"created_at\":{created_at}{extra}{end}");
         jq.is_true(&json).map_err(|error| error.brief())
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_export::FormatRow;
+
+    use super::*;
+
+    #[test]
+    fn option_of_other_formats_is_refused_and_named() {
+        let command = crate::command();
+        let export = command.find_subcommand("submissions").unwrap();
+        let export = export.find_subcommand("export").unwrap();
+        for (option, is_used) in OPTION_FORMATS {
+            let arg = export.get_arguments().find(|arg| arg.get_long() == Some(&option[2..]));
+            let help = arg.unwrap().get_help().unwrap().to_string();
+            assert!(help.ends_with(&format!("[formats: {}]", formats_of(is_used))), "{help}");
+            for FormatRow { format, name, .. } in FORMATS {
+                let checked = check_options(*format, ["--where", option]);
+                assert_eq!(checked.is_ok(), is_used(*format), "{option} {name}");
+                let Err(error) = checked else { continue };
+                let text = error.told();
+                assert_eq!(error.exit, Exit::Usage);
+                for expected in [option, name, &formats_of(is_used)] {
+                    assert!(text.contains(expected), "{text}");
+                }
+            }
+        }
+    }
 }

@@ -23,7 +23,7 @@ pub(in crate::cmd) use failure::{explain_stopped, incomplete, larger_pages};
 pub(in crate::cmd) use output::counted;
 
 use self::failure::Saved;
-use self::format_options::FormatOptions;
+use self::format_options::{FormatOptions, check_options};
 use self::output::{file_names, manifest_path, report_rendered, summary};
 use super::range::{Bounds, Range};
 use super::sync;
@@ -66,13 +66,13 @@ pub(crate) struct Export {
     limit: Option<u64>,
     #[command(flatten)]
     options: FormatOptions,
-    /// Write one Parquet file per month of UTC into the folder `--out`
     #[arg(
         long,
         value_name = "UNIT",
         conflicts_with = "all",
         requires = "out",
-        hide_short_help = true
+        hide_short_help = true,
+        help = format_options::help("--partition", "Write one file per month of UTC into the folder `--out`")
     )]
     partition: Option<Partition>,
     /// Export a database of `submissions sync` without a request: `sqlite:PATH` or `postgres://…`. Writes
@@ -296,6 +296,8 @@ impl Export {
 
     /// Checks flags that do not go together.
     fn check(&self, format: FileFormat, path: Option<&Path>) -> Result<(), CliError> {
+        self.options.check(format.format)?;
+        check_options(format.format, self.partition.map(|_| "--partition"))?;
         let streams = path.is_none() && !format.format.is_table();
         let for_files = [("--manifest", self.manifest && path.is_none())];
         let for_spools = [
@@ -309,10 +311,6 @@ impl Export {
         if path.is_none() && !format.format.is_text() {
             let what = format!("`--format {}` needs a file", format.format.name());
             return Err(CliError::usage(what).hint("write to a file with `-o PATH`"));
-        }
-        if self.partition.is_some() && format.format != Format::Parquet {
-            let what = format!("`--partition` writes Parquet files, not {}", format.format.name());
-            return Err(CliError::usage(what).hint("leave out `--format`"));
         }
         if self.partition.is_some() && (self.is_to_folder() || path.is_none()) {
             let what = "`--partition` needs one form and a folder";

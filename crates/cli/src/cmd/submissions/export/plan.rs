@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use formsvc_client::{PAGE_SIZE_MAX, RatePolicy, Timestamp};
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
+use indicatif::HumanCount;
 
 use super::super::range::Bounds;
 use super::{Export, counted, spools};
@@ -59,7 +60,10 @@ impl Export {
             None => format!(
                 "more than {}; their number cannot be estimated from the newest ones{}",
                 counted(times.len() as u64, "submission"),
-                self.limit.map_or(String::new(), |limit| format!("; `--limit` allows {limit}"))
+                self.limit.map_or(String::new(), |limit| format!(
+                    "; `--limit` allows {}",
+                    HumanCount(limit)
+                ))
             ),
             Some(plan) => {
                 let basis = if since.is_some() { "`--since`" } else { "the creation of the form" };

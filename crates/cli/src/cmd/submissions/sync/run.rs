@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 use crate::progress::Expected;
+use crate::settings::Service;
 use crate::when::{When, now};
 
 /// Time between two rounds of `--watch`.
@@ -72,6 +73,12 @@ impl Run {
                 return Err(CliError::usage("`--watch` has no output on stdout").hint(hint));
             }
             cx.run_until_stopped();
+        }
+        if matches!(cx.settings.service, Service::Demo) {
+            cx.progress.warn(
+                "each command with `--demo` creates its forms anew, so that another sync adds them as \
+                 further forms; `formsvc sandbox --database PATH --port N` keeps them",
+            );
         }
         let mut forms = Vec::new();
         loop {

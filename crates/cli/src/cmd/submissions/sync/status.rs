@@ -10,16 +10,16 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
 
-/// The fields of a form in a database.
+/// The fields of a form in a database. On a narrow terminal the last columns of the table are left out.
 pub(in crate::cmd) const FIELDS: [Field; 10] = [
     Field::new("form"),
     Field::new("submissions"),
-    Field::new("deleted"),
-    Field::time("newest"),
-    Field::new("back_to"),
-    Field::new("gaps"),
+    Field::new("deleted").last(),
+    Field::time("newest").last(),
+    Field::new("back_to").last(),
+    Field::new("gaps").last(),
     Field::new("complete"),
-    Field::new("view").last(),
+    Field::new("view"),
     Field::id("form_id").last(),
     Field::new("service").json_only(),
 ];
