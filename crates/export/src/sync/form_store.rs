@@ -78,6 +78,11 @@ impl FormStore {
         dispatch!(self, ids_without(seen, stored_before))
     }
 
+    /// Records that no submission is missing in the intervals that end at this time or before.
+    pub(crate) async fn set_proven(&mut self, until: i64) -> Result<(), SyncError> {
+        dispatch!(self, set_proven(until))
+    }
+
     /// Marks submissions as deleted at the service.
     pub(crate) async fn mark_deleted(&mut self, ids: &[String], now: i64) -> Result<(), SyncError> {
         dispatch!(self, mark_deleted(ids, now))

@@ -106,6 +106,15 @@ impl SqliteForm {
         read().map_err(|error| self.store.failed(error))
     }
 
+    pub(crate) fn set_proven(&self, until: i64) -> Result<(), StoreError> {
+        let updated = self.store.connection().execute_batch(&format!(
+            "BEGIN IMMEDIATE; DELETE FROM overflows WHERE source = {0} AND start <= {until}; UPDATE coverage \
+             SET completeness = 'proven' WHERE source = {0} AND newest <= {until}; COMMIT",
+            self.source.key()
+        ));
+        updated.map_err(|error| self.store.failed(error))
+    }
+
     pub(crate) fn mark_deleted(&mut self, ids: &[String], now: i64) -> Result<(), StoreError> {
         const MARK: &str = "UPDATE submissions SET deleted_at = ?3 WHERE source = ?1 AND id = ?2";
         let source = self.source.key();

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::error::SyncError;
 use super::form_store::FormStore;
 use super::{SyncStore, ViewChanges};
+use crate::coverage::OVERLAP;
 use crate::error::ExportError;
 use crate::pull::{PullProgress, next_page, unix_micros_now};
 use crate::store::PageToWrite;
@@ -89,6 +90,10 @@ impl SyncStore {
             }
             store.mark_deleted(&deleted, started).await?;
             summary.is_marked = true;
+        }
+        // A fault of the service could cause an empty list.
+        if summary.completeness == Completeness::Proven && summary.rows > 0 {
+            store.set_proven(started.saturating_sub(OVERLAP)).await?;
         }
         (_, summary.changes) = store.into_view();
         Ok(summary)

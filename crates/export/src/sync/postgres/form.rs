@@ -113,6 +113,12 @@ impl PgForm {
         Ok(ids)
     }
 
+    pub(crate) async fn set_proven(&self, until: i64) -> Result<(), PostgresError> {
+        const UPDATE: &str = "WITH known AS (DELETE FROM {t}overflows WHERE source = $1 AND start <= $2) \
+             UPDATE {t}coverage SET completeness = 'proven' WHERE source = $1 AND newest <= $2";
+        self.session.query(UPDATE, typed![self.key => INT8, until => INT8]).await.map(drop)
+    }
+
     pub(crate) async fn mark_deleted(&self, ids: &[String], now: i64) -> Result<(), PostgresError> {
         let update = "UPDATE {t}submissions SET deleted_at = $3 WHERE source = $1 AND id = ANY($2)";
         let values = typed![self.key => INT8, ids => TEXT_ARRAY, now => INT8];

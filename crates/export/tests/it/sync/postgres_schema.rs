@@ -52,7 +52,8 @@ impl PostgresSchema {
 
     /// The SQL name of a table of the program, a view or any other table.
     pub(super) fn table(&self, name: &str) -> String {
-        let prefix = if name == "submissions" { "formsvc_" } else { "" };
+        let is_ours = matches!(name, "submissions" | "coverage" | "overflows");
+        let prefix = if is_ours { "formsvc_" } else { "" };
         format!("\"{}\".\"{prefix}{name}\"", self.name)
     }
 

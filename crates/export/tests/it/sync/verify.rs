@@ -162,3 +162,23 @@ async fn unproven_list_marks_nothing() {
         assert_eq!(store.status().await.unwrap()[0].deleted, 0);
     }
 }
+
+#[tokio::test]
+async fn verify_of_a_complete_list_proves_the_database() {
+    for database in Database::all().await {
+        let service = service(500);
+        let store = database.open().await;
+        sync(&store, &service).await.unwrap();
+        let (coverage, overflows) = (database.table("coverage"), database.table("overflows"));
+        database.execute(&format!("UPDATE {coverage} SET completeness = 'incomplete'")).await;
+        database.execute(&format!("INSERT INTO {overflows} VALUES (1, 5, 'a second')")).await;
+        let before = sync(&store, &service).await.unwrap().pull;
+        assert_eq!(before.completeness, Completeness::Incomplete);
+        assert_eq!(before.overflows, ["a second"]);
+        verify(&store, &service.client(), false).await.unwrap();
+        let status = store.status().await.unwrap().pop().unwrap();
+        assert_eq!(status.coverage.completeness(), Completeness::Proven);
+        let after = sync(&store, &service).await.unwrap().pull;
+        assert_eq!((after.completeness, after.overflows.len()), (Completeness::Proven, 0));
+    }
+}
