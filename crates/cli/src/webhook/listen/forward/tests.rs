@@ -5,7 +5,7 @@ use formsvc_contract::send::HttpSenderOptions;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::*;
 use crate::webhook::capture::{Arrival, Source};
@@ -81,16 +81,6 @@ async fn answering(status: u16) -> (SocketAddr, tokio::sync::mpsc::UnboundedRece
         }
     });
     (address, got)
-}
-
-/// Returns an address that refuses connections until this process ends: its port is taken, and nothing
-/// listens on it.
-fn dead() -> SocketAddr {
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = socket.local_addr().unwrap();
-    std::mem::forget(socket);
-    address
 }
 
 const TEN: Duration = Duration::from_secs(10);
@@ -181,7 +171,10 @@ async fn each_target_that_takes_it_gets_it_once() {
 
 #[tokio::test]
 async fn a_target_that_is_down_or_up_again_is_told_once() {
-    let address = dead();
+    // The port is taken, and nothing listens on it yet.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
     let forwarder = forwarder(TEN, &[&format!("=>{address}")]);
     let delivery = received("/", &[], b"{}");
     let told = async || {
@@ -193,7 +186,7 @@ async fn a_target_that_is_down_or_up_again_is_told_once() {
     let why = format!("nothing listens on {address}: is your server running?");
     assert_eq!(told().await, (false, vec![(WarningCode::TargetDown, why)]));
     assert_eq!(told().await, (false, vec![]));
-    let listener = TcpListener::bind(address).await.unwrap();
+    let listener = socket.listen(8).unwrap();
     let task = tokio::spawn(async move {
         for _ in 0..2 {
             let (mut stream, _) = listener.accept().await.unwrap();
