@@ -70,26 +70,19 @@ impl Coverage {
         self.0.first().is_some_and(|newest| newest.oldest <= since)
     }
 
-    /// Returns the worst completeness of all intervals.
-    pub fn completeness(&self) -> Completeness {
-        self.0.iter().map(|interval| interval.completeness).max().unwrap_or_default()
-    }
-
-    /// Adds an interval and joins it with those that it touches. An empty one changes nothing.
-    pub(crate) fn add(&mut self, added: Interval) {
+    /// Adds an interval and joins it with those that it touches. An empty one changes nothing. Returns
+    /// true if the coverage has changed.
+    pub(crate) fn add(&mut self, added: Interval) -> bool {
         if added.oldest > added.newest {
-            return;
+            return false;
         }
         let (touching, mut rest): (Vec<_>, Vec<_>) =
-            self.0.drain(..).partition(|known| known.touches(&added));
+            self.0.iter().cloned().partition(|known| known.touches(&added));
         rest.push(touching.into_iter().fold(added, join));
         rest.sort_by_key(|interval| std::cmp::Reverse(interval.newest));
+        let has_changed = self.0 != rest;
         self.0 = rest;
-    }
-
-    /// Returns the interval that covers this time.
-    fn interval_at(&self, time: i64) -> Option<&Interval> {
-        self.0.iter().find(|interval| interval.oldest <= time && time <= interval.newest)
+        has_changed
     }
 }
 
@@ -120,14 +113,14 @@ pub(crate) struct PageTimes {
 }
 
 /// How a run continues after a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AfterPage {
     /// Request the next page of the walk.
     Continue,
-    /// The walk met an interval: [`next_gap`] decides.
-    Joined,
+    /// The walk met this interval: a walk below it closes the next gap.
+    Below(Interval),
     /// The oldest wanted time is reached.
-    Reached,
+    Finished,
 }
 
 impl WalkRange {
@@ -170,20 +163,16 @@ impl WalkRange {
     /// Decides after a page was recorded in this coverage.
     pub(crate) fn after_page(&self, coverage: &Coverage, since: i64) -> AfterPage {
         if self.oldest <= since {
-            return AfterPage::Reached;
+            return AfterPage::Finished;
         }
-        match coverage.interval_at(self.oldest) {
-            Some(met) if met.oldest <= since => AfterPage::Reached,
-            Some(met) if met.oldest < self.oldest => AfterPage::Joined,
+        let mut intervals = coverage.0.iter();
+        let met = intervals.find(|part| part.oldest <= self.oldest && self.oldest <= part.newest);
+        match met {
+            Some(met) if met.oldest <= since => AfterPage::Finished,
+            Some(met) if met.oldest < self.oldest => AfterPage::Below(met.clone()),
             _ => AfterPage::Continue,
         }
     }
-}
-
-/// Returns the interval below which a run continues after its walk from the newest row; `None` when
-/// no gap is left above `since`.
-pub(crate) fn next_gap(coverage: &Coverage, since: i64) -> Option<&Interval> {
-    coverage.0.first().filter(|newest| newest.oldest > since)
 }
 
 #[cfg(test)]
@@ -203,7 +192,9 @@ mod tests {
 
     fn coverage(intervals: &[Interval]) -> Coverage {
         let mut coverage = Coverage::default();
-        intervals.iter().cloned().for_each(|interval| coverage.add(interval));
+        for interval in intervals {
+            coverage.add(interval.clone());
+        }
         coverage
     }
 
@@ -254,7 +245,7 @@ mod tests {
         walk.extend(PageTimes { first_and_last: None, is_last: false }, 0);
         assert_eq!(walk.after_page(&Coverage::default(), 0), AfterPage::Continue);
         walk.extend(PageTimes { first_and_last: None, is_last: true }, 0);
-        assert_eq!(walk.after_page(&Coverage::default(), i64::MIN), AfterPage::Reached);
+        assert_eq!(walk.after_page(&Coverage::default(), i64::MIN), AfterPage::Finished);
         let coverage = coverage(&[walk.interval(String::new(), Completeness::Proven)]);
         assert!(coverage.reaches(i64::MIN));
     }
@@ -303,14 +294,11 @@ mod tests {
             model.coverage.add(self.walk.interval(resume, Completeness::Proven));
             match self.walk.after_page(&model.coverage, self.since) {
                 AfterPage::Continue => {}
-                AfterPage::Reached => self.is_done = true,
-                AfterPage::Joined => match next_gap(&model.coverage, self.since) {
-                    None => self.is_done = true,
-                    Some(gap) => {
-                        self.walk = WalkRange::below(gap);
-                        self.position = gap.resume.parse().unwrap();
-                    }
-                },
+                AfterPage::Finished => self.is_done = true,
+                AfterPage::Below(interval) => {
+                    self.walk = WalkRange::below(&interval);
+                    self.position = interval.resume.parse().unwrap();
+                }
             }
         }
     }

@@ -67,9 +67,13 @@ pub enum ExportError {
     /// The row store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The database that submissions are synchronized with cannot be used.
+    /// The form cannot be synchronized with the database.
     #[error(transparent)]
-    Sync(SyncError),
+    Sync(#[from] SyncError),
+    /// The PostgreSQL database cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] crate::sync::PostgresError),
     /// The time limit was reached before the list ended.
     #[error("the time limit was reached")]
     TimeLimit,
@@ -110,15 +114,6 @@ pub enum ExportError {
     /// The rows of the second pass were not those of the first, because another process changed them.
     #[error("the stored rows changed while they were read; run it again")]
     RowsChanged,
-}
-
-impl From<SyncError> for ExportError {
-    fn from(error: SyncError) -> Self {
-        match error {
-            SyncError::Store(error) => Self::Store(error),
-            error => Self::Sync(error),
-        }
-    }
 }
 
 impl ExportError {

@@ -167,6 +167,10 @@ impl From<ExportError> for CliError {
             }
             ExportError::Unfinished { cause, .. } => (*cause).into(),
             ExportError::Sync(error) => error.into(),
+            #[cfg(feature = "postgres")]
+            ExportError::Postgres(error) => {
+                Self::new(of_postgres(&error), error.to_string()).because_of(&error)
+            }
             _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
         }
     }
@@ -187,8 +191,6 @@ impl From<SyncError> for CliError {
                 Some("if all submissions were deleted, mark them with `--allow-empty`"),
             ),
             SyncError::Locked { .. } => (Exit::LocalIo, Some("wait until the other run has ended")),
-            #[cfg(feature = "postgres")]
-            SyncError::Postgres(error) => (of_postgres(error), None),
             _ => (Exit::LocalIo, None),
         };
         let shown = Self::new(exit, error.to_string()).because_of(&error);

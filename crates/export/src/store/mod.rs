@@ -204,12 +204,10 @@ pub(crate) fn write_page(
         insert.execute(params![source.0, start, overflow.to_string()])?;
     }
     written.coverage = read_coverage(transaction, source)?;
-    if let Some(interval) = &page.interval {
-        let before = written.coverage.clone();
-        written.coverage.add(interval.clone());
-        if written.coverage != before {
-            write_coverage(transaction, source, &written.coverage)?;
-        }
+    if let Some(interval) = &page.interval
+        && written.coverage.add(interval.clone())
+    {
+        write_coverage(transaction, source, &written.coverage)?;
     }
     Ok(written)
 }

@@ -31,25 +31,20 @@ impl RowStore {
         prepared.map(|()| store)
     }
 
-    /// Returns an error if the file is a database of another program or of another release. One without
-    /// tables, as a run that was interrupted at its start leaves it, is neither. Creates nothing.
-    pub(crate) fn check(path: &Path) -> Result<(), StoreError> {
-        if std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
-            Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?.check_version()?;
-        }
-        Ok(())
-    }
-
     /// Opens an existing row store to read it.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let store = Self::open_created(path)?;
+        std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
+        let store = Self::open_existing(path)?;
         store.ok_or_else(|| StoreError::new(path, StoreProblem::Foreign))
     }
 
-    /// Opens an existing row store to read it; `None` if it has no tables yet.
-    pub(crate) fn open_created(path: &Path) -> Result<Option<Self>, StoreError> {
-        std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
+    /// Opens a row store to read it; `None` if there is no file, or one without tables, as a run that was
+    /// interrupted at its start leaves it.
+    pub(crate) fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
+        if !std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+            return Ok(None);
+        }
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         Ok(store.check_version()?.then_some(store))
     }

@@ -5,6 +5,7 @@ use rusqlite::{Row, Transaction, params};
 use super::{RowStore, SourceKey, StoreError};
 use crate::error::ExportError;
 use crate::row::RowSource;
+use crate::sync::SeenIds;
 use formsvc_table::StoredRow;
 
 /// Which rows of a form to read. By default all that are not deleted.
@@ -52,12 +53,67 @@ impl RowStore {
         let count = || -> rusqlite::Result<i64> {
             self.connection().prepare_cached(COUNT)?.query_row(values, |row| row.get(0))
         };
-        let count = count().map_err(|error| self.failed(error))?;
-        Ok(u64::try_from(count).unwrap_or_default())
+        count().map(i64::unsigned_abs).map_err(|error| self.failed(error))
     }
-}
 
-impl RowStore {
+    /// Returns the number of stored submissions, without those that are marked as deleted. Sync keeps
+    /// their number in the table `sources`; an export and a pull do not.
+    pub(crate) fn total(&self, source: SourceKey) -> Result<u64, StoreError> {
+        const SELECT: &str = "SELECT iif(view IS NULL, \
+             (SELECT count(*) FROM submissions WHERE source = key), rows) \
+             - (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL) \
+             FROM sources WHERE key = ?1";
+        let total = self.connection().query_row(SELECT, [source.0], |row| row.get(0));
+        total.map(i64::unsigned_abs).map_err(|error| self.failed(error))
+    }
+
+    /// Returns the submissions that are not in a list, without those that are marked as deleted and
+    /// those that were stored at this time or later.
+    pub(crate) fn ids_without(
+        &self,
+        source: SourceKey,
+        seen: &SeenIds,
+        stored_before: i64,
+    ) -> Result<Vec<String>, StoreError> {
+        const SELECT: &str = "SELECT id FROM submissions WHERE source = ?1 AND fetched_at < ?2 \
+             AND deleted_at IS NULL";
+        let read = || -> rusqlite::Result<Vec<String>> {
+            let mut select = self.connection().prepare(SELECT)?;
+            let ids = select.query_map([source.0, stored_before], |row| row.get(0))?;
+            ids.filter(|id| !id.as_ref().is_ok_and(|id: &String| seen.contains(id))).collect()
+        };
+        read().map_err(|error| self.failed(error))
+    }
+
+    /// Records that no submission is missing in the intervals that end at this time or before.
+    pub(crate) fn set_proven(&mut self, source: SourceKey, until: i64) -> Result<(), StoreError> {
+        const DELETE: &str = "DELETE FROM overflows WHERE source = ?1 AND start <= ?2";
+        const UPDATE: &str = "UPDATE coverage SET completeness = 'proven' \
+             WHERE source = ?1 AND newest <= ?2";
+        self.transact(|transaction| {
+            transaction.execute(DELETE, [source.0, until])?;
+            transaction.execute(UPDATE, [source.0, until])?;
+            Ok(())
+        })
+    }
+
+    /// Marks submissions as deleted at the service.
+    pub(crate) fn mark_deleted(
+        &mut self,
+        source: SourceKey,
+        ids: &[String],
+        now: i64,
+    ) -> Result<(), StoreError> {
+        const MARK: &str = "UPDATE submissions SET deleted_at = ?3 WHERE source = ?1 AND id = ?2";
+        self.transact(|transaction| {
+            let mut mark = transaction.prepare(MARK)?;
+            for id in ids {
+                mark.execute(params![source.0, id, now])?;
+            }
+            Ok(())
+        })
+    }
+
     /// Calls `take` with the rows of a form within a range, newest first.
     pub(crate) fn read_rows(
         &self,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use formsvc_client::Completeness;
 
 use crate::remark::thousands;
-use crate::store::StoreError;
 
-/// A database cannot be synchronized. No message contains a password or the address of a database.
+/// A form cannot be synchronized with a database. No message contains a password or the address of a
+/// database.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyncError {
@@ -26,9 +26,6 @@ pub enum SyncError {
         /// The file.
         path: PathBuf,
     },
-    /// The SQLite database cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
     /// The database does not contain the form.
     #[error("the database does not contain form `{form}`; `sync` adds it")]
     UnknownForm {
@@ -65,8 +62,4 @@ pub enum SyncError {
         /// Stored submissions.
         missing: u64,
     },
-    /// The PostgreSQL database cannot be used.
-    #[cfg(feature = "postgres")]
-    #[error(transparent)]
-    Postgres(#[from] crate::sync::PostgresError),
 }

@@ -1,13 +1,13 @@
-//! A form in a database, locked by this process.
+//! The store of a form's submissions that pages are written to.
 
 use super::ViewChanges;
-use super::error::SyncError;
 use super::labels::{EncodedPage, LabelSet};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
 use super::sqlite::SqliteForm;
 use super::verify::SeenIds;
-use crate::store::{PageToWrite, PageWritten, RowRange};
+use crate::error::ExportError;
+use crate::store::{PageToWrite, PageWritten, RowRange, RowStore, SourceKey};
 
 /// A form of a service.
 #[derive(Clone, Copy, Debug)]
@@ -18,53 +18,63 @@ pub(crate) struct FormRef<'a> {
     pub(crate) title: Option<&'a str>,
 }
 
-/// A form in a database, locked by this process until it is dropped. After an error it must be dropped.
-pub(crate) enum FormStore {
+/// The submissions of a form. After an error it must be dropped.
+pub(crate) enum FormStore<'a> {
+    /// Submissions without cells, labels and a view.
+    Rows { store: &'a mut RowStore, source: SourceKey },
+    /// A form that this process has locked until this value is dropped.
     Sqlite(SqliteForm),
     #[cfg(feature = "postgres")]
     Postgres(PgForm),
 }
 
-/// Calls a method of either database.
+/// Calls a method of the database that needs no cells.
 macro_rules! dispatch {
     ($self:ident, $method:ident($($value:expr),*)) => {
         match $self {
-            Self::Sqlite(form) => Ok(form.$method($($value),*)?),
+            Self::Rows { store, source } => Ok(store.$method(*source, $($value),*)?),
+            Self::Sqlite(form) => Ok(form.store.$method(form.source, $($value),*)?),
             #[cfg(feature = "postgres")]
             Self::Postgres(form) => Ok(form.$method($($value),*).await?),
         }
     };
 }
 
-impl FormStore {
-    /// Ends the lock. Returns the name of the view and its changes.
+impl FormStore<'_> {
+    /// Ends the lock. Returns the name of the view, if there is one, and its changes.
     pub(crate) fn into_view(self) -> (String, ViewChanges) {
         match self {
+            Self::Rows { .. } => (String::new(), ViewChanges::default()),
             Self::Sqlite(form) => (form.view, form.changes),
             #[cfg(feature = "postgres")]
             Self::Postgres(form) => (form.view, form.changes),
         }
     }
 
-    /// Writes a page with cells, labels and coverage in one transaction.
+    /// Writes a page and its coverage in one transaction, with its cells and labels if there is a view.
     pub(crate) async fn write_page(
         &mut self,
         page: &PageToWrite<'_>,
-    ) -> Result<PageWritten, SyncError> {
-        dispatch!(self, write_page(page))
+    ) -> Result<PageWritten, ExportError> {
+        match self {
+            Self::Rows { store, source } => Ok(store.write_page(*source, page)?),
+            Self::Sqlite(form) => Ok(form.write_page(page)?),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(form) => Ok(form.write_page(page).await?),
+        }
     }
 
     /// Returns the number of stored submissions, without those that are marked as deleted.
-    pub(crate) async fn rows(&mut self) -> Result<u64, SyncError> {
-        dispatch!(self, rows())
+    pub(crate) async fn total(&mut self) -> Result<u64, ExportError> {
+        dispatch!(self, total())
     }
 
     /// Counts the submissions within a range, up to `max`.
-    pub(crate) async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, SyncError> {
+    pub(crate) async fn count(&mut self, range: RowRange, max: u64) -> Result<u64, ExportError> {
         dispatch!(self, count(range, max))
     }
 
-    pub(crate) async fn overflows(&mut self) -> Result<Vec<String>, SyncError> {
+    pub(crate) async fn overflows(&mut self) -> Result<Vec<String>, ExportError> {
         dispatch!(self, overflows())
     }
 
@@ -74,17 +84,21 @@ impl FormStore {
         &mut self,
         seen: &SeenIds,
         stored_before: i64,
-    ) -> Result<Vec<String>, SyncError> {
+    ) -> Result<Vec<String>, ExportError> {
         dispatch!(self, ids_without(seen, stored_before))
     }
 
     /// Records that no submission is missing in the intervals that end at this time or before.
-    pub(crate) async fn set_proven(&mut self, until: i64) -> Result<(), SyncError> {
+    pub(crate) async fn set_proven(&mut self, until: i64) -> Result<(), ExportError> {
         dispatch!(self, set_proven(until))
     }
 
     /// Marks submissions as deleted at the service.
-    pub(crate) async fn mark_deleted(&mut self, ids: &[String], now: i64) -> Result<(), SyncError> {
+    pub(crate) async fn mark_deleted(
+        &mut self,
+        ids: &[String],
+        now: i64,
+    ) -> Result<(), ExportError> {
         dispatch!(self, mark_deleted(ids, now))
     }
 }

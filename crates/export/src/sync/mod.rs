@@ -23,7 +23,7 @@ use formsvc_client::{Client, FormId};
 use tokio::time::timeout_at;
 
 use crate::error::ExportError;
-use crate::pull::{PageStore, PullOptions, PullProgress, PullSummary, pull_into};
+use crate::pull::{PullOptions, PullProgress, PullSummary, pull_into};
 use target::Location;
 
 pub use error::SyncError;
@@ -33,6 +33,7 @@ pub use postgres::PostgresError;
 pub use rows::FormRows;
 pub use status::SyncStatus;
 pub use target::SyncTarget;
+pub(crate) use verify::SeenIds;
 pub use verify::{VerifyOptions, VerifySummary};
 
 /// A database with the submissions of any number of forms: exact rows, and a view per form with a column
@@ -103,9 +104,8 @@ impl SyncStore {
     ) -> Result<SyncSummary, ExportError> {
         let run = async {
             let mut store = self.open_form(client, form, title).await?;
-            let pages = PageStore::Form(&mut store);
-            let mut pull = pull_into(client, form, pages, options, on_page).await?;
-            pull.rows = store.rows().await?;
+            let mut pull = pull_into(client, form, &mut store, options, on_page).await?;
+            pull.rows = store.total().await?;
             let (view, changes) = store.into_view();
             Ok(SyncSummary { pull, view, changes })
         };
@@ -120,7 +120,7 @@ impl SyncStore {
         client: &Client,
         form: &FormId,
         title: Option<&str>,
-    ) -> Result<FormStore, SyncError> {
+    ) -> Result<FormStore<'static>, ExportError> {
         let form = FormRef { origin: client.base_url(), id: form.as_str(), title };
         match &self.location {
             Location::Sqlite(path) => Ok(FormStore::Sqlite(sqlite::SqliteForm::open(path, form)?)),

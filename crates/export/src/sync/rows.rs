@@ -72,7 +72,7 @@ impl SyncStore {
                 (store, source, path)
             }
         };
-        let is_covered = form.reaches(range.since);
+        let is_covered = form.coverage.reaches(range.since);
         let stored = form.coverage.intervals().first().map(|newest| newest.completeness);
         let completeness = if is_covered { stored } else { None };
         Ok(FormRows {

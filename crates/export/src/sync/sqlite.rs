@@ -11,11 +11,9 @@ use super::error::SyncError;
 use super::form_store::FormRef;
 use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
 use super::names::{form_hash, quoted, view_name};
-use super::verify::SeenIds;
+use crate::error::ExportError;
 use crate::lock::FileLock;
-use crate::store::{
-    PageToWrite, PageWritten, RowRange, RowStore, SourceKey, StoreError, write_page,
-};
+use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, StoreError, write_page};
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
@@ -23,8 +21,8 @@ const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
 /// A form in an SQLite database.
 #[derive(Debug)]
 pub(crate) struct SqliteForm {
-    store: RowStore,
-    source: SourceKey,
+    pub(crate) store: RowStore,
+    pub(crate) source: SourceKey,
     pub(crate) view: String,
     pub(crate) changes: ViewChanges,
     _lock: FileLock,
@@ -32,13 +30,12 @@ pub(crate) struct SqliteForm {
 
 impl SqliteForm {
     /// Opens the database, creates it if there is none, and locks the form.
-    pub(crate) fn open(path: &Path, form: FormRef<'_>) -> Result<Self, SyncError> {
+    pub(crate) fn open(path: &Path, form: FormRef<'_>) -> Result<Self, ExportError> {
         // Read first: opening it to write changes the mode of its journal.
-        if std::fs::metadata(path).is_ok_and(|file| file.len() > 0)
-            && let Some(store) = RowStore::open_created(path)?
+        if let Some(store) = RowStore::open_existing(path)?
             && has_foreign_rows(store.connection()).map_err(|error| store.failed(error))?
         {
-            return Err(SyncError::Exported { path: path.to_owned() });
+            return Err(SyncError::Exported { path: path.to_owned() }.into());
         }
         let mut store = RowStore::open(path)?;
         let lock = lock(path, form)?;
@@ -75,67 +72,16 @@ impl SqliteForm {
         self.changes.add_page(&labels, &encoded, &written.changed);
         Ok(written)
     }
-
-    pub(crate) fn rows(&self) -> Result<u64, StoreError> {
-        let select = "SELECT rows - (SELECT count(*) FROM submissions WHERE source = key \
-             AND deleted_at IS NOT NULL) FROM sources WHERE key = ?1";
-        let rows = self.store.connection().query_row(select, [self.source.key()], |row| row.get(0));
-        rows.map(i64::unsigned_abs).map_err(|error| self.store.failed(error))
-    }
-
-    pub(crate) fn count(&self, range: RowRange, max: u64) -> Result<u64, StoreError> {
-        self.store.count(self.source, range, max)
-    }
-
-    pub(crate) fn overflows(&self) -> Result<Vec<String>, StoreError> {
-        self.store.overflows(self.source)
-    }
-
-    pub(crate) fn ids_without(
-        &self,
-        seen: &SeenIds,
-        before: i64,
-    ) -> Result<Vec<String>, StoreError> {
-        const SELECT: &str = "SELECT id FROM submissions WHERE source = ?1 AND fetched_at < ?2 \
-             AND deleted_at IS NULL";
-        let read = || -> rusqlite::Result<Vec<String>> {
-            let mut select = self.store.connection().prepare(SELECT)?;
-            let ids = select.query_map([self.source.key(), before], |row| row.get(0))?;
-            ids.filter(|id| !id.as_ref().is_ok_and(|id: &String| seen.contains(id))).collect()
-        };
-        read().map_err(|error| self.store.failed(error))
-    }
-
-    pub(crate) fn set_proven(&self, until: i64) -> Result<(), StoreError> {
-        let updated = self.store.connection().execute_batch(&format!(
-            "BEGIN IMMEDIATE; DELETE FROM overflows WHERE source = {0} AND start <= {until}; UPDATE coverage \
-             SET completeness = 'proven' WHERE source = {0} AND newest <= {until}; COMMIT",
-            self.source.key()
-        ));
-        updated.map_err(|error| self.store.failed(error))
-    }
-
-    pub(crate) fn mark_deleted(&mut self, ids: &[String], now: i64) -> Result<(), StoreError> {
-        const MARK: &str = "UPDATE submissions SET deleted_at = ?3 WHERE source = ?1 AND id = ?2";
-        let source = self.source.key();
-        self.store.transact(|transaction| {
-            let mut mark = transaction.prepare(MARK)?;
-            for id in ids {
-                mark.execute(params![source, id, now])?;
-            }
-            Ok(())
-        })
-    }
 }
 
 /// Locks a form in a database by a file beside it.
-fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, SyncError> {
+fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, ExportError> {
     let path = path.canonicalize().map_err(|error| StoreError::io(path, error))?;
     let mut lock_path = path.into_os_string();
     lock_path.push(format!("-{}.lock", &form_hash(form.origin, form.id)[..8]));
     let lock_path = PathBuf::from(lock_path);
     let lock = FileLock::take(&lock_path).map_err(|error| StoreError::io(&lock_path, error))?;
-    lock.ok_or_else(|| SyncError::Locked { form: form.id.to_owned() })
+    lock.ok_or_else(|| SyncError::Locked { form: form.id.to_owned() }.into())
 }
 
 /// Returns true for a database with rows that sync did not store: one of an export or of

@@ -1,7 +1,5 @@
 //! The forms of a database, and how completely it has their submissions.
 
-use std::path::Path;
-
 use super::SyncStore;
 use super::target::Location;
 use crate::coverage::Coverage;
@@ -32,63 +30,50 @@ pub struct SyncStatus {
     pub(crate) key: i64,
 }
 
-impl SyncStatus {
-    /// Returns true if every submission made at this time or later is stored, except the newest ones.
-    pub fn reaches(&self, since: i64) -> bool {
-        self.coverage.reaches(since)
-    }
-}
-
 impl SyncStore {
     /// Describes the forms of the database, in the order in which they were added.
     pub async fn status(&self) -> Result<Vec<SyncStatus>, ExportError> {
         match &self.location {
-            Location::Sqlite(path) => Ok(read_sqlite(path)?),
-            #[cfg(feature = "postgres")]
-            Location::Postgres(address) => {
-                Ok(super::postgres::read_status(address).await.map_err(super::SyncError::from)?)
+            Location::Sqlite(path) => {
+                std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
+                let Some(store) = RowStore::open_existing(path)? else { return Ok(Vec::new()) };
+                Ok(store.status()?)
             }
+            #[cfg(feature = "postgres")]
+            Location::Postgres(address) => Ok(super::postgres::read_status(address).await?),
         }
     }
 }
 
-fn read_sqlite(path: &Path) -> Result<Vec<SyncStatus>, StoreError> {
-    // A run that was interrupted at its start leaves a database without tables.
-    let Some(store) = RowStore::open_created(path)? else { return Ok(Vec::new()) };
-    let mut forms = read_forms(&store).map_err(|error| store.failed(error))?;
-    for form in &mut forms {
-        form.coverage = store.coverage(SourceKey::from_key(form.key))?;
+impl RowStore {
+    fn status(&self) -> Result<Vec<SyncStatus>, StoreError> {
+        const SELECT: &str = "SELECT key, origin, form_id, title, view, \
+             (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL), \
+             (SELECT created_at FROM submissions WHERE source = key ORDER BY instant DESC LIMIT 1) \
+             FROM sources ORDER BY key";
+        let read = || -> rusqlite::Result<Vec<SyncStatus>> {
+            let mut select = self.connection().prepare(SELECT)?;
+            let forms = select.query_map([], |row| {
+                Ok(SyncStatus {
+                    key: row.get(0)?,
+                    origin: row.get(1)?,
+                    form_id: row.get(2)?,
+                    title: row.get(3)?,
+                    view: row.get(4)?,
+                    rows: 0,
+                    deleted: row.get::<_, i64>(5)?.unsigned_abs(),
+                    newest: row.get(6)?,
+                    coverage: Coverage::default(),
+                })
+            })?;
+            forms.collect()
+        };
+        let mut forms = read().map_err(|error| self.failed(error))?;
+        for form in &mut forms {
+            let source = SourceKey::from_key(form.key);
+            form.rows = self.total(source)?;
+            form.coverage = self.coverage(source)?;
+        }
+        Ok(forms)
     }
-    Ok(forms)
-}
-
-fn read_forms(store: &RowStore) -> rusqlite::Result<Vec<SyncStatus>> {
-    let connection = store.connection();
-    let mut newest = connection.prepare(
-        "SELECT max(created_at) FROM (SELECT created_at FROM submissions WHERE source = ?1 \
-         ORDER BY instant DESC LIMIT 1)",
-    )?;
-    // Sync keeps the number of rows; an export and a pull do not.
-    let mut select = connection.prepare(
-        "SELECT key, origin, form_id, title, view, \
-         iif(view IS NULL, (SELECT count(*) FROM submissions WHERE source = key), rows), \
-         (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL) \
-         FROM sources ORDER BY key",
-    )?;
-    let forms = select.query_map([], |row| {
-        let key: i64 = row.get(0)?;
-        let (all, deleted): (i64, i64) = (row.get(5)?, row.get(6)?);
-        Ok(SyncStatus {
-            origin: row.get(1)?,
-            form_id: row.get(2)?,
-            title: row.get(3)?,
-            view: row.get(4)?,
-            rows: (all - deleted).unsigned_abs(),
-            deleted: deleted.unsigned_abs(),
-            newest: newest.query_row([key], |row| row.get(0))?,
-            coverage: Coverage::default(),
-            key,
-        })
-    })?;
-    forms.collect()
 }

@@ -8,6 +8,7 @@ use super::SyncStore;
 use super::error::SyncError;
 #[cfg(feature = "postgres")]
 use super::postgres::Address;
+use crate::error::ExportError;
 use crate::store::RowStore;
 
 /// The database that submissions are synchronized with: `sqlite:PATH`, `postgres://…` or
@@ -54,12 +55,9 @@ impl SyncTarget {
 
     /// Opens the database. A database of another program or of another release is refused and stays
     /// as it is. Nothing is created before the first [`sync`](SyncStore::sync).
-    pub async fn open(&self) -> Result<SyncStore, SyncError> {
+    pub async fn open(&self) -> Result<SyncStore, ExportError> {
         let warnings = match &self.0 {
-            Location::Sqlite(path) => {
-                RowStore::check(path)?;
-                Vec::new()
-            }
+            Location::Sqlite(path) => RowStore::open_existing(path).map(|_| Vec::new())?,
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => address.check().await?,
         };

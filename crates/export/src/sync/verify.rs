@@ -105,7 +105,7 @@ async fn read_all(
     client: &Client,
     form: &FormId,
     options: &VerifyOptions,
-    store: &mut FormStore,
+    store: &mut FormStore<'_>,
     mut on_page: impl FnMut(PullProgress<'_>),
 ) -> Result<(VerifySummary, SeenIds), ExportError> {
     let query = client.form(form).submissions();

@@ -8,6 +8,7 @@ use super::address::Address;
 use super::error::PostgresError;
 use super::session::{BEGIN, Session};
 use super::tables::{Access, check, create};
+use crate::error::ExportError;
 use crate::store::RowRange;
 use crate::sync::labels::{LabelLimits, LabelSet, StoredLabel};
 use crate::sync::names::{form_hash, view_name};
@@ -30,13 +31,13 @@ pub(crate) struct PgForm {
 
 impl PgForm {
     /// Locks a form; creates the tables if there are none, and adds the form if it is new.
-    pub(crate) async fn open(address: &Address, form: FormRef<'_>) -> Result<Self, SyncError> {
+    pub(crate) async fn open(address: &Address, form: FormRef<'_>) -> Result<Self, ExportError> {
         let session = Session::open(address, &mut Vec::new()).await?;
         if !check(&session, Access::Write).await? {
             create(&session).await?;
         }
         let Some(lock) = lock(address, form).await? else {
-            return Err(SyncError::Locked { form: form.id.to_owned() });
+            return Err(SyncError::Locked { form: form.id.to_owned() }.into());
         };
         let (key, view) = add_form(&session, form).await?;
         let changes = ViewChanges::default();
@@ -69,7 +70,7 @@ impl PgForm {
         Ok(LabelSet::new(LIMITS, labels.collect()))
     }
 
-    pub(crate) async fn rows(&self) -> Result<u64, PostgresError> {
+    pub(crate) async fn total(&self) -> Result<u64, PostgresError> {
         let select = "SELECT rows - (SELECT count(*) FROM {t}submissions WHERE source = key \
              AND deleted_at IS NOT NULL) FROM {t}sources WHERE key = $1";
         let row = self.session.query_one(select, typed![self.key => INT8]).await?;

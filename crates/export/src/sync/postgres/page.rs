@@ -40,12 +40,10 @@ impl PgForm {
         let mut written = self.write_rows(page, &encoded.rows).await?;
         self.write_overflows(page).await?;
         written.coverage = read_coverage(&self.session, self.key).await?;
-        if let Some(interval) = &page.interval {
-            let before = written.coverage.clone();
-            written.coverage.add(interval.clone());
-            if written.coverage != before {
-                self.write_coverage(&written.coverage).await?;
-            }
+        if let Some(interval) = &page.interval
+            && written.coverage.add(interval.clone())
+        {
+            self.write_coverage(&written.coverage).await?;
         }
         if labels.added(&encoded).next().is_some() {
             self.write_labels(&labels, &encoded).await?;

@@ -9,7 +9,7 @@ use super::tables::{Access, check};
 use crate::coverage::{Coverage, Interval};
 use crate::error::ExportError;
 use crate::store::{RowRange, RowStore, SourceKey};
-use crate::sync::{SyncError, SyncStatus};
+use crate::sync::SyncStatus;
 
 /// Describes the forms of a database; none if it has no tables yet.
 pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, PostgresError> {
@@ -60,16 +60,15 @@ pub(crate) async fn copy_rows(
 ) -> Result<(), ExportError> {
     const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM {t}submissions \
          WHERE source = $1 AND instant >= $2 AND instant < $3 AND ($4 OR deleted_at IS NULL)";
-    let session = Session::open(address, &mut Vec::new()).await.map_err(SyncError::from)?;
+    let session = Session::open(address, &mut Vec::new()).await?;
     let RowRange { since, until, include_deleted } = range;
     let values = typed![key => INT8, since => INT8, until => INT8, include_deleted => BOOL];
     store.begin_copy()?;
-    let copied = session.for_each(SELECT, values, |row| {
+    let copied = session.for_each::<ExportError>(SELECT, values, |row| {
         let (id, created_at, instant) = (row.get(0), row.get(1), row.get(2));
         let row = StoredRow { id, created_at, instant, data: row.get(3), extra: row.get(4) };
-        store.copy_row(source, &row).map_err(SyncError::from)
+        Ok(store.copy_row(source, &row)?)
     });
     copied.await?;
-    store.end_copy()?;
-    Ok(())
+    Ok(store.end_copy()?)
 }

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use formsvc_client::ErrorCode;
 use formsvc_client::test_util::{Fault, MockService};
-use formsvc_export::{
-    ExportError, PostgresError, PullOptions, PullProgress, SyncError, SyncTarget,
-};
+use formsvc_export::{ExportError, PostgresError, PullOptions, PullProgress, SyncTarget};
 
 use super::database::{Database, texts};
 use super::postgres_schema::PostgresSchema;
@@ -17,7 +15,7 @@ use crate::limited::limited;
 
 fn postgres_error(error: ExportError) -> PostgresError {
     match error {
-        ExportError::Sync(SyncError::Postgres(error)) => error,
+        ExportError::Postgres(error) => error,
         error => panic!("{error}"),
     }
 }
@@ -46,7 +44,7 @@ async fn grant_until_it_works(
                 Ok(_) => return statements,
                 Err(error) => error,
             },
-            Err(error) => error.into(),
+            Err(error) => error,
         };
         assert_eq!(service.requests().len(), before, "no request before the rights are there");
         let PostgresError::Rights { user: named, statement } = postgres_error(error) else {
@@ -276,7 +274,7 @@ async fn server_errors_contain_message_and_code() {
             "the database refused a statement: ERROR: column \"heading\" does not exist (42703)",
         ),
         (
-            missing.into(),
+            missing,
             "cannot connect to the database: FATAL: database \"no_database\" does not exist (3D000)",
         ),
     ] {

@@ -94,7 +94,7 @@ async fn since_leaves_a_gap_that_a_later_run_closes() {
         let client = service.client();
         store.sync(&client, &form_id(), None, &options, |_| {}).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();
-        assert!(status.reaches(options.since) && !status.reaches(i64::MIN));
+        assert!(status.coverage.reaches(options.since) && !status.coverage.reaches(i64::MIN));
         assert!((300..500).contains(&status.rows), "{}", status.rows);
         let range = RowRange::default();
         let spools = SpoolFolder::temporary().unwrap();
@@ -104,7 +104,7 @@ async fn since_leaves_a_gap_that_a_later_run_closes() {
         drop(rows);
         sync(&store, &service).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();
-        assert_eq!((status.rows, status.reaches(i64::MIN)), (1_000, true));
+        assert_eq!((status.rows, status.coverage.reaches(i64::MIN)), (1_000, true));
         assert_eq!(status.coverage.intervals().len(), 1);
     }
 }

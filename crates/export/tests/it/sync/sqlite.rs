@@ -52,7 +52,7 @@ async fn foreign_and_exported_files_are_refused_unchanged() {
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE users (id)").unwrap();
     let before = std::fs::read(&path).unwrap();
     let error = SyncTarget::sqlite(&path).open().await.unwrap_err();
-    let SyncError::Store(error) = error else { panic!("{error}") };
+    let ExportError::Store(error) = error else { panic!("{error}") };
     assert!(matches!(error.problem(), StoreProblem::Foreign), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
 

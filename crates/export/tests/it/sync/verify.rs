@@ -177,7 +177,7 @@ async fn verify_of_a_complete_list_proves_the_database() {
         assert_eq!(before.overflows, ["a second"]);
         verify(&store, &service.client(), false).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();
-        assert_eq!(status.coverage.completeness(), Completeness::Proven);
+        assert_eq!(status.coverage.intervals()[0].completeness, Completeness::Proven);
         let after = sync(&store, &service).await.unwrap().pull;
         assert_eq!((after.completeness, after.overflows.len()), (Completeness::Proven, 0));
     }

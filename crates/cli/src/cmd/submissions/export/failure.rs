@@ -163,7 +163,7 @@ fn is_permanent(error: &ExportError) -> bool {
             !matches!(error.problem(), StoreProblem::Busy | StoreProblem::Full)
         }
         #[cfg(feature = "postgres")]
-        ExportError::Sync(SyncError::Postgres(error)) => !matches!(
+        ExportError::Postgres(error) => !matches!(
             error,
             PostgresError::Connect(_) | PostgresError::Lost(_) | PostgresError::Conflict(_)
         ),
@@ -318,7 +318,7 @@ mod tests {
             (PostgresError::Lost("no".to_owned()), false),
             (PostgresError::Conflict("no".to_owned()), false),
         ] {
-            let text = stopped(SyncError::Postgres(error));
+            let text = explain_stopped(ExportError::from(error), 3, "continues").told();
             assert!(text.contains("3 new submissions stored"), "{text}");
             assert_eq!(!text.contains("the same command continues"), is_permanent, "{text}");
         }

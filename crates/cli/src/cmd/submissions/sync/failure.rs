@@ -53,7 +53,7 @@ fn is_conflict(error: &ExportError) -> bool {
     match error {
         ExportError::Sync(SyncError::Locked { .. }) => true,
         #[cfg(feature = "postgres")]
-        ExportError::Sync(SyncError::Postgres(formsvc_export::PostgresError::Conflict(_))) => true,
+        ExportError::Postgres(formsvc_export::PostgresError::Conflict(_)) => true,
         ExportError::Store(error) => matches!(error.problem(), StoreProblem::Busy),
         _ => false,
     }

@@ -75,7 +75,7 @@ impl From<SyncStatus> for Item {
         });
         // Also the rows before `--since` are missing.
         let complete = match intervals {
-            [one] if form.reaches(i64::MIN) => complete(one.completeness),
+            [one] if form.coverage.reaches(i64::MIN) => complete(one.completeness),
             _ => "no",
         };
         Self {
