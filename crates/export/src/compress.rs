@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use flate2::write::GzEncoder;
 
+use crate::error::ExportError;
+
 /// Compression of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -17,50 +19,30 @@ pub enum Compression {
     Zstd,
 }
 
-/// Compresses bytes. [`finish`](Self::finish) writes the trailer, without which readers report a
-/// truncated file.
-pub(crate) enum Encoder<W: Write> {
-    None(W),
-    Gzip(GzEncoder<W>),
-    Zstd(zstd::Encoder<'static, W>),
-}
-
-impl<W: Write> Encoder<W> {
-    pub(crate) fn new(out: W, compression: Compression) -> io::Result<Self> {
-        Ok(match compression {
-            Compression::None => Self::None(out),
-            Compression::Gzip => Self::Gzip(GzEncoder::new(out, flate2::Compression::default())),
-            Compression::Zstd => {
-                let mut encoder = zstd::Encoder::new(out, 3)?;
-                encoder.include_checksum(true)?;
-                Self::Zstd(encoder)
-            }
-        })
-    }
-
-    pub(crate) fn finish(self) -> io::Result<W> {
-        match self {
-            Self::None(out) => Ok(out),
-            Self::Gzip(encoder) => encoder.finish(),
-            Self::Zstd(encoder) => encoder.finish(),
+/// Calls `write` with an output of which the bytes are compressed, then writes the trailer, without which
+/// readers report a truncated file. `failed` makes the error of the output.
+pub(crate) fn compressed<T>(
+    mut out: impl Write,
+    compression: Compression,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, ExportError>,
+    failed: impl Fn(io::Error) -> ExportError,
+) -> Result<T, ExportError> {
+    let written = match compression {
+        Compression::None => write(&mut out)?,
+        Compression::Gzip => {
+            let mut encoder = GzEncoder::new(&mut out, flate2::Compression::default());
+            let written = write(&mut encoder)?;
+            encoder.finish().map_err(&failed)?;
+            written
         }
-    }
-}
-
-impl<W: Write> Write for Encoder<W> {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::None(out) => out.write(buf),
-            Self::Gzip(encoder) => encoder.write(buf),
-            Self::Zstd(encoder) => encoder.write(buf),
+        Compression::Zstd => {
+            let mut encoder = zstd::Encoder::new(&mut out, 3).map_err(&failed)?;
+            encoder.include_checksum(true).map_err(&failed)?;
+            let written = write(&mut encoder)?;
+            encoder.finish().map_err(&failed)?;
+            written
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::None(out) => out.flush(),
-            Self::Gzip(encoder) => encoder.flush(),
-            Self::Zstd(encoder) => encoder.flush(),
-        }
-    }
+    };
+    out.flush().map_err(failed)?;
+    Ok(written)
 }

@@ -103,15 +103,6 @@ pub(crate) struct WalkRange {
     oldest: i64,
 }
 
-/// The times of a page.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PageTimes {
-    /// The time of the first and of the last row; `None` if the page has no rows.
-    pub(crate) first_and_last: Option<(i64, i64)>,
-    /// Whether the list ends with this page.
-    pub(crate) is_last: bool,
-}
-
 /// How a run continues after a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AfterPage {
@@ -139,16 +130,16 @@ impl WalkRange {
         self.oldest
     }
 
-    /// Takes a page that was received at `now`. If the time of its newest row is after `now`, because a
-    /// clock is wrong, the interval ends at `now`: later runs must still read the submissions that are
-    /// made between both times.
-    pub(crate) fn extend(&mut self, page: PageTimes, now: i64) {
-        if let Some((first, last)) = page.first_and_last {
+    /// Takes a page that was received at `now`: the time of its first and of its last row, and whether the
+    /// list ends with it. If the time of its newest row is after `now`, because a clock is wrong, the
+    /// interval ends at `now`: later runs must still read the submissions that are made between both times.
+    pub(crate) fn extend(&mut self, times: Option<(i64, i64)>, is_last: bool, now: i64) {
+        if let Some((first, last)) = times {
             self.newest.get_or_insert_with(|| first.min(now).saturating_sub(OVERLAP));
             let second_above = last.div_euclid(SECOND).saturating_add(1).saturating_mul(SECOND);
             self.oldest = self.oldest.min(second_above);
         }
-        if page.is_last {
+        if is_last {
             self.newest.get_or_insert(i64::MIN);
             self.oldest = i64::MIN;
         }
@@ -220,12 +211,11 @@ mod tests {
     #[test]
     fn rows_of_the_overlap_are_not_covered() {
         let mut walk = WalkRange::from_newest();
-        let page = |first, last| PageTimes { first_and_last: Some((first, last)), is_last: false };
-        walk.extend(page(1_000 * SECOND, 900 * SECOND), i64::MAX);
+        walk.extend(Some((1_000 * SECOND, 900 * SECOND)), false, i64::MAX);
         let mut coverage = Coverage::default();
         coverage.add(walk.interval(String::new(), Completeness::Proven));
         assert_eq!(coverage.intervals(), []);
-        walk.extend(page(899 * SECOND, 600 * SECOND + 1), i64::MAX);
+        walk.extend(Some((899 * SECOND, 600 * SECOND + 1)), false, i64::MAX);
         coverage.add(walk.interval(String::new(), Completeness::Proven));
         assert_eq!(coverage.intervals(), [interval(700 * SECOND, 601 * SECOND, "")]);
     }
@@ -235,16 +225,16 @@ mod tests {
         let mut walk = WalkRange::from_newest();
         let now = 1_000 * SECOND;
         let times = Some((now + 9_000 * SECOND, 10 * SECOND));
-        walk.extend(PageTimes { first_and_last: times, is_last: true }, now);
+        walk.extend(times, true, now);
         assert_eq!(walk.interval(String::new(), Completeness::Proven).newest, now - OVERLAP);
     }
 
     #[test]
     fn empty_list_reaches_every_time() {
         let mut walk = WalkRange::from_newest();
-        walk.extend(PageTimes { first_and_last: None, is_last: false }, 0);
+        walk.extend(None, false, 0);
         assert_eq!(walk.after_page(&Coverage::default(), 0), AfterPage::Continue);
-        walk.extend(PageTimes { first_and_last: None, is_last: true }, 0);
+        walk.extend(None, true, 0);
         assert_eq!(walk.after_page(&Coverage::default(), i64::MIN), AfterPage::Finished);
         let coverage = coverage(&[walk.interval(String::new(), Completeness::Proven)]);
         assert!(coverage.reaches(i64::MIN));
@@ -285,10 +275,9 @@ mod tests {
             let visible = |row: &&Row| row.committed <= model.now && row.instant < self.position;
             let older: Vec<Row> = model.service.iter().rev().filter(visible).copied().collect();
             let page = &older[..older.len().min(PAGE)];
-            let first_and_last = page.first().zip(page.last()).map(|(f, l)| (f.instant, l.instant));
-            let is_last = page.len() == older.len();
-            self.walk.extend(PageTimes { first_and_last, is_last }, model.now);
-            self.position = first_and_last.map_or(self.position, |(_, last)| last);
+            let times = page.first().zip(page.last()).map(|(f, l)| (f.instant, l.instant));
+            self.walk.extend(times, page.len() == older.len(), model.now);
+            self.position = times.map_or(self.position, |(_, last)| last);
             model.stored.extend(page);
             let resume = self.position.to_string();
             model.coverage.add(self.walk.interval(resume, Completeness::Proven));

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQuery, Timestamp};
-use formsvc_table::StoredRow;
 use tokio::time::Instant;
 
 use crate::destination::{Destination, Existing};
@@ -16,7 +15,7 @@ use crate::partition::Output;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
 use crate::render::{BLOCK, RenderOptions, Rendered, RowFilter, apply_filter, render};
 use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
-use crate::store::{PageToWrite, RowRange, RowStore, extra_json};
+use crate::store::{PageToWrite, RowRange, RowStore, extra_json, stored_row};
 
 /// An export of a form to one file, which continues where an earlier one stopped.
 ///
@@ -320,13 +319,7 @@ pub async fn export_stream(
     {
         for row in page.submissions() {
             let extra = extra_json(row);
-            let row = StoredRow {
-                id: row.id.as_str(),
-                created_at: row.created_at.as_str(),
-                instant: row.created_at.unix_micros(),
-                data: row.data.as_json(),
-                extra: &extra,
-            };
+            let row = stored_row(row, &extra);
             let is_wanted = filter.map_or(Ok(true), |filter| apply_filter(filter, &row))?;
             if is_wanted && rendered.rows < limit {
                 out.write(&row).map_err(failed)?;

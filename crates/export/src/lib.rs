@@ -14,6 +14,7 @@ mod remark;
 mod render;
 mod row;
 mod spool;
+mod sql;
 mod store;
 #[cfg_attr(
     not(feature = "postgres"),

@@ -7,7 +7,7 @@ use formsvc_client::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::coverage::{AfterPage, PageTimes, WalkRange};
+use crate::coverage::{AfterPage, WalkRange};
 use crate::error::ExportError;
 use crate::store::{PageToWrite, RowRange, RowStore, SourceKey};
 use crate::sync::FormStore;
@@ -150,8 +150,8 @@ fn page_to_write<'a>(
 ) -> PageToWrite<'a> {
     let (now, token) = (unix_micros_now(), pages.resume_token());
     let time = |row: &Submission| row.created_at.unix_micros();
-    let first_and_last = rows.first().zip(rows.last()).map(|(f, l)| (time(f), time(l)));
-    walk.extend(PageTimes { first_and_last, is_last: token.is_finished() }, now);
+    let times = rows.first().zip(rows.last()).map(|(first, last)| (time(first), time(last)));
+    walk.extend(times, token.is_finished(), now);
     let interval = Some(walk.interval(token.to_string(), pages.completeness()));
     PageToWrite { rows, interval, overflows: pages.tie_overflows(), now }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::compress::{Compression, Encoder};
+use crate::compress::{Compression, compressed};
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation};
 use crate::format::{
@@ -160,11 +160,11 @@ pub fn render(
         }
         _ => {
             let out = BufWriter::with_capacity(BLOCK, &mut destination);
-            let mut out = Encoder::new(out, options.format.compression).map_err(failed)?;
-            let format = text_format(options, &mut out).map_err(failed)?;
-            let rendered = rendering.write(rows, format, &errors)?;
-            out.finish().and_then(|mut out| out.flush()).map_err(failed)?;
-            rendered
+            let write = |out: &mut dyn Write| {
+                let format = text_format(options, out).map_err(failed)?;
+                rendering.write(rows, format, &errors)
+            };
+            compressed(out, options.format.compression, write, failed)?
         }
     };
     rendered.bytes = destination.size();

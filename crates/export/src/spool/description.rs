@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::lock::{SpoolLock, beside};
+use super::{beside, lock_spool};
 use crate::store::{RowStore, StoreError};
 
 /// A spool of an export that is not finished.
@@ -44,7 +44,7 @@ pub struct SpoolContent {
 /// Describes a spool; `None` if it was removed meanwhile.
 pub(super) fn describe(path: &Path) -> Option<SpoolInfo> {
     let (size, modified) = size_and_time(path)?;
-    let in_use = matches!(SpoolLock::take(path), Ok(None));
+    let in_use = matches!(lock_spool(path), Ok(None));
     let content = read_content(path).map_err(|error| error.to_string());
     Some(SpoolInfo { path: path.to_owned(), size, modified, in_use, content })
 }

@@ -5,7 +5,6 @@
 //! kernel and ends with its process, however that ends.
 
 mod description;
-mod lock;
 #[cfg(test)]
 mod tests;
 
@@ -16,13 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
-use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 pub use self::description::{SpoolContent, SpoolInfo};
 use self::description::{describe, size_and_time};
-use self::lock::{SpoolLock, lock_path};
 use crate::error::{ExportError, Operation};
+use crate::lock::FileLock;
+use crate::sql::form_hash;
 use crate::store::{RowStore, SourceKey, StoreError};
 
 /// Unfinished spools are removed after this time without a write.
@@ -64,7 +63,7 @@ pub(crate) struct Spool {
     /// A report about an earlier spool that was discarded.
     pub(crate) warning: Option<String>,
     range: String,
-    lock: SpoolLock,
+    _lock: FileLock,
 }
 
 impl SpoolFolder {
@@ -101,26 +100,27 @@ impl SpoolFolder {
     pub(crate) fn open(&self, request: &SpoolRequest<'_>) -> Result<Spool, StoreError> {
         self.create()?;
         self.remove_expired();
-        let lock = self.lock(&file_name(request.origin, request.form_id))?;
+        let (database, lock) = self.lock(&form_hash(request.origin, request.form_id)[..24])?;
         let mut warning = None;
         if request.fresh {
-            lock.remove_database().map_err(|error| StoreError::io(&lock.database, error))?;
+            remove_database(&database)?;
         }
-        let (store, source) = match open_checked(&lock.database, request) {
+        let (store, source) = match open_checked(&database, request) {
             Err(error) if error.is_of_the_file() => {
                 warning = Some(format!("{error}; the saved submissions are discarded"));
-                lock.remove_database().map_err(|error| StoreError::io(&lock.database, error))?;
-                open_checked(&lock.database, request)?
+                remove_database(&database)?;
+                open_checked(&database, request)?
             }
             opened => opened?,
         };
-        let spool = Spool { store, source, warning, range: request.range.to_owned(), lock };
+        let range = request.range.to_owned();
+        let spool = Spool { store, source, warning, range, _lock: lock };
         spool.record(request).map_err(|error| spool.store.failed(error))?;
         Ok(spool)
     }
 
     /// Locks the first existing spool that no other process uses, or else the first free name.
-    fn lock(&self, name: &str) -> Result<SpoolLock, StoreError> {
+    fn lock(&self, name: &str) -> Result<(PathBuf, FileLock), StoreError> {
         let mut free = None;
         for number in 0..MAX_PARALLEL {
             let database = self.path.join(format!("{name}-{number}.sqlite"));
@@ -128,10 +128,9 @@ impl SpoolFolder {
             if !exists && free.is_some() {
                 continue;
             }
-            let lock = SpoolLock::take(&database);
-            match lock.map_err(|error| StoreError::io(&lock_path(&database), error))? {
-                Some(lock) if exists => return Ok(lock),
-                Some(lock) => free = Some(lock),
+            match lock_spool(&database)? {
+                Some(lock) if exists => return Ok((database, lock)),
+                Some(lock) => free = Some((database, lock)),
                 None => {}
             }
         }
@@ -143,7 +142,7 @@ impl SpoolFolder {
 
     /// Returns the spools, last used first.
     pub fn list(&self) -> Result<Vec<SpoolInfo>, StoreError> {
-        let databases = self.databases().map_err(|error| StoreError::io(&self.path, error))?;
+        let databases = self.databases()?;
         let mut spools: Vec<_> = databases.iter().filter_map(|path| describe(path)).collect();
         spools.sort_by_key(|spool| std::cmp::Reverse(spool.modified));
         Ok(spools)
@@ -151,12 +150,10 @@ impl SpoolFolder {
 
     /// Removes every spool that no process uses. Returns how many were removed.
     pub fn clean(&self) -> Result<u64, StoreError> {
-        let databases = self.databases().map_err(|error| StoreError::io(&self.path, error))?;
         let mut removed = 0;
-        for database in databases {
-            let failed = |error| StoreError::io(&database, error);
-            if let Some(lock) = SpoolLock::take(&database).map_err(failed)? {
-                lock.remove_database().map_err(failed)?;
+        for database in self.databases()? {
+            if let Some(_lock) = lock_spool(&database)? {
+                remove_database(&database)?;
                 removed += 1;
             }
         }
@@ -164,14 +161,16 @@ impl SpoolFolder {
     }
 
     /// The databases; none if the folder does not exist.
-    fn databases(&self) -> io::Result<Vec<PathBuf>> {
-        let entries = match fs::read_dir(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
+    fn databases(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let read = || -> io::Result<Vec<PathBuf>> {
+            fs::read_dir(&self.path)?.map(|entry| Ok(entry?.path())).collect()
         };
-        let paths: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.path())).collect();
-        let is_database = |path: &PathBuf| path.extension().is_some_and(|end| end == "sqlite");
-        Ok(paths?.into_iter().filter(is_database).collect())
+        let mut paths = match read() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            paths => paths.map_err(|error| StoreError::io(&self.path, error))?,
+        };
+        paths.retain(|path| path.extension().is_some_and(|end| end == "sqlite"));
+        Ok(paths)
     }
 
     fn remove_expired(&self) {
@@ -179,9 +178,9 @@ impl SpoolFolder {
         for database in self.databases().unwrap_or_default() {
             let age = size_and_time(&database).and_then(|(_, modified)| modified.elapsed().ok());
             if age.is_some_and(|age| age > MAX_AGE)
-                && let Ok(Some(lock)) = SpoolLock::take(&database)
+                && let Ok(Some(_lock)) = lock_spool(&database)
             {
-                let _ = lock.remove_database();
+                let _ = remove_database(&database);
             }
         }
     }
@@ -216,8 +215,9 @@ impl Spool {
         if is_larger {
             return Ok(());
         }
+        let database = self.store.path().to_owned();
         drop(self.store);
-        self.lock.remove_database().map_err(|error| StoreError::io(&self.lock.database, error))
+        remove_database(&database)
     }
 }
 
@@ -238,9 +238,29 @@ fn open_checked(
     Ok((store, source))
 }
 
-fn file_name(origin: &str, form_id: &str) -> String {
-    let hash = Sha256::digest(format!("{origin}\n{form_id}"));
-    hex::encode(&hash[..12])
+/// Locks a spool by a file beside its database; `None` if another process uses it.
+fn lock_spool(database: &Path) -> Result<Option<FileLock>, StoreError> {
+    let path = beside(database, ".lock");
+    FileLock::take(&path).map_err(|error| StoreError::io(&path, error))
+}
+
+/// Removes the database of a locked spool and the files that SQLite puts beside it.
+fn remove_database(database: &Path) -> Result<(), StoreError> {
+    for ending in ["-wal", "-shm", "-journal", ""] {
+        let path = beside(database, ending);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.map_err(|error| StoreError::io(&path, error))?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the path of a file beside a database.
+fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
 }
 
 /// Creates a folder that only its owner can use, and those above it; takes the rights of others from an

@@ -52,7 +52,7 @@ fn spool_is_kept_until_finished_and_private() {
     drop(spool);
     let spool = folder.open(&request("all")).unwrap();
     assert_eq!(rows(&spool), 1);
-    File::create(lock::beside(&spool.lock.database, "-journal")).unwrap();
+    File::create(beside(spool.store.path(), "-journal")).unwrap();
     spool.finish().unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -69,6 +69,10 @@ impl StoreError {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 StoreProblem::Damaged(error.to_string())
             }
+            // A value that this program did not write.
+            None if let rusqlite::Error::FromSqlConversionFailure(.., reason) = &error => {
+                StoreProblem::Damaged(reason.to_string())
+            }
             Some(ErrorCode::DiskFull) => StoreProblem::Full,
             // The index of the write-ahead log cannot become larger.
             _ if extended_code == Some(ffi::SQLITE_IOERR_SHMSIZE) => StoreProblem::Full,
@@ -79,11 +83,6 @@ impl StoreError {
             _ => StoreProblem::Other(error.into()),
         };
         Self::new(path, problem)
-    }
-
-    /// Returns the file.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Returns the reason.

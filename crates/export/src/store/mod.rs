@@ -1,7 +1,5 @@
 //! The row store: submissions in an SQLite database, with the coverage they add.
 
-#[cfg(feature = "postgres")]
-mod copy;
 mod error;
 mod open;
 mod rows;
@@ -11,9 +9,12 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use formsvc_client::{Submission, TieOverflow};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use formsvc_table::StoredRow;
+use rusqlite::types::Type;
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 pub use error::{StoreError, StoreProblem};
+pub(crate) use open::create_unjournaled;
 pub use rows::{RowRange, StoredRows};
 
 use crate::coverage::{Coverage, Interval};
@@ -69,6 +70,18 @@ pub(crate) struct PageWritten {
     pub(crate) coverage: Coverage,
 }
 
+impl PageWritten {
+    /// Counts a row that was written, by its index in the page.
+    pub(crate) fn add_row(&mut self, index: usize, is_known: bool, is_same: bool) {
+        match (is_known, is_same) {
+            (false, _) => self.new += 1,
+            (true, false) => self.replaced += 1,
+            (true, true) => self.restored += 1,
+        }
+        self.changed.push(index);
+    }
+}
+
 impl RowStore {
     /// Returns the file.
     pub fn path(&self) -> &Path {
@@ -83,17 +96,13 @@ impl RowStore {
         form_id: &str,
         title: Option<&str>,
     ) -> Result<SourceKey, StoreError> {
-        const UPSERT: &str = "INSERT INTO sources (origin, form_id, title) VALUES (?1, ?2, ?3) \
-             ON CONFLICT (origin, form_id) DO UPDATE SET title = coalesce(excluded.title, title) \
-             RETURNING key";
-        let key =
-            self.connection.query_row(UPSERT, params![origin, form_id, title], |row| row.get(0));
-        key.map(SourceKey).map_err(|error| self.failed(error))
+        let added = add_source(&self.connection, origin, form_id, title);
+        added.map_err(|error| self.failed(error))
     }
 
     /// Returns the intervals that are stored.
     pub fn coverage(&self, source: SourceKey) -> Result<Coverage, StoreError> {
-        read_coverage(&self.connection, source).map_err(|error| self.unreadable(error))
+        read_coverage(&self.connection, source).map_err(|error| self.failed(error))
     }
 
     /// Returns the descriptions of the units of the service's cursor of which submissions may be
@@ -119,15 +128,15 @@ impl RowStore {
     /// Runs a transaction that no other process can write beside.
     pub(crate) fn transact<T>(
         &mut self,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T, TransactionError>,
+        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let written = begun.map_err(TransactionError::from).and_then(|transaction| {
+        let written = begun.and_then(|transaction| {
             let written = write(&transaction)?;
             transaction.commit()?;
             Ok(written)
         });
-        written.map_err(|error| self.unreadable(error))
+        written.map_err(|error| self.failed(error))
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -137,31 +146,23 @@ impl RowStore {
     pub(crate) fn failed(&self, error: rusqlite::Error) -> StoreError {
         StoreError::sqlite(&self.path, error)
     }
-
-    fn unreadable(&self, error: TransactionError) -> StoreError {
-        match error {
-            TransactionError::Sqlite(error) => self.failed(error),
-            TransactionError::Damaged(what) => {
-                StoreError::new(&self.path, StoreProblem::Damaged(what))
-            }
-        }
-    }
 }
 
-/// A transaction failed.
-#[derive(Debug)]
-pub(crate) enum TransactionError {
-    Sqlite(rusqlite::Error),
-    Damaged(String),
+/// Adds a form if it is new. A title replaces the stored one.
+pub(crate) fn add_source(
+    connection: &Connection,
+    origin: &str,
+    form_id: &str,
+    title: Option<&str>,
+) -> rusqlite::Result<SourceKey> {
+    const UPSERT: &str = "INSERT INTO sources (origin, form_id, title) VALUES (?1, ?2, ?3) \
+         ON CONFLICT (origin, form_id) DO UPDATE SET title = coalesce(excluded.title, title) \
+         RETURNING key";
+    let values = params![origin, form_id, title];
+    connection.query_row(UPSERT, values, |row| row.get(0).map(SourceKey))
 }
 
-impl From<rusqlite::Error> for TransactionError {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-fn read_coverage(connection: &Connection, source: SourceKey) -> Result<Coverage, TransactionError> {
+fn read_coverage(connection: &Connection, source: SourceKey) -> rusqlite::Result<Coverage> {
     let mut select = connection.prepare_cached(
         "SELECT newest, oldest, resume, completeness FROM coverage WHERE source = ?1",
     )?;
@@ -173,7 +174,9 @@ fn read_coverage(connection: &Connection, source: SourceKey) -> Result<Coverage,
             row.get(2)?,
             row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?,
         );
-        coverage.add(interval.map_err(TransactionError::Damaged)?);
+        coverage.add(interval.map_err(|reason| {
+            rusqlite::Error::FromSqlConversionFailure(2, Type::Text, reason.into())
+        })?);
     }
     Ok(coverage)
 }
@@ -185,17 +188,17 @@ pub(crate) fn write_page(
     source: SourceKey,
     page: &PageToWrite<'_>,
     encoded: &[EncodedRow],
-) -> Result<PageWritten, TransactionError> {
+) -> rusqlite::Result<PageWritten> {
     let mut written = PageWritten::default();
     for (index, row) in page.rows.iter().enumerate() {
         let cells = encoded.get(index).map(|encoded| &*encoded.cells);
-        match write_row(transaction, source, row, cells, page.now)? {
-            RowChange::New => written.new += 1,
-            RowChange::Replaced => written.replaced += 1,
-            RowChange::Restored => written.restored += 1,
-            RowChange::None => continue,
+        let extra = extra_json(row);
+        let row = stored_row(row, &extra);
+        if insert_row(transaction, source, &row, cells, page.now)? {
+            written.add_row(index, false, false);
+        } else if let Some(is_same) = replace_row(transaction, source, &row, cells, page.now)? {
+            written.add_row(index, true, is_same);
         }
-        written.changed.push(index);
     }
     let mut insert =
         transaction.prepare_cached("INSERT OR REPLACE INTO overflows VALUES (?1, ?2, ?3)")?;
@@ -226,63 +229,66 @@ fn write_coverage(
     Ok(())
 }
 
-enum RowChange {
-    New,
-    Replaced,
-    Restored,
-    None,
-}
-
-/// Inserts a row, or replaces a known one with other content. A row that the service has is not
-/// deleted.
-fn write_row(
-    transaction: &Transaction<'_>,
+/// Inserts a row; returns false if its id is known.
+pub(crate) fn insert_row(
+    connection: &Connection,
     source: SourceKey,
-    row: &Submission,
+    row: &StoredRow<'_>,
     cells: Option<&str>,
     now: i64,
-) -> rusqlite::Result<RowChange> {
+) -> rusqlite::Result<bool> {
     const INSERT: &str = "INSERT INTO submissions \
          (source, id, created_at, instant, data, extra, fetched_at, cells) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (source, id) DO NOTHING";
+    let StoredRow { id, created_at, instant, data, extra } = row;
+    let values = params![source.0, id, created_at, instant, data, extra, now, cells];
+    Ok(connection.prepare_cached(INSERT)?.execute(values)? == 1)
+}
+
+/// Replaces a known row with other content, and one that is marked as deleted: the service has it.
+/// Returns whether the content is the same; `None` if nothing changed.
+fn replace_row(
+    transaction: &Transaction<'_>,
+    source: SourceKey,
+    row: &StoredRow<'_>,
+    cells: Option<&str>,
+    now: i64,
+) -> rusqlite::Result<Option<bool>> {
     const KNOWN: &str = "SELECT created_at = ?3 AND data = ?4 AND extra = ?5, deleted_at IS NULL \
          FROM submissions WHERE source = ?1 AND id = ?2";
     const REPLACE: &str = "UPDATE submissions SET created_at = ?3, instant = ?4, data = ?5, \
          extra = ?6, fetched_at = ?7, cells = ?8, deleted_at = NULL \
          WHERE source = ?1 AND id = ?2";
-    let (id, created_at, extra) = (row.id.as_str(), row.created_at.as_str(), extra_json(row));
-    let (instant, data) = (row.created_at.unix_micros(), row.data.as_json());
-    let values = params![source.0, id, created_at, instant, data, extra, now, cells];
-    if transaction.prepare_cached(INSERT)?.execute(values)? == 1 {
-        return Ok(RowChange::New);
-    }
-    let mut known = transaction.prepare_cached(KNOWN)?;
-    let known: Option<(bool, bool)> = known
+    let StoredRow { id, created_at, instant, data, extra } = row;
+    let (is_same, is_current): (bool, bool) = transaction
+        .prepare_cached(KNOWN)?
         .query_row(params![source.0, id, created_at, data, extra], |row| {
             Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    match known {
-        Some((true, true)) | None => Ok(RowChange::None),
-        Some((is_same, _)) => {
-            transaction.prepare_cached(REPLACE)?.execute(values)?;
-            Ok(if is_same { RowChange::Restored } else { RowChange::Replaced })
-        }
+        })?;
+    if is_same && is_current {
+        return Ok(None);
+    }
+    let values = params![source.0, id, created_at, instant, data, extra, now, cells];
+    transaction.prepare_cached(REPLACE)?.execute(values)?;
+    Ok(Some(is_same))
+}
+
+/// Returns a submission as it is stored; `extra` are its unknown members.
+pub(crate) fn stored_row<'a>(row: &'a Submission, extra: &'a str) -> StoredRow<'a> {
+    StoredRow {
+        id: row.id.as_str(),
+        created_at: row.created_at.as_str(),
+        instant: row.created_at.unix_micros(),
+        data: row.data.as_json(),
+        extra,
     }
 }
 
-/// The members of a submission that this release does not know, as a JSON object; empty if there are
-/// none.
+/// Returns the members of a submission that this release does not know, as a JSON object; empty if
+/// there are none.
 pub(crate) fn extra_json(row: &Submission) -> String {
-    let mut text = String::new();
-    for (name, value) in row.extra.iter() {
-        text.push(if text.is_empty() { '{' } else { ',' });
-        text.push_str(&serde_json::Value::from(name).to_string());
-        text.push(':');
-        text.push_str(value.get());
+    if row.extra.iter().next().is_none() {
+        return String::new();
     }
-    if !text.is_empty() {
-        text.push('}');
-    }
-    text
+    serde_json::to_string(&row.extra).expect("exact JSON serializes")
 }

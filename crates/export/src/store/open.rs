@@ -4,8 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
+#[cfg(feature = "postgres")]
+use tempfile::TempPath;
 
 use super::{RowStore, StoreError, StoreProblem};
+#[cfg(feature = "postgres")]
+use crate::spool::SpoolFolder;
 
 /// The number of tables, and whether one of them has the version.
 const TABLES: &str = "SELECT count(*), EXISTS (SELECT 1 FROM pragma_table_info('meta') \
@@ -47,6 +51,26 @@ impl RowStore {
         }
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         Ok(store.check_version()?.then_some(store))
+    }
+
+    /// Creates a store in a private file that disappears with this process. Elsewhere than on Unix the
+    /// file is removed with the returned path.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn temporary(folder: &SpoolFolder) -> Result<(Self, Option<TempPath>), StoreError> {
+        folder.create()?;
+        let failed = |error| StoreError::io(folder.path(), error);
+        let file = tempfile::Builder::new().prefix("copy-").tempfile_in(folder.path());
+        let file = file.map_err(failed)?.into_temp_path();
+        let path = file.to_path_buf();
+        let connection = create_unjournaled(&path);
+        let connection = connection.map_err(|error| StoreError::sqlite(&path, error))?;
+        let store = Self { connection, path };
+        // Without a journal SQLite needs no name of the file.
+        if cfg!(unix) {
+            file.close().map_err(failed)?;
+            return Ok((store, None));
+        }
+        Ok((store, Some(file)))
     }
 
     /// Returns true if the database was filled from a service, and not rendered by an export.
@@ -126,6 +150,16 @@ impl RowStore {
     fn refused(&self, problem: StoreProblem) -> StoreError {
         StoreError::new(&self.path, problem)
     }
+}
+
+/// Creates the tables in an empty file and begins a transaction. A file that is incomplete when its
+/// process ends is never used, and needs no journal.
+pub(crate) fn create_unjournaled(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    let begin = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;";
+    connection.execute_batch(begin)?;
+    connection.execute_batch(include_str!("schema.sql"))?;
+    Ok(connection)
 }
 
 /// Creates the file with mode 0600. SQLite gives its mode to the files beside it.

@@ -130,7 +130,7 @@ impl RowStore {
         let values = params![source.0, since, until, include_deleted];
         let mut rows = select.query(values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            take(stored_row(row).map_err(failed)?)?;
+            take(read_row(row).map_err(failed)?)?;
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ impl RowSource for StoredRows<'_> {
     }
 }
 
-fn stored_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<StoredRow<'a>> {
+fn read_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<StoredRow<'a>> {
     let text = |at: usize| -> rusqlite::Result<&'a str> { Ok(row.get_ref(at)?.as_str()?) };
     Ok(StoredRow {
         id: text(0)?,

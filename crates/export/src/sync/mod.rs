@@ -5,12 +5,11 @@
 //! | the address of a database | [`SyncTarget`] |
 //! | the database, with the submissions of any number of forms | [`SyncStore`] |
 //! | one form in it, locked by this process | `FormStore` |
-//! | positions of answers, columns of views | `labels`, `names` |
+//! | positions of answers, columns of views | `labels` |
 
 mod error;
 mod form_store;
 pub(crate) mod labels;
-mod names;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod rows;

@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use formsvc_table::{ColumnType, OTHER_ANSWERS, TypeSet};
+use formsvc_table::{OTHER_ANSWERS, TypeSet};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::ViewChanges;
 use super::error::SyncError;
 use super::form_store::FormRef;
 use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
-use super::names::{form_hash, quoted, view_name};
 use crate::error::ExportError;
 use crate::lock::FileLock;
+use crate::sql::{form_hash, quoted, typed_cell, view_name};
 use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, StoreError, write_page};
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
@@ -155,13 +155,7 @@ fn create_view(source: SourceKey, view: &str, labels: &LabelSet) -> String {
         quoted(view)
     );
     for (position, label) in labels.positions() {
-        let cell = format!("json_extract(cells, '$[{position}]')");
-        let value = match label.types.column_type() {
-            ColumnType::Integer => format!("CAST({cell} AS INTEGER)"),
-            ColumnType::Real => format!("CAST({cell} AS REAL)"),
-            ColumnType::Boolean => format!("({cell} = 'true')"),
-            ColumnType::Text | ColumnType::Time => cell,
-        };
+        let value = typed_cell(label.types.column_type(), position);
         let _ = write!(sql, ", {value} AS {}", quoted(&label.heading));
     }
     let key = source.key();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tokio_postgres::error::SqlState;
 
-use crate::sync::names::quoted;
+use crate::sql::quoted;
 
 /// A PostgreSQL database cannot be used. No message contains an address or a password.
 #[derive(Debug, thiserror::Error)]

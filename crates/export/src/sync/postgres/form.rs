@@ -9,9 +9,9 @@ use super::error::PostgresError;
 use super::session::{BEGIN, Session};
 use super::tables::{Access, check, create};
 use crate::error::ExportError;
+use crate::sql::{form_hash, view_name, without_nul};
 use crate::store::RowRange;
 use crate::sync::labels::{LabelLimits, LabelSet, StoredLabel};
-use crate::sync::names::{form_hash, view_name};
 use crate::sync::verify::SeenIds;
 use crate::sync::{FormRef, SyncError, ViewChanges};
 
@@ -158,7 +158,7 @@ async fn add_form(session: &Session, form: FormRef<'_>) -> Result<(i64, String),
     const UPSERT: &str = "INSERT INTO {t}sources AS s (origin, form_id, title, view) \
          VALUES ($1, $2, $3, $4) ON CONFLICT (origin, form_id) DO UPDATE SET title = excluded.title \
          WHERE excluded.title <> coalesce(s.title, '')";
-    let title = form.title.map(|title| title.replace('\0', "\u{fffd}"));
+    let title = form.title.map(without_nul);
     let view = view_name(form.title, form.origin, form.id);
     let values = typed![form.origin => TEXT, form.id => TEXT, title => TEXT, view => TEXT];
     session.query(UPSERT, values).await?;

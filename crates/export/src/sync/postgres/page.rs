@@ -74,12 +74,9 @@ impl PgForm {
         let values = typed![self.key => INT8, rows => TEXT, page.now => INT8];
         let mut written = PageWritten::default();
         for row in self.session.query(WRITE_ROWS, values).await? {
-            match (row.get(1), row.get(2)) {
-                (false, _) => written.new += 1,
-                (true, false) => written.replaced += 1,
-                (true, true) => written.restored += 1,
-            }
-            written.changed.push(usize::try_from(row.get::<_, i64>(0)).unwrap_or_default());
+            let index: i64 = row.get(0);
+            let index = usize::try_from(index).unwrap_or_default();
+            written.add_row(index, row.get(1), row.get(2));
         }
         if written.new > 0 {
             let new = i64::try_from(written.new).unwrap_or(i64::MAX);

@@ -8,7 +8,7 @@ use super::session::Session;
 use super::tables::{Access, check};
 use crate::coverage::{Coverage, Interval};
 use crate::error::ExportError;
-use crate::store::{RowRange, RowStore, SourceKey};
+use crate::store::{RowRange, RowStore, SourceKey, insert_row};
 use crate::sync::SyncStatus;
 
 /// Describes the forms of a database; none if it has no tables yet.
@@ -63,12 +63,11 @@ pub(crate) async fn copy_rows(
     let session = Session::open(address, &mut Vec::new()).await?;
     let RowRange { since, until, include_deleted } = range;
     let values = typed![key => INT8, since => INT8, until => INT8, include_deleted => BOOL];
-    store.begin_copy()?;
     let copied = session.for_each::<ExportError>(SELECT, values, |row| {
         let (id, created_at, instant) = (row.get(0), row.get(1), row.get(2));
         let row = StoredRow { id, created_at, instant, data: row.get(3), extra: row.get(4) };
-        Ok(store.copy_row(source, &row)?)
+        let inserted = insert_row(store.connection(), source, &row, None, 0);
+        inserted.map(drop).map_err(|error| store.failed(error).into())
     });
-    copied.await?;
-    Ok(store.end_copy()?)
+    copied.await
 }

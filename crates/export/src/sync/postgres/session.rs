@@ -5,7 +5,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use super::PostgresError;
-use crate::sync::names::quoted;
+use crate::sql::quoted;
 
 type Values<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 

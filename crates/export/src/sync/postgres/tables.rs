@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::error::PostgresError;
 use super::session::{BEGIN, Session};
-use crate::sync::names::quoted;
+use crate::sql::quoted;
 
 /// Version of the tables.
 const VERSION: i64 = 2;

@@ -6,8 +6,8 @@ use tokio_postgres::error::SqlState;
 
 use super::error::PostgresError;
 use super::form::PgForm;
+use crate::sql::quoted;
 use crate::sync::labels::{FIXED_COLUMNS, LabelSet};
-use crate::sync::names::quoted;
 
 /// The longest wait for queries that use the view, so that they do not block a run.
 const LOCK_TIMEOUT: &str = "5s";

@@ -105,9 +105,16 @@ async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
     assert_eq!((status.rows, status.coverage.intervals().len()), (2_000, 1));
     let slow = limited(&service, 1, Fault::Slow(Duration::from_secs(3_600)));
     let (form, options) = (form_id(), PullOptions::default());
+    let has_stored = tokio::sync::Notify::new();
+    let second = async {
+        has_stored.notified().await;
+        sync(&target.open().await.unwrap(), &service).await.unwrap_err()
+    };
     tokio::select! {
-        _ = store.sync(&slow, &form, None, &options, |_| {}) => panic!("the run ended"),
-        error = async { sync(&target.open().await.unwrap(), &service).await.unwrap_err() } => {
+        _ = store.sync(&slow, &form, None, &options, |_| has_stored.notify_one()) => {
+            panic!("the run ended")
+        }
+        error = second => {
             assert!(matches!(error, ExportError::Sync(SyncError::Locked { .. })), "{error}");
         }
     }

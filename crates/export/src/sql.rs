@@ -1,5 +1,8 @@
-//! Names of views, and names in SQL.
+//! Names and expressions in SQL.
 
+use std::borrow::Cow;
+
+use formsvc_table::ColumnType;
 use sha2::{Digest, Sha256};
 
 /// Characters of the title in a name.
@@ -28,9 +31,26 @@ pub(crate) fn form_hash(origin: &str, form_id: &str) -> String {
     hex::encode(Sha256::digest(format!("{origin}\n{form_id}")))
 }
 
-/// Returns an identifier in quotation marks. Identifiers have no NUL here.
+/// Returns an identifier in quotation marks. A NUL would end the statement.
 pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    format!("\"{}\"", without_nul(name).replace('"', "\"\""))
+}
+
+/// Replaces NUL, which PostgreSQL refuses and which SQLite's functions treat as the end of a text.
+pub(crate) fn without_nul(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
+}
+
+/// Returns the expression of a column of an SQLite view: the text at a position of `cells`, with its
+/// type.
+pub(crate) fn typed_cell(column_type: ColumnType, position: impl std::fmt::Display) -> String {
+    let text = format!("json_extract(cells, '$[{position}]')");
+    match column_type {
+        ColumnType::Integer => format!("CAST({text} AS INTEGER)"),
+        ColumnType::Real => format!("CAST({text} AS REAL)"),
+        ColumnType::Boolean => format!("({text} = 'true')"),
+        ColumnType::Text | ColumnType::Time => text,
+    }
 }
 
 #[cfg(test)]
