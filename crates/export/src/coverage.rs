@@ -99,8 +99,8 @@ fn join(first: Interval, second: Interval) -> Interval {
 pub(crate) struct WalkRange {
     /// The newest time that is covered; `None` before the first row.
     newest: Option<i64>,
-    /// The oldest time that is covered.
-    oldest: i64,
+    /// The oldest time down to which every row was read.
+    pub(crate) oldest: i64,
 }
 
 /// How a run continues after a page.
@@ -123,11 +123,6 @@ impl WalkRange {
     /// Continues below an interval.
     pub(crate) fn below(interval: &Interval) -> Self {
         Self { newest: Some(interval.newest), oldest: interval.oldest }
-    }
-
-    /// The oldest time down to which every row was read.
-    pub(crate) fn oldest(&self) -> i64 {
-        self.oldest
     }
 
     /// Takes a page that was received at `now`: the time of its first and of its last row, and whether the

@@ -117,6 +117,10 @@ pub enum ExportError {
 }
 
 impl ExportError {
+    pub(crate) fn output(operation: Operation, path: Option<&Path>, source: io::Error) -> Self {
+        Self::Output { operation, path: path.map(Path::to_owned), source }
+    }
+
     /// Replaces the operation of an error of the output.
     pub(crate) fn during(self, operation: Operation) -> Self {
         match self {

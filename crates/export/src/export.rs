@@ -2,10 +2,8 @@
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQuery, Timestamp};
-use tokio::time::Instant;
+use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQuery};
 
 use crate::destination::{Destination, Existing};
 use crate::error::{ExportError, Operation};
@@ -47,10 +45,9 @@ pub struct Export {
     pub spools: SpoolFolder,
     /// The title of the form, for lists of spools, manifests and formats that record it.
     pub title: Option<String>,
-    /// The oldest wanted time.
-    pub since: Option<Timestamp>,
-    /// The time before which submissions are wanted. Newer ones are requested, and left out.
-    pub until: Option<Timestamp>,
+    /// The range of the submissions and how to request them. The limit is that of
+    /// [`RenderOptions`]. After the deadline, the next export continues.
+    pub pull: PullOptions,
     /// A text that is equal for equal ranges, such as `7d` for a start that moves with the clock. An
     /// export with the same text completes the spool of the earlier one.
     pub range_text: Option<String>,
@@ -59,18 +56,11 @@ pub struct Export {
     /// Writes a manifest to this file after the output is complete. An existing file is treated like one
     /// at the output's path.
     pub manifest: Option<PathBuf>,
-    /// Stops after this time. The next export continues.
-    pub max_time: Option<Duration>,
     /// Discards the submissions of an earlier export.
     pub fresh: bool,
     /// Keeps the spool of a complete export until [`Exported::remove_spool`]. A series of exports that
     /// removes all spools at its end can be repeated after an interruption, and reads nothing twice.
     pub keep_spool: bool,
-    /// Submissions per request, 1 to 100.
-    pub page_size: u32,
-    /// Completes the output also where more submissions share a unit of the service's cursor than a
-    /// page can show.
-    pub allow_incomplete: bool,
 }
 
 /// A step of an export.
@@ -123,16 +113,12 @@ impl Export {
             form,
             spools,
             title: None,
-            since: None,
-            until: None,
+            pull: PullOptions::default(),
             range_text: None,
             command: None,
             manifest: None,
-            max_time: None,
             fresh: false,
             keep_spool: false,
-            page_size: formsvc_client::PAGE_SIZE_MAX,
-            allow_incomplete: false,
         }
     }
 
@@ -162,7 +148,6 @@ impl Export {
     ) -> Result<Exported, ExportError> {
         output.check(&options)?;
         let manifest = self.manifest.as_deref().map(|path| output.open_beside(path)).transpose()?;
-        let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         options.checksum |= self.manifest.is_some();
         options.source = SourceInfo {
             origin: self.client.base_url().to_owned(),
@@ -175,8 +160,7 @@ impl Export {
         let saved_to =
             spool.store.coverage(spool.source)?.intervals().last().map(|part| part.oldest);
         on_event(ExportEvent::Opened { rows, saved_to, spool: spool.store.path() });
-        let exported =
-            self.fill_and_render(&mut spool, deadline, options, (output, manifest), on_event);
+        let exported = self.fill_and_render(&mut spool, options, (output, manifest), on_event);
         let mut exported = match exported.await {
             Ok(exported) => exported,
             Err(ExportError::ReaderClosed) => {
@@ -196,68 +180,52 @@ impl Export {
         if self.keep_spool {
             exported.spool = Some(spool);
         } else {
-            let path = Some(spool.store.path().to_owned());
-            let operation = Operation::RemoveSpool;
+            let path = spool.store.path().to_owned();
             spool.finish().map_err(|error| {
-                let source = io::Error::other(error);
-                ExportError::Output { operation, path, source }
+                ExportError::output(Operation::RemoveSpool, Some(&path), io::Error::other(error))
             })?;
         }
         Ok(exported)
     }
 
     fn open_spool(&self, source: &SourceInfo, limit: Option<u64>) -> Result<Spool, ExportError> {
-        let range = self.range_text.clone().unwrap_or_else(|| {
-            let text = |time: Option<&Timestamp>| time.map_or("", Timestamp::as_str).to_owned();
-            format!("{}..{}", text(self.since.as_ref()), text(self.until.as_ref()))
-        });
+        let PullOptions { since, until, .. } = self.pull;
+        let range = self.range_text.clone().unwrap_or_else(|| format!("{since}..{until}"));
         let range = limit.map_or_else(|| range.clone(), |limit| format!("{range} limit {limit}"));
         Ok(self.spools.open(&SpoolRequest {
             origin: &source.origin,
             form_id: &source.form_id,
             title: self.title.as_deref(),
             range: &range,
-            since: self.range().since,
+            since,
             command: self.command.as_deref(),
             fresh: self.fresh,
         })?)
     }
 
     fn range(&self) -> RowRange {
-        let micros = |time: &Option<Timestamp>| time.as_ref().map(Timestamp::unix_micros);
-        RowRange {
-            since: micros(&self.since).unwrap_or(i64::MIN),
-            until: micros(&self.until).unwrap_or(i64::MAX),
-            include_deleted: false,
-        }
+        let PullOptions { since, until, .. } = self.pull;
+        RowRange { since, until, include_deleted: false }
     }
 
     async fn fill_and_render(
         &self,
         spool: &mut Spool,
-        deadline: Option<Instant>,
         options: RenderOptions,
         (output, manifest): (Output<'_>, Option<Destination<'_>>),
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
-        let range = self.range();
-        let pull_options = PullOptions {
-            since: range.since,
-            until: range.until,
-            // Rows that the filter leaves out do not count.
-            limit: options.limit.filter(|_| options.filter.is_none()),
-            page_size: self.page_size,
-            allow_incomplete: self.allow_incomplete,
-            deadline,
-        };
+        // Rows that the filter leaves out do not count.
+        let limit = options.limit.filter(|_| options.filter.is_none());
+        let pull_options = PullOptions { limit, ..self.pull.clone() };
         let on_page = |page: PullProgress<'_>| on_event(ExportEvent::Page(page));
         let (store, source) = (&mut spool.store, spool.source);
         let pulled = pull(&self.client, &self.form, store, source, &pull_options, on_page).await?;
-        if pulled.completeness == Completeness::Incomplete && !self.allow_incomplete {
+        if pulled.completeness == Completeness::Incomplete && !self.pull.allow_incomplete {
             return Err(ExportError::Incomplete { units: pulled.overflows });
         }
         on_event(ExportEvent::Rendering);
-        let rows = store.rows(source, range)?;
+        let rows = store.rows(source, self.range())?;
         let rendered = output.render(&rows, &options)?;
         let exported = Exported { rendered, pull: pulled, spool: None };
         if let Some(manifest) = manifest {

@@ -35,7 +35,7 @@ pub use partition::{MonthFolder, Output};
 pub use pull::{PullOptions, PullProgress, PullSummary, pull};
 pub use remark::Remark;
 pub use render::{RenderOptions, Rendered, RowFilter, render};
-pub use row::RowSource;
+pub use row::{RowCallback, RowSource};
 pub use spool::{SpoolContent, SpoolFolder, SpoolInfo};
 pub use store::{RowRange, RowStore, SourceKey, StoreError, StoreProblem, StoredRows};
 #[cfg(feature = "postgres")]

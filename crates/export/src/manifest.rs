@@ -22,11 +22,12 @@ pub(crate) fn write_manifest(
         Completeness::Incomplete => "no",
         _ => "unproven",
     };
+    let time = |micros: i64| Timestamp::from_unix_nanos(i128::from(micros) * 1_000);
     let SourceInfo { origin, form_id, title } = &options.source;
     let text = json!({
         "form": { "id": form_id, "title": title, "service": origin },
-        "since": export.since.as_ref().map(Timestamp::as_str),
-        "until": export.until.as_ref().map(Timestamp::as_str),
+        "since": time(export.pull.since),
+        "until": time(export.pull.until),
         "format": options.format.format.name(),
         "rows": rendered.rows,
         "columns": rendered.columns,

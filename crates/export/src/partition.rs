@@ -35,9 +35,9 @@ impl MonthFolder {
     pub fn create(path: impl Into<PathBuf>, existing: Existing) -> Result<Self, ExportError> {
         let folder = Self { path: path.into(), existing, files: WorkingFiles::default() };
         let created = std::fs::create_dir_all(&folder.path);
-        let path = Some(folder.path.clone());
-        let failed = |source| ExportError::Output { operation: Operation::Create, path, source };
-        created.map(|()| folder).map_err(failed)
+        let failed = |source| ExportError::output(Operation::Create, Some(&folder.path), source);
+        created.map_err(failed)?;
+        Ok(folder)
     }
 
     /// Returns the files to remove when a signal ends the process.

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use formsvc_client::{
-    Client, Completeness, FormId, ResumeToken, Submission, SubmissionPage, SubmissionPages,
+    Client, Completeness, FormId, Submission, SubmissionPage, SubmissionPages, SubmissionQuery,
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -41,6 +41,14 @@ impl Default for PullOptions {
             allow_incomplete: false,
             deadline: None,
         }
+    }
+}
+
+impl PullOptions {
+    /// Returns a list of all submissions of a form.
+    pub(crate) fn query(&self, client: &Client, form: &FormId) -> SubmissionQuery {
+        let query = client.form(form).submissions();
+        query.page_size(self.page_size).allow_incomplete(self.allow_incomplete)
     }
 }
 
@@ -89,10 +97,10 @@ pub async fn pull(
     on_progress: impl FnMut(PullProgress<'_>),
 ) -> Result<PullSummary, ExportError> {
     let mut store = FormStore::Rows { store, source };
-    pull_into(client, form, &mut store, options, on_progress).await
+    until(options.deadline, pull_into(client, form, &mut store, options, on_progress)).await
 }
 
-/// Pulls the submissions of a form into any store: see [`pull`].
+/// Pulls the submissions of a form into any store without a time limit: see [`pull`].
 pub(crate) async fn pull_into(
     client: &Client,
     form: &FormId,
@@ -100,14 +108,10 @@ pub(crate) async fn pull_into(
     options: &PullOptions,
     mut on_progress: impl FnMut(PullProgress<'_>),
 ) -> Result<PullSummary, ExportError> {
-    let query = || {
-        let query = client.form(form).submissions();
-        query.page_size(options.page_size).allow_incomplete(options.allow_incomplete)
-    };
     let mut summary = PullSummary { rows: store.total().await?, ..PullSummary::default() };
-    let (mut walk, mut pages) = (WalkRange::from_newest(), query().pages());
+    let (mut walk, mut pages) = (WalkRange::from_newest(), options.query(client, form).pages());
     let coverage = loop {
-        let page = next_page(&mut pages, options.deadline).await?;
+        let page = pages.try_next().await?;
         let rows = page.as_ref().map_or(&[][..], SubmissionPage::submissions);
         let written = store.write_page(&page_to_write(rows, &mut walk, &pages)).await?;
         summary.rows += written.new;
@@ -124,20 +128,21 @@ pub(crate) async fn pull_into(
             AfterPage::Continue => {}
             AfterPage::Below(interval) => {
                 walk = WalkRange::below(&interval);
+                let query = options.query(client, form);
                 // A stored token was checked when it was read.
-                let token: Option<ResumeToken> = interval.resume.parse().ok();
-                pages = match token {
-                    Some(token) => query().resume_from(token).pages(),
-                    None => query().pages(),
+                pages = match interval.resume.parse() {
+                    Ok(token) => query.resume_from(token).pages(),
+                    Err(_) => query.pages(),
                 };
             }
         }
-        if has_enough(store, options, walk.oldest()).await? {
+        if has_enough(store, options, walk.oldest).await? {
             break written.coverage;
         }
     };
     let stored = coverage.intervals().first().map(|newest| newest.completeness);
     summary.completeness = summary.completeness.max(stored.unwrap_or_default());
+    summary.rows = store.total().await?;
     summary.overflows = store.overflows().await?;
     Ok(summary)
 }
@@ -169,15 +174,14 @@ async fn has_enough(
     Ok(store.count(range, limit).await? >= limit)
 }
 
-/// Requests the next page; `None` at the end of the list.
-pub(crate) async fn next_page(
-    pages: &mut SubmissionPages,
+/// Ends a run at its deadline.
+pub(crate) async fn until<T>(
     deadline: Option<Instant>,
-) -> Result<Option<SubmissionPage>, ExportError> {
-    let Some(deadline) = deadline else { return Ok(pages.try_next().await?) };
-    match timeout_at(deadline, pages.try_next()).await {
-        Ok(page) => Ok(page?),
-        Err(_) => Err(ExportError::TimeLimit),
+    run: impl Future<Output = Result<T, ExportError>>,
+) -> Result<T, ExportError> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit)),
+        None => run.await,
     }
 }
 

@@ -16,12 +16,6 @@ pub(super) fn permissions_of_new_file(home: &Path) -> io::Result<Permissions> {
     Ok(builder.tempfile_in(home)?.as_file().metadata()?.permissions())
 }
 
-/// Sets permissions. Errors are ignored: on a file system without modes there is nothing to set, and on
-/// others the owner of a file may always set them.
-pub(super) fn set_permissions(file: &File, permissions: Permissions) {
-    let _ = file.set_permissions(permissions);
-}
-
 /// Flushes a file to disk, if its file system supports that.
 pub(super) fn sync(file: &File) -> io::Result<()> {
     match file.sync_all() {

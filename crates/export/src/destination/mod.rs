@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use self::file_system::{
     copy_owner, folder, followed, is_mount_point, is_of_a_process, permissions_of_new_file, rights,
-    set_permissions, sync, sync_folder,
+    sync, sync_folder,
 };
 use crate::error::{ExportError, Operation};
 use crate::remark::Remark;
@@ -24,10 +24,10 @@ enum Kind<'a> {
         work: NamedTempFile,
         path: PathBuf,
         files: WorkingFiles,
-        replace: bool,
+        existing: Existing,
         permissions: Permissions,
         /// The replaced file. The new one gets its owner.
-        existing: Option<Box<fs::Metadata>>,
+        replaced: Option<Box<fs::Metadata>>,
         /// The file is a mount point, which cannot be replaced by a rename.
         in_place: bool,
     },
@@ -80,16 +80,16 @@ impl<'a> Destination<'a> {
         existing: Existing,
         files: &WorkingFiles,
     ) -> Result<Self, ExportError> {
-        Self::open(path, existing == Existing::Replace, files)
-            .map_err(|source| output_error(Operation::Create, Some(path), source))
+        Self::open(path, existing, files)
+            .map_err(|source| ExportError::output(Operation::Create, Some(path), source))
     }
 
-    fn open(path: &Path, replace: bool, files: &WorkingFiles) -> io::Result<Self> {
+    fn open(path: &Path, existing: Existing, files: &WorkingFiles) -> io::Result<Self> {
         let path = &followed(path)?;
-        if !replace && path.symlink_metadata().is_ok() {
+        if existing == Existing::Keep && path.symlink_metadata().is_ok() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already"));
         }
-        let existing = match fs::metadata(path) {
+        let replaced = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
             }
@@ -106,20 +106,20 @@ impl<'a> Destination<'a> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let path = if existing.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
+        let path = if replaced.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
         // Replacing a file needs only its folder to be writable; refuse files that their owner protected.
-        if existing.is_some() {
+        if replaced.is_some() {
             File::options().write(true).open(&path)?;
         }
-        let in_place = existing.is_some() && is_mount_point(&path);
+        let in_place = replaced.is_some() && is_mount_point(&path);
         let home = if in_place { std::env::temp_dir() } else { folder(&path).to_owned() };
         let work = working_file(&path, &home, files)?;
-        let permissions = match &existing {
+        let permissions = match &replaced {
             Some(file) => rights(&file.permissions()),
             None => permissions_of_new_file(&home)?,
         };
-        let (files, existing) = (files.clone(), existing.map(Box::new));
-        Ok(Self(Kind::File { work, path, files, replace, permissions, existing, in_place }))
+        let (files, replaced) = (files.clone(), replaced.map(Box::new));
+        Ok(Self(Kind::File { work, path, files, existing, permissions, replaced, in_place }))
     }
 
     /// Makes a file readable and writable for its owner only, whatever the mode of a replaced file. A
@@ -149,8 +149,10 @@ impl<'a> Destination<'a> {
     }
 
     pub(crate) fn existing(&self) -> Existing {
-        let keeps = matches!(self.0, Kind::File { replace: false, .. });
-        if keeps { Existing::Keep } else { Existing::Replace }
+        match self.0 {
+            Kind::File { existing, .. } => existing,
+            Kind::Stream { .. } => Existing::Replace,
+        }
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -219,12 +221,15 @@ impl<'a> Destination<'a> {
                     .map_err(|source| errors.error(Operation::Overwrite, source))?;
                 Ok(vec![Remark::WrittenInPlace])
             }
-            Kind::File { work, path, replace, permissions, existing, .. } => {
-                let is_kept = existing.is_none_or(|file| copy_owner(&file, work.as_file()));
-                set_permissions(work.as_file(), permissions);
+            Kind::File { work, path, existing, permissions, replaced, .. } => {
+                let is_kept = replaced.is_none_or(|file| copy_owner(&file, work.as_file()));
+                // Fails only on a file system without modes: the owner may always set them.
+                let _ = work.as_file().set_permissions(permissions);
                 sync(work.as_file()).map_err(failed)?;
-                let named =
-                    if replace { work.persist(&path) } else { work.persist_noclobber(&path) };
+                let named = match existing {
+                    Existing::Replace => work.persist(&path),
+                    Existing::Keep => work.persist_noclobber(&path),
+                };
                 named.map_err(|error| failed(error.error))?;
                 // A folder that cannot be listed cannot be synced either; the file is complete.
                 let _ = sync_folder(&path);
@@ -263,12 +268,8 @@ impl ErrorSource {
         if self.is_stream && source.kind() == io::ErrorKind::BrokenPipe {
             return ExportError::ReaderClosed;
         }
-        output_error(operation, self.path.as_deref(), source)
+        ExportError::output(operation, self.path.as_deref(), source)
     }
-}
-
-fn output_error(operation: Operation, path: Option<&Path>, source: io::Error) -> ExportError {
-    ExportError::Output { operation, path: path.map(Path::to_owned), source }
 }
 
 /// Creates a working file in a folder. Only its owner can read it, from its creation on.

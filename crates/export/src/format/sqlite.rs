@@ -48,7 +48,7 @@ impl SqliteFormat {
             "INSERT INTO labels (source, position, label, first_instant) VALUES (?1, ?2, ?3, 0)",
         )?;
         for (position, column) in (0_i64..).zip(&self.columns) {
-            insert.execute(params![self.key.key(), position, column.heading])?;
+            insert.execute(params![self.key.0, position, column.heading])?;
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl SqliteFormat {
         let _ = write!(
             view,
             " FROM submissions WHERE source = {} AND deleted_at IS NULL ORDER BY instant DESC, id",
-            self.key.key()
+            self.key.0
         );
         self.database.execute_batch(&view)
     }

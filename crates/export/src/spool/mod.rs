@@ -223,8 +223,7 @@ impl Spool {
 
 /// The error of a temporary spool.
 pub(crate) fn temporary_error(source: io::Error) -> ExportError {
-    let path = Some(std::env::temp_dir());
-    ExportError::Output { operation: Operation::Spool, path, source }
+    ExportError::output(Operation::Spool, Some(&std::env::temp_dir()), source)
 }
 
 fn open_checked(

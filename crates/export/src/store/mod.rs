@@ -32,17 +32,7 @@ pub struct RowStore {
 
 /// A form of a service, by its key in a row store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SourceKey(i64);
-
-impl SourceKey {
-    pub(crate) fn from_key(key: i64) -> Self {
-        Self(key)
-    }
-
-    pub(crate) fn key(self) -> i64 {
-        self.0
-    }
-}
+pub struct SourceKey(pub(crate) i64);
 
 /// A page to write.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use rusqlite::{Row, Transaction, params};
 
 use super::{RowStore, SourceKey, StoreError};
 use crate::error::ExportError;
-use crate::row::RowSource;
+use crate::row::{RowCallback, RowSource};
 use crate::sync::SeenIds;
 use formsvc_table::StoredRow;
 
@@ -119,7 +119,7 @@ impl RowStore {
         &self,
         source: SourceKey,
         range: RowRange,
-        take: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
+        take: RowCallback<'_>,
     ) -> Result<(), ExportError> {
         const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM submissions \
              WHERE source = ?1 AND instant >= ?2 AND instant < ?3 \
@@ -137,10 +137,7 @@ impl RowStore {
 }
 
 impl RowSource for StoredRows<'_> {
-    fn for_each(
-        &self,
-        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
-    ) -> Result<(), ExportError> {
+    fn for_each(&self, row: RowCallback<'_>) -> Result<(), ExportError> {
         self.store.read_rows(self.source, self.range, row)
     }
 }

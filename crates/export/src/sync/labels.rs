@@ -123,21 +123,17 @@ impl LabelSet {
                 let limit = if has_others { self.limits.labels } else { self.limits.labels / 2 };
                 let has_room = self.labels.len() < limit && field.label.len() <= LABEL_BYTES_MAX;
                 if has_room && self.locate(field).is_none() {
-                    self.add(field, row.created_at.unix_micros());
+                    let heading = self.headings.add(&field.label);
+                    self.push(StoredLabel {
+                        label: field.label.clone().into_owned(),
+                        occurrence: field.occurrence,
+                        heading,
+                        types: TypeSet::default(),
+                        first_instant: row.created_at.unix_micros(),
+                    });
                 }
             }
         }
-    }
-
-    fn add(&mut self, field: &Field<'_>, first_instant: i64) {
-        let heading = self.headings.add(&field.label);
-        self.push(StoredLabel {
-            label: field.label.clone().into_owned(),
-            occurrence: field.occurrence,
-            heading,
-            types: TypeSet::default(),
-            first_instant,
-        });
     }
 
     fn push(&mut self, label: StoredLabel) {

@@ -19,10 +19,9 @@ mod target;
 mod verify;
 
 use formsvc_client::{Client, FormId};
-use tokio::time::timeout_at;
 
 use crate::error::ExportError;
-use crate::pull::{PullOptions, PullProgress, PullSummary, pull_into};
+use crate::pull::{PullOptions, PullProgress, PullSummary, pull_into, until};
 use target::Location;
 
 pub use error::SyncError;
@@ -103,14 +102,12 @@ impl SyncStore {
     ) -> Result<SyncSummary, ExportError> {
         let run = async {
             let mut store = self.open_form(client, form, title).await?;
-            let mut pull = pull_into(client, form, &mut store, options, on_page).await?;
-            pull.rows = store.total().await?;
+            let pull = pull_into(client, form, &mut store, options, on_page).await?;
             let (view, changes) = store.into_view();
             Ok(SyncSummary { pull, view, changes })
         };
         // Another session of the database can block the run for any time.
-        let Some(deadline) = options.deadline else { return run.await };
-        timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit))
+        until(options.deadline, run).await
     }
 
     /// Locks a form; adds it if it is new.

@@ -1,14 +1,13 @@
 //! The stored submissions of a form, to render them without a request.
 
 use formsvc_client::Completeness;
-use formsvc_table::StoredRow;
 use tempfile::TempPath;
 
 use super::error::SyncError;
 use super::target::Location;
 use super::{SyncStatus, SyncStore};
 use crate::error::ExportError;
-use crate::row::RowSource;
+use crate::row::{RowCallback, RowSource};
 use crate::spool::SpoolFolder;
 use crate::store::{RowRange, RowStore, SourceKey};
 
@@ -36,10 +35,7 @@ pub struct FormRows {
 }
 
 impl RowSource for FormRows {
-    fn for_each(
-        &self,
-        row: &mut dyn FnMut(StoredRow<'_>) -> Result<(), ExportError>,
-    ) -> Result<(), ExportError> {
+    fn for_each(&self, row: RowCallback<'_>) -> Result<(), ExportError> {
         self.store.read_rows(self.source, self.range, row)
     }
 }
@@ -62,7 +58,7 @@ impl SyncStore {
             Location::Sqlite(path) => {
                 let store = RowStore::open_read_only(path)?;
                 store.begin_read()?;
-                (store, SourceKey::from_key(form.key), None)
+                (store, SourceKey(form.key), None)
             }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => {

@@ -43,7 +43,7 @@ impl SqliteForm {
         let view = store.transact(|transaction| {
             let view: String = transaction.query_row(
                 "UPDATE sources SET view = coalesce(view, ?2) WHERE key = ?1 RETURNING view",
-                params![source.key(), view_name(form.title, form.origin, form.id)],
+                params![source.0, view_name(form.title, form.origin, form.id)],
                 |row| row.get(0),
             )?;
             let labels = read_labels(transaction, source)?;
@@ -62,7 +62,7 @@ impl SqliteForm {
             if written.new > 0 {
                 let new = i64::try_from(written.new).unwrap_or(i64::MAX);
                 let update = "UPDATE sources SET rows = rows + ?2 WHERE key = ?1";
-                transaction.execute(update, [source.key(), new])?;
+                transaction.execute(update, [source.0, new])?;
             }
             if write_labels(transaction, source, &labels, &encoded)? {
                 update_view(transaction, source, view, &labels)?;
@@ -98,7 +98,7 @@ fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<L
         "SELECT label, occurrence, heading, types, first_instant FROM labels WHERE source = ?1 \
          ORDER BY position",
     )?;
-    let labels = select.query_map([source.key()], |row| {
+    let labels = select.query_map([source.0], |row| {
         Ok(StoredLabel {
             label: row.get(0)?,
             occurrence: row.get(1)?,
@@ -125,7 +125,7 @@ fn write_labels(
     let mut count = 0;
     for (_, (position, changed)) in changed {
         let StoredLabel { label, occurrence, heading, types, first_instant } = changed;
-        let (key, types) = (source.key(), types.bits());
+        let (key, types) = (source.0, types.bits());
         write.execute(params![key, position, label, occurrence, heading, types, first_instant])?;
         count += 1;
     }
@@ -158,7 +158,6 @@ fn create_view(source: SourceKey, view: &str, labels: &LabelSet) -> String {
         let value = typed_cell(label.types.column_type(), position);
         let _ = write!(sql, ", {value} AS {}", quoted(&label.heading));
     }
-    let key = source.key();
-    let _ = write!(sql, " FROM submissions WHERE source = {key} AND deleted_at IS NULL");
+    let _ = write!(sql, " FROM submissions WHERE source = {} AND deleted_at IS NULL", source.0);
     sql
 }

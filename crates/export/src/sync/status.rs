@@ -70,7 +70,7 @@ impl RowStore {
         };
         let mut forms = read().map_err(|error| self.failed(error))?;
         for form in &mut forms {
-            let source = SourceKey::from_key(form.key);
+            let source = SourceKey(form.key);
             form.rows = self.total(source)?;
             form.coverage = self.coverage(source)?;
         }

@@ -10,28 +10,17 @@ use super::form_store::FormStore;
 use super::{SyncStore, ViewChanges};
 use crate::coverage::OVERLAP;
 use crate::error::ExportError;
-use crate::pull::{PullProgress, next_page, unix_micros_now};
+use crate::pull::{PullOptions, PullProgress, unix_micros_now, until};
 use crate::store::PageToWrite;
 
-/// How to verify a form.
-#[derive(Clone, Debug)]
+/// What to change for submissions that the service does not have.
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct VerifyOptions {
     /// Marks stored submissions as deleted that the service does not have.
     pub mark_deleted: bool,
     /// Marks them also if the service has no submission at all.
     pub allow_empty: bool,
-    /// Submissions per request.
-    pub page_size: u32,
-    /// Continues where more submissions share a unit of the service's cursor than a page can show.
-    pub allow_incomplete: bool,
-}
-
-impl Default for VerifyOptions {
-    fn default() -> Self {
-        let page_size = formsvc_client::PAGE_SIZE_MAX;
-        Self { mark_deleted: false, allow_empty: false, page_size, allow_incomplete: false }
-    }
 }
 
 /// The differences between a database and a service.
@@ -67,36 +56,42 @@ impl SyncStore {
     /// time in `deleted_at`, and views and exports omit them. That needs a list that is proven
     /// complete; else the result is [`SyncError::NotProven`]. An empty list is refused with
     /// [`SyncError::EmptyList`], because a fault of the service could hide every submission.
+    ///
+    /// `pull` sets how to request pages; its range and limit do not apply.
     pub async fn verify(
         &self,
         client: &Client,
         form: &FormId,
+        pull: &PullOptions,
         options: &VerifyOptions,
         on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<VerifySummary, ExportError> {
-        let mut store = self.open_form(client, form, None).await?;
-        let started = unix_micros_now();
-        let (mut summary, seen) = read_all(client, form, options, &mut store, on_page).await?;
-        // A row that another run stores meanwhile is not in the list, and is not deleted.
-        let deleted = store.ids_without(&seen, started).await?;
-        summary.deleted = deleted.len() as u64;
-        if options.mark_deleted {
-            let VerifySummary { completeness, deleted: missing, .. } = summary;
-            if completeness != Completeness::Proven {
-                return Err(SyncError::NotProven { missing, completeness }.into());
+        let run = async {
+            let mut store = self.open_form(client, form, None).await?;
+            let started = unix_micros_now();
+            let (mut summary, seen) = read_all(client, form, pull, &mut store, on_page).await?;
+            // A row that another run stores meanwhile is not in the list, and is not deleted.
+            let deleted = store.ids_without(&seen, started).await?;
+            summary.deleted = deleted.len() as u64;
+            if options.mark_deleted {
+                let VerifySummary { completeness, deleted: missing, .. } = summary;
+                if completeness != Completeness::Proven {
+                    return Err(SyncError::NotProven { missing, completeness }.into());
+                }
+                if summary.rows == 0 && missing > 0 && !options.allow_empty {
+                    return Err(SyncError::EmptyList { missing }.into());
+                }
+                store.mark_deleted(&deleted, started).await?;
+                summary.is_marked = true;
             }
-            if summary.rows == 0 && missing > 0 && !options.allow_empty {
-                return Err(SyncError::EmptyList { missing }.into());
+            // A fault of the service could cause an empty list.
+            if summary.completeness == Completeness::Proven && summary.rows > 0 {
+                store.set_proven(started.saturating_sub(OVERLAP)).await?;
             }
-            store.mark_deleted(&deleted, started).await?;
-            summary.is_marked = true;
-        }
-        // A fault of the service could cause an empty list.
-        if summary.completeness == Completeness::Proven && summary.rows > 0 {
-            store.set_proven(started.saturating_sub(OVERLAP)).await?;
-        }
-        (_, summary.changes) = store.into_view();
-        Ok(summary)
+            (_, summary.changes) = store.into_view();
+            Ok(summary)
+        };
+        until(pull.deadline, run).await
     }
 }
 
@@ -104,19 +99,17 @@ impl SyncStore {
 async fn read_all(
     client: &Client,
     form: &FormId,
-    options: &VerifyOptions,
+    pull: &PullOptions,
     store: &mut FormStore<'_>,
     mut on_page: impl FnMut(PullProgress<'_>),
 ) -> Result<(VerifySummary, SeenIds), ExportError> {
-    let query = client.form(form).submissions();
-    let query = query.page_size(options.page_size).allow_incomplete(options.allow_incomplete);
-    let (mut pages, mut summary) = (query.pages(), VerifySummary::default());
+    let (mut pages, mut summary) = (pull.query(client, form).pages(), VerifySummary::default());
     let (mut seen, mut new) = (SeenIds::default(), 0);
     let nothing = PageToWrite { rows: &[], interval: None, overflows: &[], now: 0 };
     let coverage = store.write_page(&nothing).await?.coverage;
     let covered_until = coverage.intervals().first().map_or(i64::MIN, |newest| newest.newest);
     let is_newer = |row: &Submission| row.created_at.unix_micros() > covered_until;
-    while let Some(page) = next_page(&mut pages, None).await? {
+    while let Some(page) = pages.try_next().await? {
         let rows = page.submissions();
         seen.0.extend(rows.iter().map(|row| hash(row.id.as_str())));
         summary.rows += rows.len() as u64;

@@ -87,8 +87,8 @@ async fn range_and_limit_select_the_newest_rows_of_the_range() {
     let (service, path) = (service(1_000), folder.path().join("rows.ndjson"));
     let rows = generate(1_000);
     let mut export = export(&service, &spools);
-    export.since = Some(rows[700].created_at.clone());
-    export.until = Some(rows[100].created_at.clone());
+    export.pull.since = rows[700].created_at.unix_micros();
+    export.pull.until = rows[100].created_at.unix_micros();
     let mut options = RenderOptions::new(Format::Ndjson);
     options.limit = Some(50);
     let destination = Destination::file(&path, Existing::Replace).unwrap();
@@ -181,7 +181,7 @@ async fn time_limit_saves_the_rows_received() {
     let (service, path) = (service(500), folder.path().join("rows.csv"));
     let client = limited(&service, 1, Fault::Silent);
     let mut stopped = export_by(client, &spools);
-    stopped.max_time = Some(Duration::from_secs(5));
+    stopped.pull.deadline = Some(tokio::time::Instant::now() + Duration::from_secs(5));
     let error = run(stopped, Format::Csv, &path).await.unwrap_err();
     assert!(
         matches!(&error, ExportError::Unfinished { rows_saved: 100, cause, .. }

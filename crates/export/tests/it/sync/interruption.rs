@@ -137,7 +137,7 @@ fn futures_of_a_store_are_send() {
         let store = Database::sqlite().open().await;
         let verify = formsvc_export::VerifyOptions::default();
         assert_send(&store.sync(&client, &form, None, &options, |_| {}));
-        assert_send(&store.verify(&client, &form, &verify, |_| {}));
+        assert_send(&store.verify(&client, &form, &options, &verify, |_| {}));
         assert_send(&store.status());
     });
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use formsvc_client::test_util::{Fault, MockService, form, generate};
 use formsvc_client::{AttemptContext, BoxFuture, Client, Completeness, Transport, TransportError};
 use formsvc_export::{
-    ExportError, RowRange, RowSource, SpoolFolder, SyncError, SyncStore, VerifyOptions,
-    VerifySummary,
+    ExportError, PullOptions, RowRange, RowSource, SpoolFolder, SyncError, SyncStore,
+    VerifyOptions, VerifySummary,
 };
 use http::{Request, Response, StatusCode};
 
@@ -27,7 +27,7 @@ async fn verify(
 ) -> Result<VerifySummary, ExportError> {
     let mut options = VerifyOptions::default();
     options.mark_deleted = mark_deleted;
-    store.verify(client, &form_id(), &options, |_| {}).await
+    store.verify(client, &form_id(), &PullOptions::default(), &options, |_| {}).await
 }
 
 #[tokio::test]
@@ -113,7 +113,8 @@ async fn empty_list_marks_rows_only_if_it_is_allowed() {
         assert_eq!((missing, store.status().await.unwrap()[0].deleted), (2_500, 0));
         let mut options = VerifyOptions::default();
         (options.mark_deleted, options.allow_empty) = (true, true);
-        let found = store.verify(&empty, &form_id(), &options, |_| {}).await.unwrap();
+        let pull = PullOptions::default();
+        let found = store.verify(&empty, &form_id(), &pull, &options, |_| {}).await.unwrap();
         assert_eq!((found.rows, found.deleted, found.is_marked), (0, 2_500, true));
         assert_eq!(store.status().await.unwrap()[0].deleted, 2_500);
         // With no stored row left to mark, an empty list is no difference.

@@ -9,7 +9,7 @@ mod stdout;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
@@ -18,6 +18,7 @@ use formsvc_export::{
     SpoolFolder, export_stream,
 };
 use secrecy::SecretString;
+use tokio::time::Instant;
 
 pub(in crate::cmd) use failure::{explain_stopped, incomplete, larger_pages};
 pub(in crate::cmd) use output::counted;
@@ -222,19 +223,20 @@ impl Export {
         let exported = if path.is_none() && !job.format.format.is_table() {
             self.stream(cx, client, job, bounds).await
         } else {
-            let used = began.map_or(Duration::ZERO, |began| began.elapsed());
+            let began = began.unwrap_or_else(Instant::now);
+            let micros = formsvc_client::Timestamp::unix_micros;
             let mut engine = Engine::new(client.clone(), job.form.id.clone(), spools.clone());
             engine.title = Some(job.form.title.clone());
-            engine.since = bounds.since();
-            engine.until = bounds.until();
+            engine.pull.since = bounds.since().as_ref().map_or(i64::MIN, micros);
+            engine.pull.until = bounds.until().as_ref().map_or(i64::MAX, micros);
+            engine.pull.page_size = self.page_size;
+            engine.pull.allow_incomplete = self.allow_incomplete;
+            engine.pull.deadline = self.max_time.and_then(|time| began.checked_add(time));
             engine.range_text = Some(format!("{:?}", self.range));
             engine.command.clone_from(&command);
             engine.manifest = path.filter(|_| self.manifest).map(manifest_path);
-            engine.max_time = self.max_time.map(|time| time.saturating_sub(used));
             engine.fresh = self.fresh;
             engine.keep_spool = self.is_to_folder();
-            engine.page_size = self.page_size;
-            engine.allow_incomplete = self.allow_incomplete;
             let options = self.options.render(job.format, self.limit)?;
             let saved = Saved::new(cx, path, command.as_deref(), self.expected(job, bounds));
             let events = |event: ExportEvent<'_>| saved.on_event(&event);

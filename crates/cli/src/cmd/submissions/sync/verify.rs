@@ -93,15 +93,13 @@ impl Verify {
         let mut verify = VerifyOptions::default();
         verify.mark_deleted = self.mark_deleted;
         verify.allow_empty = self.allow_empty;
-        verify.page_size = self.page_size;
-        verify.allow_incomplete = self.allow_incomplete;
         cx.progress.begin();
         let mut stored = 0;
         let on_page = |page: PullProgress<'_>| {
             stored = page.new;
             cx.progress.submissions(page.rows, page.reached);
         };
-        let verified = until(deadline, store.verify(client, &form.id, &verify, on_page)).await;
+        let verified = store.verify(client, &form.id, &options, &verify, on_page).await;
         cx.progress.end();
         let next = "compares again from the first page";
         let summary = verified.map_err(|error| explain_stopped(error, stored, next))?;
