@@ -169,7 +169,7 @@ impl Export {
             }
             Err(cause) if self.spools.is_temporary() => return Err(cause),
             Err(cause) => {
-                let rows_saved = spool.store.count(spool.source, self.range(), u64::MAX);
+                let rows_saved = spool.store.count(spool.source, self.pull.range(), u64::MAX);
                 return Err(ExportError::Unfinished {
                     rows_saved: rows_saved.unwrap_or_default(),
                     folder: self.spools.path().to_owned(),
@@ -203,11 +203,6 @@ impl Export {
         })?)
     }
 
-    fn range(&self) -> RowRange {
-        let PullOptions { since, until, .. } = self.pull;
-        RowRange { since, until, include_deleted: false }
-    }
-
     async fn fill_and_render(
         &self,
         spool: &mut Spool,
@@ -225,7 +220,7 @@ impl Export {
             return Err(ExportError::Incomplete { units: pulled.overflows });
         }
         on_event(ExportEvent::Rendering);
-        let rows = store.rows(source, self.range())?;
+        let rows = store.rows(source, self.pull.range())?;
         let rendered = output.render(&rows, &options)?;
         let exported = Exported { rendered, pull: pulled, spool: None };
         if let Some(manifest) = manifest {
@@ -272,14 +267,12 @@ pub async fn export_stream(
 ) -> Result<Exported, ExportError> {
     let errors = destination.error_source();
     let failed = |error| errors.error(Operation::Write, error);
-    let mut out = match format {
-        Format::Ndjson => JsonFormat::lines(BufWriter::with_capacity(BLOCK, destination)),
-        Format::Json => JsonFormat::array(BufWriter::with_capacity(BLOCK, destination)),
-        other => {
-            let reason = format!("{} needs all rows before its first one", other.name());
-            return Err(ExportError::Unsupported(reason));
-        }
-    };
+    if format.is_table() {
+        let reason = format!("{} needs all rows before its first one", format.name());
+        return Err(ExportError::Unsupported(reason));
+    }
+    let out = BufWriter::with_capacity(BLOCK, destination);
+    let mut out = JsonFormat::new(out, format == Format::Json);
     let (mut pull, mut rendered) = (PullSummary::default(), Rendered::default());
     let limit = limit.unwrap_or(u64::MAX);
     while rendered.rows < limit

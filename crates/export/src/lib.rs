@@ -27,10 +27,8 @@ pub use coverage::{Coverage, Interval};
 pub use destination::{Destination, Existing, WorkingFiles};
 pub use error::{ExportError, Operation};
 pub use export::{Export, ExportEvent, Exported, export_csv, export_stream};
-pub use format::{
-    CsvProfile, FORMATS, FileFormat, Format, FormatRow, SourceInfo, is_catching_panics,
-};
-pub use formsvc_table::{ListStyle, MissingColumn, StoredRow, TableOptions};
+pub use format::{FORMATS, FileFormat, Format, FormatRow, SourceInfo, is_catching_panics};
+pub use formsvc_table::{CsvOptions, ListStyle, MissingColumn, StoredRow, TableOptions};
 pub use partition::{MonthFolder, Output};
 pub use pull::{PullOptions, PullProgress, PullSummary, pull};
 pub use remark::Remark;

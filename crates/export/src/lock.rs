@@ -46,6 +46,13 @@ impl FileLock {
     }
 }
 
+/// Returns the path of a file beside a database.
+pub(crate) fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
+}
+
 impl Drop for FileLock {
     fn drop(&mut self) {
         // Other systems do not remove open files, and cannot compare them.

@@ -45,6 +45,10 @@ impl Default for PullOptions {
 }
 
 impl PullOptions {
+    pub(crate) fn range(&self) -> RowRange {
+        RowRange { since: self.since, until: self.until, include_deleted: false }
+    }
+
     /// Returns a list of all submissions of a form.
     pub(crate) fn query(&self, client: &Client, form: &FormId) -> SubmissionQuery {
         let query = client.form(form).submissions();
@@ -147,7 +151,7 @@ pub(crate) async fn pull_into(
     Ok(summary)
 }
 
-/// Adds the rows of a page, or the end of the list, to what the walk has read.
+/// Extends the walk by the rows of a page, or by the end of the list.
 fn page_to_write<'a>(
     rows: &'a [Submission],
     walk: &mut WalkRange,
@@ -170,8 +174,7 @@ async fn has_enough(
 ) -> Result<bool, ExportError> {
     let Some(limit) = options.limit else { return Ok(false) };
     let since = oldest.max(options.since);
-    let range = RowRange { since, until: options.until, include_deleted: false };
-    Ok(store.count(range, limit).await? >= limit)
+    Ok(store.count(RowRange { since, ..options.range() }, limit).await? >= limit)
 }
 
 /// Ends a run at its deadline.

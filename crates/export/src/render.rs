@@ -5,15 +5,18 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 
-use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions, Value};
+use formsvc_table::{
+    Column, ColumnCollector, ColumnPlan, CsvOptions, StoredRow, TableOptions, Value,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::compress::{Compression, compressed};
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation};
 use crate::format::{
-    CsvProfile, FileFormat, Format, RowFormat, SourceInfo, file_format, limit_table, text_format,
+    FileFormat, Format, RowFormat, SourceInfo, file_format, limit_table, text_format,
 };
+use crate::lock::beside;
 use crate::remark::Remark;
 use crate::row::RowSource;
 use crate::store::RowStore;
@@ -30,12 +33,8 @@ pub struct RenderOptions {
     pub format: FileFormat,
     /// The columns.
     pub table: TableOptions,
-    /// The dialect of CSV and TSV.
-    pub csv_profile: CsvProfile,
-    /// The character between cells of CSV and TSV, instead of the comma or tab.
-    pub delimiter: Option<u8>,
-    /// Puts an apostrophe before text of CSV and TSV that a spreadsheet would run as a formula.
-    pub formula_guard: bool,
+    /// The dialect of CSV and TSV, by default with a comma or tab between cells.
+    pub csv: CsvOptions,
     /// The form of the rows, for formats that record it.
     pub source: SourceInfo,
     /// The rows of the output; all if `None`.
@@ -49,12 +48,12 @@ pub struct RenderOptions {
 impl RenderOptions {
     /// Returns the default options of a format: all rows, all columns, formula guard on.
     pub fn new(format: impl Into<FileFormat>) -> Self {
+        let format = format.into();
+        let delimiter = if format.format == Format::Tsv { b'\t' } else { b',' };
         Self {
-            format: format.into(),
+            format,
             table: TableOptions::default(),
-            csv_profile: CsvProfile::Rfc4180,
-            delimiter: None,
-            formula_guard: true,
+            csv: CsvOptions { delimiter, ..CsvOptions::default() },
             source: SourceInfo::default(),
             filter: None,
             limit: None,
@@ -83,8 +82,8 @@ impl RenderOptions {
             return unsupported(format!("{} keeps labels as they are", format.name()));
         }
         let is_separator = |byte: u8| byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0);
-        if let Some(delimiter) = self.delimiter.filter(|byte| !is_separator(*byte)) {
-            let shown = char::from(delimiter).escape_default();
+        if !is_separator(self.csv.delimiter) {
+            let shown = char::from(self.csv.delimiter).escape_default();
             return unsupported(format!("`{shown}` cannot separate cells; use `,`, `;` or a tab"));
         }
         Ok(())
@@ -105,8 +104,7 @@ impl RenderOptions {
             return Ok(());
         };
         for suffix in ["-wal", "-journal"] {
-            let mut journal = path.as_os_str().to_owned();
-            journal.push(suffix);
+            let journal = beside(path, suffix);
             if std::fs::metadata(&journal).is_ok_and(|file| file.len() > 0) {
                 let reason = format!(
                     "`{}` shows that a program has the database open or was killed; close it, or \

@@ -179,12 +179,11 @@ impl From<ExportError> for CliError {
 impl From<SyncError> for CliError {
     fn from(error: SyncError) -> Self {
         let (exit, hint) = match &error {
-            SyncError::Target(_) | SyncError::AmbiguousForm { .. } => (Exit::Usage, None),
+            SyncError::Target(_) => (Exit::Usage, None),
             SyncError::Exported { .. } => (
                 Exit::Usage,
                 Some("use another file: an export replaces its file, and a sync adds to it"),
             ),
-            SyncError::UnknownForm { .. } => (Exit::NotFound, None),
             SyncError::NotProven { .. } => (Exit::DataPolicy, None),
             SyncError::EmptyList { .. } => (
                 Exit::DataPolicy,

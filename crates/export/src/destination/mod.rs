@@ -197,6 +197,13 @@ impl<'a> Destination<'a> {
         }
     }
 
+    fn writer(&mut self) -> &mut dyn Write {
+        match &mut self.0 {
+            Kind::File { work, .. } => work.as_file_mut(),
+            Kind::Stream { out, .. } => out,
+        }
+    }
+
     /// Writes bytes.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
         self.write_all(bytes).map_err(|source| self.error(Operation::Write, source))
@@ -242,17 +249,11 @@ impl<'a> Destination<'a> {
 
 impl Write for Destination<'_> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        match &mut self.0 {
-            Kind::File { work, .. } => work.as_file_mut().write(buf),
-            Kind::Stream { out, .. } => out.write(buf),
-        }
+        self.writer().write(buf)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.0 {
-            Kind::File { work, .. } => work.as_file_mut().flush(),
-            Kind::Stream { out, .. } => out.flush(),
-        }
+        self.writer().flush()
     }
 }
 

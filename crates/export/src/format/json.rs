@@ -19,12 +19,8 @@ pub(crate) struct JsonFormat<W: Write> {
 }
 
 impl<W: Write> JsonFormat<W> {
-    pub(crate) fn lines(out: W) -> Self {
-        Self { out, is_array: false, rows: 0, damaged_rows: 0, line: Vec::new() }
-    }
-
-    pub(crate) fn array(out: W) -> Self {
-        Self { is_array: true, ..Self::lines(out) }
+    pub(crate) fn new(out: W, is_array: bool) -> Self {
+        Self { out, is_array, rows: 0, damaged_rows: 0, line: Vec::new() }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut W {

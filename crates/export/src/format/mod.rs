@@ -10,7 +10,7 @@ mod xlsx;
 use std::io::{self, Write};
 use std::path::Path;
 
-use formsvc_table::{Column, CsvOptions, StoredRow, TableOptions, Value};
+use formsvc_table::{Column, StoredRow, TableOptions, Value};
 
 use crate::compress::Compression;
 use crate::remark::Remark;
@@ -156,16 +156,6 @@ impl From<Format> for FileFormat {
     }
 }
 
-/// The dialect of CSV.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CsvProfile {
-    /// Lines end in LF, without a byte order mark.
-    #[default]
-    Rfc4180,
-    /// Lines end in CR LF, with a byte order mark, so that Excel recognizes UTF-8.
-    Excel,
-}
-
 /// The form of the rows, for formats that record it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceInfo {
@@ -220,16 +210,10 @@ pub(crate) fn text_format<'w>(
     options: &RenderOptions,
     out: &'w mut dyn Write,
 ) -> io::Result<Box<dyn RowFormat + 'w>> {
-    let csv = |delimiter| CsvOptions {
-        delimiter: options.delimiter.unwrap_or(delimiter),
-        excel: options.csv_profile == CsvProfile::Excel,
-        guard: options.formula_guard,
-    };
     Ok(match options.format.format {
-        Format::Csv => Box::new(CsvFormat::new(out, csv(b','))?),
-        Format::Tsv => Box::new(CsvFormat::new(out, csv(b'\t'))?),
-        Format::Ndjson => Box::new(JsonFormat::lines(out)),
-        Format::Json => Box::new(JsonFormat::array(out)),
+        Format::Csv | Format::Tsv => Box::new(CsvFormat::new(out, options.csv)?),
+        Format::Ndjson => Box::new(JsonFormat::new(out, false)),
+        Format::Json => Box::new(JsonFormat::new(out, true)),
         _ => return Err(io::ErrorKind::Unsupported.into()),
     })
 }

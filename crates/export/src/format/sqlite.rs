@@ -1,7 +1,6 @@
 //! SQLite databases: the tables of the row store, and a view per form with typed columns.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
@@ -66,24 +65,21 @@ impl SqliteFormat {
     }
 
     fn create_view(&self) -> rusqlite::Result<()> {
-        let mut view = format!("CREATE VIEW {} AS SELECT ", quoted(&self.view));
-        for (position, column) in self.columns.iter().enumerate() {
-            let separator = if position == 0 { "" } else { ", " };
+        let columns = self.columns.iter().enumerate().map(|(position, column)| {
             let value = match (column.heading.as_str(), column.is_answer) {
                 ("id" | "created_at", false) => column.heading.clone(),
                 _ => typed_cell(column.column_type, position),
             };
-            let _ = write!(view, "{separator}{value} AS {}", quoted(&column.heading));
-        }
-        if self.columns.is_empty() {
-            view.push_str("NULL");
-        }
-        let _ = write!(
-            view,
-            " FROM submissions WHERE source = {} AND deleted_at IS NULL ORDER BY instant DESC, id",
+            format!("{value} AS {}", quoted(&column.heading))
+        });
+        let columns: Vec<String> = columns.collect();
+        let columns = if columns.is_empty() { "NULL".to_owned() } else { columns.join(", ") };
+        self.database.execute_batch(&format!(
+            "CREATE VIEW {} AS SELECT {columns} FROM submissions \
+             WHERE source = {} AND deleted_at IS NULL ORDER BY instant DESC, id",
+            quoted(&self.view),
             self.key.0
-        );
-        self.database.execute_batch(&view)
+        ))
     }
 }
 
@@ -94,9 +90,10 @@ impl RowFormat for SqliteFormat {
     }
 
     fn row(&mut self, row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()> {
-        let is_new = self.insert(row, &cells).map_err(io_error)?;
-        let twice = || io::Error::other(format!("submission `{}` occurs twice", row.id));
-        is_new.then_some(()).ok_or_else(twice)
+        if self.insert(row, &cells).map_err(io_error)? {
+            return Ok(());
+        }
+        Err(io::Error::other(format!("submission `{}` occurs twice", row.id)))
     }
 
     fn finish(self: Box<Self>) -> io::Result<Vec<Remark>> {

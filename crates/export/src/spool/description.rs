@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::{beside, lock_spool};
+use super::lock_spool;
+use crate::lock::beside;
 use crate::store::{RowStore, StoreError};
 
 /// A spool of an export that is not finished.

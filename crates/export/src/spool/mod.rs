@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use tempfile::TempDir;
 
 pub use self::description::{SpoolContent, SpoolInfo};
 use self::description::{describe, size_and_time};
 use crate::error::{ExportError, Operation};
-use crate::lock::FileLock;
+use crate::lock::{FileLock, beside};
 use crate::sql::form_hash;
 use crate::store::{RowStore, SourceKey, StoreError};
 
@@ -193,14 +193,11 @@ impl Spool {
         connection.execute_batch(
             "CREATE TABLE IF NOT EXISTS spool (range TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
         )?;
-        let recorded: Option<String> =
-            connection.query_row("SELECT range FROM spool", [], |row| row.get(0)).optional()?;
-        if recorded.is_some_and(|range| range != request.range) {
-            return Ok(());
-        }
-        connection.execute("DELETE FROM spool", [])?;
         let values = params![request.range, request.since, request.command];
-        connection.execute("INSERT INTO spool VALUES (?1, ?2, ?3)", values).map(drop)
+        let insert = "INSERT INTO spool SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM spool)";
+        connection.execute(insert, values)?;
+        let update = "UPDATE spool SET since = ?2, command = ?3 WHERE range = ?1";
+        connection.execute(update, values).map(drop)
     }
 
     /// Ends a complete export: removes the spool, unless it was begun for a larger range.
@@ -253,13 +250,6 @@ fn remove_database(database: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
-}
-
-/// Returns the path of a file beside a database.
-fn beside(database: &Path, ending: &str) -> PathBuf {
-    let mut path = database.as_os_str().to_owned();
-    path.push(ending);
-    path.into()
 }
 
 /// Creates a folder that only its owner can use, and those above it; takes the rights of others from an

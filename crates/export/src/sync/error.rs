@@ -26,20 +26,6 @@ pub enum SyncError {
         /// The file.
         path: PathBuf,
     },
-    /// The database does not contain the form.
-    #[error("the database does not contain form `{form}`; `sync` adds it")]
-    UnknownForm {
-        /// The form.
-        form: String,
-    },
-    /// The database contains the form of more than one service.
-    #[error("the database contains form `{form}` of several services: {}", origins.join(", "))]
-    AmbiguousForm {
-        /// The form.
-        form: String,
-        /// The addresses of the services.
-        origins: Vec<String>,
-    },
     /// Submissions cannot be marked as deleted, because the list could be incomplete.
     #[error(
         "no submission was marked as deleted, because the list of the service is `{completeness}`; \

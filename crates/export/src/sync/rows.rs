@@ -3,7 +3,6 @@
 use formsvc_client::Completeness;
 use tempfile::TempPath;
 
-use super::error::SyncError;
 use super::target::Location;
 use super::{SyncStatus, SyncStore};
 use crate::error::ExportError;
@@ -16,17 +15,9 @@ use crate::store::{RowRange, RowStore, SourceKey};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FormRows {
-    /// The address of the service.
-    pub origin: String,
-    /// The form.
-    pub form_id: String,
-    /// Its title.
-    pub title: Option<String>,
     /// Whether submissions could be missing: `Incomplete` if the database has no interval down to the
     /// start of the range.
     pub completeness: Completeness,
-    /// Whether every submission of the range is stored, as far as it was made before the last run.
-    pub is_covered: bool,
     store: RowStore,
     source: SourceKey,
     range: RowRange,
@@ -41,19 +32,17 @@ impl RowSource for FormRows {
 }
 
 impl SyncStore {
-    /// Returns the submissions of a form within a range. `origin` is needed only if the database has
-    /// the form of several services.
+    /// Returns the submissions of a form within a range. `form` must be a description of this database
+    /// by [`status`](Self::status).
     ///
     /// The rows of a PostgreSQL database are copied into a private file in the folder `temporary`.
     #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "same signature"))]
     pub async fn rows(
         &self,
-        origin: Option<&str>,
-        form: &str,
+        form: &SyncStatus,
         range: RowRange,
         temporary: &SpoolFolder,
     ) -> Result<FormRows, ExportError> {
-        let form = find(self.status().await?, origin, form)?;
         let (store, source, copy) = match &self.location {
             Location::Sqlite(path) => {
                 let store = RowStore::open_read_only(path)?;
@@ -68,32 +57,9 @@ impl SyncStore {
                 (store, source, path)
             }
         };
-        let is_covered = form.coverage.reaches(range.since);
-        let stored = form.coverage.intervals().first().map(|newest| newest.completeness);
-        let completeness = if is_covered { stored } else { None };
-        Ok(FormRows {
-            origin: form.origin,
-            form_id: form.form_id,
-            title: form.title,
-            completeness: completeness.unwrap_or(Completeness::Incomplete),
-            is_covered,
-            store,
-            source,
-            range,
-            _copy: copy,
-        })
+        let covered = form.coverage.intervals().first().filter(|part| part.oldest <= range.since);
+        let completeness =
+            covered.map_or(Completeness::Incomplete, |interval| interval.completeness);
+        Ok(FormRows { completeness, store, source, range, _copy: copy })
     }
-}
-
-/// Returns the form with this id.
-fn find(forms: Vec<SyncStatus>, origin: Option<&str>, form: &str) -> Result<SyncStatus, SyncError> {
-    let is_wanted = |known: &SyncStatus| {
-        known.form_id == form && origin.is_none_or(|origin| known.origin == origin)
-    };
-    let mut found: Vec<_> = forms.into_iter().filter(is_wanted).collect();
-    if found.len() > 1 {
-        let origins = found.into_iter().map(|form| form.origin).collect();
-        return Err(SyncError::AmbiguousForm { form: form.to_owned(), origins });
-    }
-    found.pop().ok_or_else(|| SyncError::UnknownForm { form: form.to_owned() })
 }

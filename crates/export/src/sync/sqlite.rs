@@ -1,7 +1,7 @@
 //! Forms in an SQLite database.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use formsvc_table::{OTHER_ANSWERS, TypeSet};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -11,7 +11,7 @@ use super::error::SyncError;
 use super::form_store::FormRef;
 use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
 use crate::error::ExportError;
-use crate::lock::FileLock;
+use crate::lock::{FileLock, beside};
 use crate::sql::{form_hash, quoted, typed_cell, view_name};
 use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, StoreError, write_page};
 
@@ -77,9 +77,8 @@ impl SqliteForm {
 /// Locks a form in a database by a file beside it.
 fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, ExportError> {
     let path = path.canonicalize().map_err(|error| StoreError::io(path, error))?;
-    let mut lock_path = path.into_os_string();
-    lock_path.push(format!("-{}.lock", &form_hash(form.origin, form.id)[..8]));
-    let lock_path = PathBuf::from(lock_path);
+    let ending = format!("-{}.lock", &form_hash(form.origin, form.id)[..8]);
+    let lock_path = beside(&path, &ending);
     let lock = FileLock::take(&lock_path).map_err(|error| StoreError::io(&lock_path, error))?;
     lock.ok_or_else(|| SyncError::Locked { form: form.id.to_owned() }.into())
 }

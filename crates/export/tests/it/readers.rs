@@ -121,7 +121,7 @@ fn render_all(folder: &Path, submissions: &[String], max_columns: usize) {
             continue;
         }
         let mut options = RenderOptions::new(format);
-        options.formula_guard = false;
+        options.csv.guard = false;
         options.table.max_columns = max_columns;
         let path = folder.join(format!("rows.{name}"));
         render(&rows, &options, Destination::file(&path, Existing::Replace).unwrap()).unwrap();

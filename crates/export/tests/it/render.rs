@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use formsvc_export::{
-    Compression, CsvProfile, Destination, Existing, ExportError, FileFormat, Format, MissingColumn,
-    Remark, RenderOptions, RowSource, StoredRow, render,
+    Compression, Destination, Existing, ExportError, FileFormat, Format, MissingColumn, Remark,
+    RenderOptions, RowSource, StoredRow, render,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -34,14 +34,14 @@ fn csv_has_a_column_per_label() {
 #[test]
 fn excel_profile_and_delimiter_apply() {
     let mut options = RenderOptions::new(Format::Csv);
-    options.csv_profile = CsvProfile::Excel;
-    options.delimiter = Some(b';');
+    options.csv.excel = true;
+    options.csv.delimiter = b';';
     let rows = [stored("s1", r#"{"a":"x;y"}"#)];
     let expected = format!("\u{feff}id;created_at;a\r\ns1;{TIME};\"x;y\"\r\n");
     assert_eq!(text(&options, &rows), expected);
     let expected = format!("id\tcreated_at\ta\ns1\t{TIME}\tx;y\n");
     assert_eq!(text(&RenderOptions::new(Format::Tsv), &rows), expected);
-    options.delimiter = Some(b'"');
+    options.csv.delimiter = b'"';
     let refused = render(&Vec::new(), &options, Destination::stream(Box::new(std::io::sink())));
     assert!(matches!(refused, Err(ExportError::Unsupported(_))), "{refused:?}");
 }

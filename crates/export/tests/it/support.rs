@@ -38,7 +38,9 @@ pub(crate) fn write_to(
 
 /// A format without the formula guard.
 pub(crate) fn options(format: Format) -> RenderOptions {
-    RenderOptions { formula_guard: false, ..RenderOptions::new(format) }
+    let mut options = RenderOptions::new(format);
+    options.csv.guard = false;
+    options
 }
 
 /// One page of answers.

@@ -2,10 +2,7 @@
 
 use formsvc_client::Completeness;
 use formsvc_client::test_util::{MockService, form, generate};
-use formsvc_export::{
-    ExportError, PullOptions, PullProgress, RowRange, RowSource, SpoolFolder, SyncError,
-    ViewChanges,
-};
+use formsvc_export::{PullOptions, PullProgress, RowRange, RowSource, SpoolFolder, ViewChanges};
 
 use super::database::{Database, texts};
 use super::{FORM, ORIGIN, form_id, service, service_with, submit, sync};
@@ -98,8 +95,7 @@ async fn since_leaves_a_gap_that_a_later_run_closes() {
         assert!((300..500).contains(&status.rows), "{}", status.rows);
         let range = RowRange::default();
         let spools = SpoolFolder::temporary().unwrap();
-        let rows = store.rows(None, FORM, range, &spools).await.unwrap();
-        assert!(!rows.is_covered);
+        let rows = store.rows(&status, range, &spools).await.unwrap();
         assert_eq!(rows.completeness, Completeness::Incomplete);
         drop(rows);
         sync(&store, &service).await.unwrap();
@@ -117,9 +113,9 @@ async fn rows_are_read_back_without_a_request() {
         sync(&store, &service).await.unwrap();
         let before = service.requests().len();
         let spools = SpoolFolder::temporary().unwrap();
-        let rows = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap();
-        assert_eq!((&*rows.origin, rows.title.as_deref()), (ORIGIN, Some("Survey")));
-        assert!(rows.is_covered);
+        let form = store.status().await.unwrap().pop().unwrap();
+        assert_eq!((&*form.origin, form.title.as_deref()), (ORIGIN, Some("Survey")));
+        let rows = store.rows(&form, RowRange::default(), &spools).await.unwrap();
         assert_eq!(rows.completeness, Completeness::Proven);
         // A later change is not seen.
         database.execute(&format!("DELETE FROM {}", database.table("submissions"))).await;
@@ -134,9 +130,6 @@ async fn rows_are_read_back_without_a_request() {
             assert_eq!(ids, expected);
         }
         assert_eq!(service.requests().len(), before);
-        let error = store.rows(None, "frm_9", RowRange::default(), &spools).await.unwrap_err();
-        let ExportError::Sync(SyncError::UnknownForm { form }) = error else { panic!("{error}") };
-        assert_eq!(form, "frm_9");
     }
 }
 
@@ -152,18 +145,28 @@ async fn progress_reports_each_page() {
 }
 
 #[tokio::test]
-async fn form_of_two_services_needs_the_origin() {
+async fn form_of_two_services_has_the_rows_of_each() {
     let database = Database::sqlite();
     let store = database.open().await;
     let service = service(3);
     sync(&store, &service).await.unwrap();
     let other = service.client_builder().base_url("https://other.example").build().unwrap();
     super::sync_by(&store, &other).await.unwrap();
+    submit(&service, 0, "{}");
+    sync(&store, &service).await.unwrap();
     let spools = SpoolFolder::temporary().unwrap();
-    let error = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap_err();
-    assert!(error.to_string().contains("https://other.example"), "{error}");
-    let rows = store.rows(Some(ORIGIN), FORM, RowRange::default(), &spools).await.unwrap();
-    assert_eq!(rows.origin, ORIGIN);
+    for (form, expected) in
+        store.status().await.unwrap().iter().zip([(ORIGIN, 4), ("https://other.example", 3)])
+    {
+        let mut count = 0;
+        let rows = store.rows(form, RowRange::default(), &spools).await.unwrap();
+        rows.for_each(&mut |_| {
+            count += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((&*form.origin, &*form.form_id, count), (expected.0, FORM, expected.1));
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! SQLite databases: types of columns, files of other programs, modes.
 
 use formsvc_export::{
-    Destination, Existing, ExportError, Format, PullOptions, RenderOptions, RowRange, RowStore,
-    SpoolFolder, StoreProblem, SyncError, SyncTarget, pull, render,
+    Destination, Existing, ExportError, Format, PullOptions, RenderOptions, RowStore, StoreProblem,
+    SyncError, SyncTarget, pull, render,
 };
 use rusqlite::Connection;
 
@@ -84,8 +84,6 @@ async fn open_of_a_missing_file_creates_nothing() {
     let store = database.open().await;
     let error = store.status().await.unwrap_err();
     assert!(error.to_string().contains("rows.db"), "{error}");
-    let spools = SpoolFolder::temporary().unwrap();
-    store.rows(None, FORM, RowRange::default(), &spools).await.unwrap_err();
     assert!(!database.path().exists());
 }
 
@@ -96,9 +94,6 @@ async fn database_without_tables_has_no_forms_and_is_continued() {
     Connection::open(database.path()).unwrap().execute_batch("PRAGMA journal_mode=WAL").unwrap();
     let store = database.open().await;
     assert!(store.status().await.unwrap().is_empty());
-    let spools = SpoolFolder::temporary().unwrap();
-    let error = store.rows(None, FORM, RowRange::default(), &spools).await.unwrap_err();
-    assert!(matches!(error, ExportError::Sync(SyncError::UnknownForm { .. })), "{error}");
     assert_eq!(sync(&store, &service(3)).await.unwrap().pull.rows, 3);
 }
 

@@ -85,7 +85,7 @@ async fn deleted_rows_are_marked_omitted_and_restored() {
         let spools = SpoolFolder::temporary().unwrap();
         for (include_deleted, expected) in [(false, 496), (true, 500)] {
             let range = RowRange { include_deleted, ..RowRange::default() };
-            let rows = store.rows(None, FORM, range, &spools).await.unwrap();
+            let rows = store.rows(&status, range, &spools).await.unwrap();
             let mut count = 0;
             rows.for_each(&mut |_| {
                 count += 1;

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use formsvc_export::{
-    Compression, CsvProfile, FORMATS, FileFormat, Format, ListStyle, RenderOptions, RowFilter,
-    StoredRow,
+    Compression, FORMATS, FileFormat, Format, ListStyle, RenderOptions, RowFilter, StoredRow,
 };
 use jiff::tz::TimeZone;
 
@@ -190,12 +189,11 @@ impl FormatOptions {
         }
         table.column_map.clone_from(&self.new_labels);
         table.time_zone = self.time_zone.as_deref().map(time_zone).transpose()?;
-        options.csv_profile = match self.csv_profile {
-            None | Some(Profile::Rfc4180) => CsvProfile::Rfc4180,
-            Some(Profile::Excel) => CsvProfile::Excel,
-        };
-        options.delimiter = self.delimiter.as_deref().map(delimiter).transpose()?;
-        options.formula_guard = self.formula_guard != Some(Switch::Off);
+        options.csv.excel = self.csv_profile == Some(Profile::Excel);
+        if let Some(text) = &self.delimiter {
+            options.csv.delimiter = delimiter(text)?;
+        }
+        options.csv.guard = self.formula_guard != Some(Switch::Off);
         options.filter = self.filter.as_deref().map(filter).transpose()?;
         options.limit = limit;
         Ok(options)

@@ -36,7 +36,7 @@ impl Export {
             until: micros(bounds.until()).unwrap_or(i64::MAX),
             include_deleted: self.include_deleted,
         };
-        let rows = store.rows(Some(&form.origin), &form.form_id, range, &spools(cx)?).await?;
+        let rows = store.rows(&form, range, &spools(cx)?).await?;
         let what = format!("the database does not have all submissions of `{}`", form.form_id);
         let complete = "complete it with `formsvc submissions sync`";
         let incomplete = CliError::new(Exit::DataPolicy, what).hint(complete);
