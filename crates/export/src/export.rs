@@ -1,5 +1,7 @@
 //! Exports: a pull into a spool, then a rendering.
 
+mod manifest;
+
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -7,13 +9,13 @@ use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQu
 
 use crate::destination::{Destination, Existing};
 use crate::error::{ExportError, Operation};
-use crate::format::{Format, JsonFormat, SourceInfo};
-use crate::manifest::write_manifest;
+use crate::format::{Format, JsonFormat, RenderOptions, RowFilter, SourceInfo};
 use crate::partition::Output;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
-use crate::render::{BLOCK, RenderOptions, Rendered, RowFilter, apply_filter, render};
+use crate::render::{BLOCK, Rendered, apply_filter, render};
 use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
 use crate::store::{PageToWrite, RowRange, RowStore, extra_json, stored_row};
+use manifest::write_manifest;
 
 /// An export of a form to one file, which continues where an earlier one stopped.
 ///

@@ -7,7 +7,6 @@ mod error;
 mod export;
 mod format;
 mod lock;
-mod manifest;
 mod partition;
 mod pull;
 mod remark;
@@ -25,20 +24,20 @@ mod sync;
 pub use compress::Compression;
 pub use coverage::{Coverage, Interval};
 pub use destination::{Destination, Existing, WorkingFiles};
-pub use error::{ExportError, Operation};
+#[cfg(feature = "postgres")]
+pub use error::PostgresError;
+pub use error::{ExportError, Operation, StoreError, StoreProblem, SyncError};
 pub use export::{Export, ExportEvent, Exported, export_csv, export_stream};
-pub use format::{FORMATS, FileFormat, Format, FormatRow, SourceInfo, is_catching_panics};
+pub use format::{
+    FORMATS, FileFormat, Format, FormatRow, RenderOptions, RowFilter, SourceInfo,
+    is_catching_panics,
+};
 pub use formsvc_table::{CsvOptions, ListStyle, MissingColumn, StoredRow, TableOptions};
 pub use partition::{MonthFolder, Output};
 pub use pull::{PullOptions, PullProgress, PullSummary, pull};
 pub use remark::Remark;
-pub use render::{RenderOptions, Rendered, RowFilter, render};
+pub use render::{Rendered, render};
 pub use row::{RowCallback, RowSource};
 pub use spool::{SpoolContent, SpoolFolder, SpoolInfo};
-pub use store::{RowRange, RowStore, SourceKey, StoreError, StoreProblem, StoredRows};
-#[cfg(feature = "postgres")]
-pub use sync::PostgresError;
-pub use sync::{
-    FormRows, SyncError, SyncStatus, SyncStore, SyncSummary, SyncTarget, VerifyOptions,
-    VerifySummary, ViewChanges,
-};
+pub use store::{RowRange, RowStore, SourceKey, StoredRows, SyncStatus, ViewChanges};
+pub use sync::{FormRows, SyncStore, SyncSummary, SyncTarget, VerifyOptions, VerifySummary};

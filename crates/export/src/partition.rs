@@ -6,8 +6,8 @@ use formsvc_table::Column;
 
 use crate::destination::{Destination, Existing, WorkingFiles};
 use crate::error::{ExportError, Operation};
-use crate::format::{Format, RowFormat, file_format};
-use crate::render::{RenderOptions, Rendered, Rendering, render};
+use crate::format::{Format, RenderOptions, RowFormat, file_format};
+use crate::render::{Rendered, Rendering, check_destination, render};
 use crate::row::RowSource;
 
 /// A month of UTC: year and month.
@@ -51,7 +51,7 @@ impl Output<'_> {
     pub(crate) fn check(&self, options: &RenderOptions) -> Result<(), ExportError> {
         options.check()?;
         match self {
-            Self::Single(destination) => options.check_destination(destination),
+            Self::Single(destination) => check_destination(options, destination),
             Self::Months(_) if options.format.format == Format::Parquet => Ok(()),
             Self::Months(_) => {
                 let name = options.format.format.name();

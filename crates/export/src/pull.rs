@@ -9,8 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::coverage::{AfterPage, WalkRange};
 use crate::error::ExportError;
-use crate::store::{PageToWrite, RowRange, RowStore, SourceKey};
-use crate::sync::FormStore;
+use crate::store::{FormStore, PageToWrite, RowRange, RowStore, SourceKey};
 
 /// Which submissions to pull, and how.
 #[derive(Clone, Debug)]

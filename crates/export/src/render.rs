@@ -5,16 +5,14 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 
-use formsvc_table::{
-    Column, ColumnCollector, ColumnPlan, CsvOptions, StoredRow, TableOptions, Value,
-};
+use formsvc_table::{Column, ColumnCollector, ColumnPlan, StoredRow, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::compress::{Compression, compressed};
+use crate::compress::compressed;
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation};
 use crate::format::{
-    FileFormat, Format, RowFormat, SourceInfo, file_format, limit_table, text_format,
+    Format, RenderOptions, RowFilter, RowFormat, file_format, limit_table, text_format,
 };
 use crate::lock::beside;
 use crate::remark::Remark;
@@ -23,106 +21,6 @@ use crate::store::RowStore;
 
 /// Bytes that are read or written at once.
 pub(crate) const BLOCK: usize = 256 * 1024;
-
-/// Decides whether a row is in the output; an error ends the rendering.
-pub type RowFilter = Box<dyn Fn(&StoredRow<'_>) -> Result<bool, String> + Send>;
-
-/// How rows become a file.
-pub struct RenderOptions {
-    /// The format.
-    pub format: FileFormat,
-    /// The columns.
-    pub table: TableOptions,
-    /// The dialect of CSV and TSV, by default with a comma or tab between cells.
-    pub csv: CsvOptions,
-    /// The form of the rows, for formats that record it.
-    pub source: SourceInfo,
-    /// The rows of the output; all if `None`.
-    pub filter: Option<RowFilter>,
-    /// The number of rows at most.
-    pub limit: Option<u64>,
-    /// Computes [`Rendered::sha256`].
-    pub checksum: bool,
-}
-
-impl RenderOptions {
-    /// Returns the default options of a format: all rows, all columns, formula guard on.
-    pub fn new(format: impl Into<FileFormat>) -> Self {
-        let format = format.into();
-        let delimiter = if format.format == Format::Tsv { b'\t' } else { b',' };
-        Self {
-            format,
-            table: TableOptions::default(),
-            csv: CsvOptions { delimiter, ..CsvOptions::default() },
-            source: SourceInfo::default(),
-            filter: None,
-            limit: None,
-            checksum: false,
-        }
-    }
-
-    /// Returns an error for options that do not go together. Costs nothing, so that it can be called
-    /// before the first request.
-    pub fn check(&self) -> Result<(), ExportError> {
-        let unsupported = |reason: String| Err(ExportError::Unsupported(reason));
-        let format = self.format.format;
-        if !format.is_available() {
-            return unsupported(format!(
-                "this build cannot write {0}; use a released binary, or build with `--features {0}`",
-                format.name()
-            ));
-        }
-        if !format.is_text() && self.format.compression != Compression::None {
-            return unsupported(format!("{} cannot be compressed once more", format.name()));
-        }
-        if !format.is_table() && !self.table.columns.is_empty() {
-            return unsupported(format!("{} has no columns to select", format.name()));
-        }
-        if !format.is_table() && !self.table.column_map.is_empty() {
-            return unsupported(format!("{} keeps labels as they are", format.name()));
-        }
-        let is_separator = |byte: u8| byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0);
-        if !is_separator(self.csv.delimiter) {
-            let shown = char::from(self.csv.delimiter).escape_default();
-            return unsupported(format!("`{shown}` cannot separate cells; use `,`, `;` or a tab"));
-        }
-        Ok(())
-    }
-
-    /// Returns an error if the destination cannot take the format, is a database of `sync`, or is one
-    /// that another program has open: its journal would be applied to the new file.
-    pub(crate) fn check_destination(
-        &self,
-        destination: &Destination<'_>,
-    ) -> Result<(), ExportError> {
-        let format = self.format.format;
-        if !format.is_text() && destination.working_path().is_none() {
-            let reason = format!("{} needs a file, not a stream, pipe or device", format.name());
-            return Err(ExportError::Unsupported(reason));
-        }
-        let Some(path) = destination.path().filter(|_| format == Format::Sqlite) else {
-            return Ok(());
-        };
-        for suffix in ["-wal", "-journal"] {
-            let journal = beside(path, suffix);
-            if std::fs::metadata(&journal).is_ok_and(|file| file.len() > 0) {
-                let reason = format!(
-                    "`{}` shows that a program has the database open or was killed; close it, or \
-                     open the database once with `sqlite3`, or choose another name",
-                    journal.display()
-                );
-                let source = io::Error::new(io::ErrorKind::ResourceBusy, reason);
-                return Err(destination.error(Operation::Create, source));
-            }
-        }
-        if RowStore::open_read_only(path).is_ok_and(|store| store.has_coverage()) {
-            let reason = "it is a database of `submissions sync`, which would lose its other forms; \
-                          choose another name";
-            return Err(destination.error(Operation::Create, io::Error::other(reason)));
-        }
-        Ok(())
-    }
-}
 
 /// A rendered file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,6 +38,40 @@ pub struct Rendered {
     pub sha256: Option<String>,
 }
 
+/// Returns an error if the destination cannot take the format, is a database of `sync`, or is one
+/// that another program has open: its journal would be applied to the new file.
+pub(crate) fn check_destination(
+    options: &RenderOptions,
+    destination: &Destination<'_>,
+) -> Result<(), ExportError> {
+    let format = options.format.format;
+    if !format.is_text() && destination.working_path().is_none() {
+        let reason = format!("{} needs a file, not a stream, pipe or device", format.name());
+        return Err(ExportError::Unsupported(reason));
+    }
+    let Some(path) = destination.path().filter(|_| format == Format::Sqlite) else {
+        return Ok(());
+    };
+    for suffix in ["-wal", "-journal"] {
+        let journal = beside(path, suffix);
+        if std::fs::metadata(&journal).is_ok_and(|file| file.len() > 0) {
+            let reason = format!(
+                "`{}` shows that a program has the database open or was killed; close it, or \
+                 open the database once with `sqlite3`, or choose another name",
+                journal.display()
+            );
+            let source = io::Error::new(io::ErrorKind::ResourceBusy, reason);
+            return Err(destination.error(Operation::Create, source));
+        }
+    }
+    if RowStore::open_read_only(path).is_ok_and(|store| store.has_coverage()) {
+        let reason = "it is a database of `submissions sync`, which would lose its other forms; \
+                      choose another name";
+        return Err(destination.error(Operation::Create, io::Error::other(reason)));
+    }
+    Ok(())
+}
+
 /// Renders rows to a destination. A file appears under its name only when it is complete.
 pub fn render(
     rows: &dyn RowSource,
@@ -147,7 +79,7 @@ pub fn render(
     mut destination: Destination<'_>,
 ) -> Result<Rendered, ExportError> {
     options.check()?;
-    options.check_destination(&destination)?;
+    check_destination(options, &destination)?;
     let rendering = Rendering::begin(rows, options)?;
     let errors = destination.error_source();
     let failed = |error| errors.error(Operation::Write, error);
@@ -169,7 +101,7 @@ pub fn render(
     if let Some(path) = destination.working_path().filter(|_| options.checksum) {
         rendered.sha256 = Some(sha256(path).map_err(failed)?);
     }
-    options.check_destination(&destination)?;
+    check_destination(options, &destination)?;
     rendered.remarks.extend(destination.complete()?);
     Ok(rendered)
 }

@@ -2,6 +2,7 @@
 
 mod csv;
 mod json;
+mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sqlite;
@@ -14,10 +15,10 @@ use formsvc_table::{Column, StoredRow, TableOptions, Value};
 
 use crate::compress::Compression;
 use crate::remark::Remark;
-use crate::render::RenderOptions;
 
 pub(crate) use csv::CsvFormat;
 pub(crate) use json::JsonFormat;
+pub use options::{RenderOptions, RowFilter};
 pub use xlsx::is_catching_panics;
 
 /// A format of exports.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::lock_spool;
+use crate::error::StoreError;
 use crate::lock::beside;
-use crate::store::{RowStore, StoreError};
+use crate::store::RowStore;
 
 /// A spool of an export that is not finished.
 #[derive(Clone, Debug)]

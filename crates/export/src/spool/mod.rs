@@ -19,10 +19,10 @@ use tempfile::TempDir;
 
 pub use self::description::{SpoolContent, SpoolInfo};
 use self::description::{describe, size_and_time};
-use crate::error::{ExportError, Operation};
+use crate::error::{ExportError, Operation, StoreError};
 use crate::lock::{FileLock, beside};
 use crate::sql::form_hash;
-use crate::store::{RowStore, SourceKey, StoreError};
+use crate::store::{RowStore, SourceKey};
 
 /// Unfinished spools are removed after this time without a write.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);

@@ -1,8 +1,13 @@
 //! The row store: submissions in an SQLite database, with the coverage they add.
 
-mod error;
+mod form_store;
+pub(crate) mod labels;
 mod open;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 mod rows;
+mod sqlite;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -13,12 +18,17 @@ use formsvc_table::StoredRow;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-pub use error::{StoreError, StoreProblem};
+pub use form_store::ViewChanges;
+pub(crate) use form_store::{FormRef, FormStore};
 pub(crate) use open::create_unjournaled;
+pub(crate) use rows::SeenIds;
 pub use rows::{RowRange, StoredRows};
+pub(crate) use sqlite::SqliteForm;
+pub use status::SyncStatus;
 
 use crate::coverage::{Coverage, Interval};
-use crate::sync::labels::EncodedRow;
+use crate::error::StoreError;
+use labels::EncodedRow;
 
 /// Submissions of any number of forms in an SQLite database.
 ///

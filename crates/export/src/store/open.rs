@@ -7,9 +7,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 #[cfg(feature = "postgres")]
 use tempfile::TempPath;
 
-use super::{RowStore, StoreError, StoreProblem};
-#[cfg(feature = "postgres")]
-use crate::spool::SpoolFolder;
+use super::RowStore;
+use crate::error::{StoreError, StoreProblem};
 
 /// The number of tables, and whether one of them has the version.
 const TABLES: &str = "SELECT count(*), EXISTS (SELECT 1 FROM pragma_table_info('meta') \
@@ -56,10 +55,9 @@ impl RowStore {
     /// Creates a store in a private file that disappears with this process. Elsewhere than on Unix the
     /// file is removed with the returned path.
     #[cfg(feature = "postgres")]
-    pub(crate) fn temporary(folder: &SpoolFolder) -> Result<(Self, Option<TempPath>), StoreError> {
-        folder.create()?;
-        let failed = |error| StoreError::io(folder.path(), error);
-        let file = tempfile::Builder::new().prefix("copy-").tempfile_in(folder.path());
+    pub(crate) fn temporary(folder: &Path) -> Result<(Self, Option<TempPath>), StoreError> {
+        let failed = |error| StoreError::io(folder, error);
+        let file = tempfile::Builder::new().prefix("copy-").tempfile_in(folder);
         let file = file.map_err(failed)?.into_temp_path();
         let path = file.to_path_buf();
         let connection = create_unjournaled(&path);

@@ -1,11 +1,13 @@
 //! Reads the rows of a store.
 
-use rusqlite::{Row, Transaction, params};
+use std::collections::HashSet;
 
-use super::{RowStore, SourceKey, StoreError};
-use crate::error::ExportError;
+use rusqlite::{Row, Transaction, params};
+use sha2::{Digest as _, Sha256};
+
+use super::{RowStore, SourceKey};
+use crate::error::{ExportError, StoreError};
 use crate::row::{RowCallback, RowSource};
-use crate::sync::SeenIds;
 use formsvc_table::StoredRow;
 
 /// Which rows of a form to read. By default all that are not deleted.
@@ -151,4 +153,22 @@ fn read_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<StoredRow<'a>> {
         data: text(3)?,
         extra: text(4)?,
     })
+}
+
+/// The ids of a list, as hashes: they have a bounded length.
+#[derive(Default)]
+pub(crate) struct SeenIds(HashSet<[u8; 32]>);
+
+impl SeenIds {
+    pub(crate) fn extend<'a>(&mut self, ids: impl Iterator<Item = &'a str>) {
+        self.0.extend(ids.map(hash));
+    }
+
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.0.contains(&hash(id))
+    }
+}
+
+fn hash(id: &str) -> [u8; 32] {
+    Sha256::digest(id).into()
 }

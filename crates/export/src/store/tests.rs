@@ -2,6 +2,7 @@ use formsvc_client::Completeness;
 use formsvc_client::test_util::{MockService, form, submission};
 
 use super::*;
+use crate::error::StoreProblem;
 use crate::row::RowSource;
 use formsvc_table::StoredRow;
 
@@ -200,8 +201,7 @@ fn database_without_tables_is_created_again() {
 #[test]
 fn temporary_store_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
-    let spools = crate::spool::SpoolFolder::new(folder.path().join("exports"));
-    let (mut store, path) = RowStore::temporary(&spools).unwrap();
+    let (mut store, path) = RowStore::temporary(folder.path()).unwrap();
     assert!(path.is_none());
     let source = store.source("https://forms.example", "frm_1", None).unwrap();
     // More than SQLite keeps in memory.
@@ -209,6 +209,6 @@ fn temporary_store_leaves_no_file() {
     let row = StoredRow { id: "sub_1", created_at: "", instant: 0, data: &data, extra: "" };
     assert!(insert_row(store.connection(), source, &row, None, 0).unwrap());
     assert_eq!(store.total(source).unwrap(), 1);
-    let left: Vec<_> = std::fs::read_dir(spools.path()).unwrap().collect();
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }

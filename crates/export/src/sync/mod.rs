@@ -4,34 +4,23 @@
 //! |---|---|
 //! | the address of a database | [`SyncTarget`] |
 //! | the database, with the submissions of any number of forms | [`SyncStore`] |
-//! | one form in it, locked by this process | `FormStore` |
-//! | positions of answers, columns of views | `labels` |
+//! | one form in it, locked by this process | `FormStore` in `store` |
 
-mod error;
-mod form_store;
-pub(crate) mod labels;
-#[cfg(feature = "postgres")]
-mod postgres;
 mod rows;
-mod sqlite;
-mod status;
 mod target;
 mod verify;
 
 use formsvc_client::{Client, FormId};
 
-use crate::error::ExportError;
+use crate::error::{ExportError, StoreError};
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull_into, until};
+#[cfg(feature = "postgres")]
+use crate::store::postgres;
+use crate::store::{FormRef, FormStore, RowStore, SqliteForm, SyncStatus, ViewChanges};
 use target::Location;
 
-pub use error::SyncError;
-pub(crate) use form_store::{FormRef, FormStore};
-#[cfg(feature = "postgres")]
-pub use postgres::PostgresError;
 pub use rows::FormRows;
-pub use status::SyncStatus;
 pub use target::SyncTarget;
-pub(crate) use verify::SeenIds;
 pub use verify::{VerifyOptions, VerifySummary};
 
 /// A database with the submissions of any number of forms: exact rows, and a view per form with a column
@@ -67,23 +56,23 @@ pub struct SyncSummary {
     pub changes: ViewChanges,
 }
 
-/// Changes of a view and of its cells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ViewChanges {
-    /// Columns that were added.
-    pub new_columns: Vec<String>,
-    /// Submissions with a character that the database refuses: NUL or a lone surrogate. It is replaced
-    /// by U+FFFD in cells, and exact in `data`.
-    pub cleaned_rows: u64,
-    /// Why the view lacks columns, and the statement that allows this user to add them.
-    pub outdated: Option<String>,
-}
-
 impl SyncStore {
     /// Returns remarks about the connection, such as a password file that was ignored.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Describes the forms of the database, in the order in which they were added.
+    pub async fn status(&self) -> Result<Vec<SyncStatus>, ExportError> {
+        match &self.location {
+            Location::Sqlite(path) => {
+                std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
+                let Some(store) = RowStore::open_existing(path)? else { return Ok(Vec::new()) };
+                Ok(store.status()?)
+            }
+            #[cfg(feature = "postgres")]
+            Location::Postgres(address) => Ok(postgres::read_status(address).await?),
+        }
     }
 
     /// Stores the submissions of a form that the database does not have, and adds columns for new
@@ -119,7 +108,7 @@ impl SyncStore {
     ) -> Result<FormStore<'static>, ExportError> {
         let form = FormRef { origin: client.base_url(), id: form.as_str(), title };
         match &self.location {
-            Location::Sqlite(path) => Ok(FormStore::Sqlite(sqlite::SqliteForm::open(path, form)?)),
+            Location::Sqlite(path) => Ok(FormStore::Sqlite(SqliteForm::open(path, form)?)),
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => {
                 Ok(FormStore::Postgres(postgres::PgForm::open(address, form).await?))

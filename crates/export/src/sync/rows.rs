@@ -3,12 +3,12 @@
 use formsvc_client::Completeness;
 use tempfile::TempPath;
 
+use super::SyncStore;
 use super::target::Location;
-use super::{SyncStatus, SyncStore};
 use crate::error::ExportError;
 use crate::row::{RowCallback, RowSource};
 use crate::spool::SpoolFolder;
-use crate::store::{RowRange, RowStore, SourceKey};
+use crate::store::{RowRange, RowStore, SourceKey, SyncStatus};
 
 /// The stored submissions of a form within a range. All reads see the same rows, also while another
 /// process writes.
@@ -51,9 +51,12 @@ impl SyncStore {
             }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => {
-                let (mut store, path) = RowStore::temporary(temporary)?;
+                let (mut store, path) = {
+                    temporary.create()?;
+                    RowStore::temporary(temporary.path())?
+                };
                 let source = store.source(&form.origin, &form.form_id, form.title.as_deref())?;
-                super::postgres::copy_rows(address, form.key, range, &store, source).await?;
+                crate::store::postgres::copy_rows(address, form.key, range, &store, source).await?;
                 (store, source, path)
             }
         };

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::SyncStore;
-use super::error::SyncError;
-#[cfg(feature = "postgres")]
-use super::postgres::Address;
-use crate::error::ExportError;
+use crate::error::{ExportError, SyncError};
 use crate::store::RowStore;
+#[cfg(feature = "postgres")]
+use crate::store::postgres::Address;
 
 /// The database that submissions are synchronized with: `sqlite:PATH`, `postgres://…` or
 /// `postgresql://…`. Debug and Display never show a password.

@@ -1,17 +1,12 @@
 //! Compares the stored submissions of a form with all that the service has.
 
-use std::collections::HashSet;
-
 use formsvc_client::{Client, Completeness, FormId, Submission};
-use sha2::{Digest, Sha256};
 
-use super::error::SyncError;
-use super::form_store::FormStore;
-use super::{SyncStore, ViewChanges};
+use super::SyncStore;
 use crate::coverage::OVERLAP;
-use crate::error::ExportError;
+use crate::error::{ExportError, SyncError};
 use crate::pull::{PullOptions, PullProgress, unix_micros_now, until};
-use crate::store::PageToWrite;
+use crate::store::{FormStore, PageToWrite, SeenIds, ViewChanges};
 
 /// What to change for submissions that the service does not have.
 #[derive(Clone, Debug, Default)]
@@ -111,7 +106,7 @@ async fn read_all(
     let is_newer = |row: &Submission| row.created_at.unix_micros() > covered_until;
     while let Some(page) = pages.try_next().await? {
         let rows = page.submissions();
-        seen.0.extend(rows.iter().map(|row| hash(row.id.as_str())));
+        seen.extend(rows.iter().map(|row| row.id.as_str()));
         summary.rows += rows.len() as u64;
         for rows in rows.chunk_by(|row, next| is_newer(row) == is_newer(next)) {
             // Coverage stays as it is: the next sync closes its gaps.
@@ -132,18 +127,4 @@ async fn read_all(
     summary.completeness = pages.completeness();
     summary.overflows = pages.tie_overflows().iter().map(ToString::to_string).collect();
     Ok((summary, seen))
-}
-
-/// The ids of a list, as hashes: they have a bounded length.
-#[derive(Default)]
-pub(crate) struct SeenIds(HashSet<[u8; 32]>);
-
-impl SeenIds {
-    pub(crate) fn contains(&self, id: &str) -> bool {
-        self.0.contains(&hash(id))
-    }
-}
-
-fn hash(id: &str) -> [u8; 32] {
-    Sha256::digest(id).into()
 }

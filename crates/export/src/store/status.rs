@@ -1,10 +1,8 @@
 //! The forms of a database, and how completely it has their submissions.
 
-use super::SyncStore;
-use super::target::Location;
+use super::{RowStore, SourceKey};
 use crate::coverage::Coverage;
-use crate::error::ExportError;
-use crate::store::{RowStore, SourceKey, StoreError};
+use crate::error::StoreError;
 
 /// A form in a database.
 #[derive(Clone, Debug)]
@@ -30,23 +28,8 @@ pub struct SyncStatus {
     pub(crate) key: i64,
 }
 
-impl SyncStore {
-    /// Describes the forms of the database, in the order in which they were added.
-    pub async fn status(&self) -> Result<Vec<SyncStatus>, ExportError> {
-        match &self.location {
-            Location::Sqlite(path) => {
-                std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
-                let Some(store) = RowStore::open_existing(path)? else { return Ok(Vec::new()) };
-                Ok(store.status()?)
-            }
-            #[cfg(feature = "postgres")]
-            Location::Postgres(address) => Ok(super::postgres::read_status(address).await?),
-        }
-    }
-}
-
 impl RowStore {
-    fn status(&self) -> Result<Vec<SyncStatus>, StoreError> {
+    pub(crate) fn status(&self) -> Result<Vec<SyncStatus>, StoreError> {
         const SELECT: &str = "SELECT key, origin, form_id, title, view, \
              (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL), \
              (SELECT created_at FROM submissions WHERE source = key ORDER BY instant DESC LIMIT 1) \

@@ -3,13 +3,13 @@
 use formsvc_table::StoredRow;
 
 use super::address::Address;
-use super::error::PostgresError;
 use super::session::Session;
 use super::tables::{Access, check};
 use crate::coverage::{Coverage, Interval};
 use crate::error::ExportError;
+use crate::error::PostgresError;
+use crate::store::SyncStatus;
 use crate::store::{RowRange, RowStore, SourceKey, insert_row};
-use crate::sync::SyncStatus;
 
 /// Describes the forms of a database; none if it has no tables yet.
 pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, PostgresError> {

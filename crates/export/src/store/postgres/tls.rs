@@ -14,7 +14,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::error::PostgresError;
+use crate::error::PostgresError;
 
 /// A kind of connection.
 #[derive(Clone, Debug, PartialEq, Eq)]

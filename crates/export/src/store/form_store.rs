@@ -1,11 +1,10 @@
 //! The store of a form's submissions that pages are written to.
 
-use super::ViewChanges;
 use super::labels::{EncodedPage, LabelSet};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
+use super::rows::SeenIds;
 use super::sqlite::SqliteForm;
-use super::verify::SeenIds;
 use crate::error::ExportError;
 use crate::store::{PageToWrite, PageWritten, RowRange, RowStore, SourceKey};
 
@@ -101,6 +100,19 @@ impl FormStore<'_> {
     ) -> Result<(), ExportError> {
         dispatch!(self, mark_deleted(ids, now))
     }
+}
+
+/// Changes of a view and of its cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ViewChanges {
+    /// Columns that were added.
+    pub new_columns: Vec<String>,
+    /// Submissions with a character that the database refuses: NUL or a lone surrogate. It is replaced
+    /// by U+FFFD in cells, and exact in `data`.
+    pub cleaned_rows: u64,
+    /// Why the view lacks columns, and the statement that allows this user to add them.
+    pub outdated: Option<String>,
 }
 
 impl ViewChanges {

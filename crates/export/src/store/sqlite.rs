@@ -6,14 +6,12 @@ use std::path::Path;
 use formsvc_table::{OTHER_ANSWERS, TypeSet};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::ViewChanges;
-use super::error::SyncError;
-use super::form_store::FormRef;
+use super::form_store::{FormRef, ViewChanges};
 use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
-use crate::error::ExportError;
+use crate::error::{ExportError, StoreError, SyncError};
 use crate::lock::{FileLock, beside};
 use crate::sql::{form_hash, quoted, typed_cell, view_name};
-use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, StoreError, write_page};
+use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, write_page};
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
@@ -84,7 +82,7 @@ fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, ExportError> {
 }
 
 /// Returns true for a database with rows that sync did not store: one of an export or of
-/// [`pull`](crate::pull()).
+/// a pull.
 fn has_foreign_rows(connection: &Connection) -> rusqlite::Result<bool> {
     let select = "SELECT EXISTS (SELECT 1 FROM labels WHERE heading IS NULL) OR EXISTS \
          (SELECT 1 FROM sources WHERE view IS NULL AND EXISTS \

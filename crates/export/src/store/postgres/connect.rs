@@ -7,11 +7,11 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 
 use super::address::Address;
-use super::error::{PostgresError, causes};
 use super::passwords::{find_password, password_file, read_password_file};
 use super::session::Session;
 use super::tables::{Access, check};
 use super::tls::{TlsMode, tls};
+use crate::error::{PostgresError, causes};
 
 /// Time for one host, TLS and the password included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
-use super::PostgresError;
+use crate::error::PostgresError;
 use crate::sql::quoted;
 
 type Values<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];

@@ -93,7 +93,7 @@ impl From<tokio_postgres::Error> for PostgresError {
 
 impl PostgresError {
     /// Returns the error of a connection that was not made.
-    pub(super) fn connect(error: &tokio_postgres::Error) -> Self {
+    pub(crate) fn connect(error: &tokio_postgres::Error) -> Self {
         if let Some(tls) = causes(error).find_map(tls_error) {
             return Self::Certificate(tls.clone());
         }
@@ -118,7 +118,7 @@ fn describe(error: &tokio_postgres::Error) -> String {
 }
 
 /// Returns an error and its causes.
-pub(super) fn causes(
+pub(crate) fn causes(
     error: &tokio_postgres::Error,
 ) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source())

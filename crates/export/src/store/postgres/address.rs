@@ -11,7 +11,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
 use super::tls::TlsMode;
-use crate::sync::SyncError;
+use crate::error::SyncError;
 
 /// Parameters of libpq that the client library does not know.
 const OWN_PARAMETERS: [&str; 3] = ["sslmode", "sslrootcert", "passfile"];

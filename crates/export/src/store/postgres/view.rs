@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use tokio_postgres::error::SqlState;
 
-use super::error::PostgresError;
 use super::form::PgForm;
+use crate::error::PostgresError;
 use crate::sql::quoted;
-use crate::sync::labels::{FIXED_COLUMNS, LabelSet};
+use crate::store::labels::{FIXED_COLUMNS, LabelSet};
 
 /// The longest wait for queries that use the view, so that they do not block a run.
 const LOCK_TIMEOUT: &str = "5s";

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::error::PostgresError;
 use super::form::PgForm;
 use super::read::read_coverage;
 use crate::coverage::Coverage;
+use crate::error::PostgresError;
+use crate::store::labels::{EncodedPage, EncodedRow, LabelSet};
 use crate::store::{PageToWrite, PageWritten, extra_json};
-use crate::sync::labels::{EncodedPage, EncodedRow, LabelSet};
 
 /// Inserts new rows and replaces those with other content. A row that the service has is not
 /// deleted. A statement cannot write a row twice: the last one of an id counts.

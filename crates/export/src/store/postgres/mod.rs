@@ -15,7 +15,6 @@ macro_rules! typed {
 
 mod address;
 mod connect;
-mod error;
 mod form;
 mod page;
 mod passwords;
@@ -26,6 +25,5 @@ mod tls;
 mod view;
 
 pub(crate) use address::Address;
-pub use error::PostgresError;
 pub(crate) use form::PgForm;
 pub(crate) use read::{copy_rows, read_status};

@@ -5,15 +5,16 @@ use std::time::Duration;
 use formsvc_table::TypeSet;
 
 use super::address::Address;
-use super::error::PostgresError;
 use super::session::{BEGIN, Session};
 use super::tables::{Access, check, create};
 use crate::error::ExportError;
+use crate::error::PostgresError;
+use crate::error::SyncError;
 use crate::sql::{form_hash, view_name, without_nul};
 use crate::store::RowRange;
-use crate::sync::labels::{LabelLimits, LabelSet, StoredLabel};
-use crate::sync::verify::SeenIds;
-use crate::sync::{FormRef, SyncError, ViewChanges};
+use crate::store::form_store::{FormRef, ViewChanges};
+use crate::store::labels::{LabelLimits, LabelSet, StoredLabel};
+use crate::store::rows::SeenIds;
 
 /// A view has 1,664 columns, and a name 63 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_500, heading_bytes: 63 };

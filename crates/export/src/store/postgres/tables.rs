@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::error::PostgresError;
 use super::session::{BEGIN, Session};
+use crate::error::PostgresError;
 use crate::sql::quoted;
 
 /// Version of the tables.

@@ -1,11 +1,20 @@
-//! Errors of exports.
+//! Errors of exports, of row stores and of databases.
+
+#[cfg(feature = "postgres")]
+mod postgres;
+mod store;
+mod sync;
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::store::StoreError;
-use crate::sync::SyncError;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresError;
+#[cfg(feature = "postgres")]
+pub(crate) use postgres::causes;
+pub use store::{StoreError, StoreProblem};
+pub use sync::SyncError;
 
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +82,7 @@ pub enum ExportError {
     /// The PostgreSQL database cannot be used.
     #[cfg(feature = "postgres")]
     #[error(transparent)]
-    Postgres(#[from] crate::sync::PostgresError),
+    Postgres(#[from] PostgresError),
     /// The time limit was reached before the list ended.
     #[error("the time limit was reached")]
     TimeLimit,
