@@ -1,7 +1,7 @@
 //! The columns of answers, or of unknown members.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use formsvc_protocol::{decode_string, object_members};
 
@@ -53,7 +53,7 @@ impl Group {
         object: &str,
         options: &TableOptions,
         choices_left: &mut usize,
-        unseen: &mut HashSet<String>,
+        unseen: &mut BTreeSet<String>,
     ) {
         let Ok(members) = object_members(object) else {
             self.has_damaged_rows = true;

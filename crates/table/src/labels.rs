@@ -112,22 +112,14 @@ impl LabelTable {
             self.left_out += 1;
             return None;
         }
-        self.locate(label).or_else(|| Some(self.add(label)))
-    }
-
-    fn add(&mut self, label: &str) -> usize {
-        let at = self.fields.len();
-        let label = if let Some(known) = self.by_label.get_mut(label) {
-            known.fields.push(at);
-            self.fields[known.fields[0]].label.clone()
-        } else {
+        self.locate(label).or_else(|| {
+            let at = self.fields.len();
             let label: Arc<str> = label.into();
-            let occurrences = Occurrences { fields: vec![at], row: self.row, seen: 1 };
-            self.by_label.insert(label.clone(), occurrences);
-            label
-        };
-        self.fields.push(Field { label, types: self.first_types, ..Field::default() });
-        at
+            let new = Occurrences { fields: Vec::new(), row: self.row, seen: 1 };
+            self.by_label.entry(label.clone()).or_insert(new).fields.push(at);
+            self.fields.push(Field { label, types: self.first_types, ..Field::default() });
+            Some(at)
+        })
     }
 
     /// Keeps the fields that most rows have; among equals, those of the oldest rows. Afterwards fields
@@ -145,11 +137,6 @@ impl LabelTable {
         self.left_out += (self.fields.len() - ranked.len()) as u64;
         let kept: HashSet<usize> = ranked.into_iter().collect();
         self.order.retain(|at| kept.contains(at));
-        self.renumber();
-    }
-
-    /// Numbers the fields in their order and forgets those that have no position in it.
-    fn renumber(&mut self) {
         let mut new_index = vec![None; self.fields.len()];
         let mut fields = Vec::new();
         for (number, at) in self.order.iter_mut().enumerate() {

@@ -3,7 +3,7 @@
 //! Two passes over the same rows: [`ColumnCollector::observe`] each row, newest first, then
 //! [`ColumnPlan::cells`] for each row. The columns depend only on the set of rows and their order.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::group::Group;
 use crate::layout::{
@@ -25,7 +25,7 @@ pub struct ColumnCollector {
     members: Group,
     choices_left: usize,
     /// The labels with a new name that no row had so far.
-    unseen: HashSet<String>,
+    unseen: BTreeSet<String>,
 }
 
 impl ColumnCollector {
@@ -122,9 +122,7 @@ impl ColumnPlan {
 
     /// Returns the labels of [`TableOptions::column_map`] that do not occur, in alphabetical order.
     pub fn unused_renames(&self) -> Vec<String> {
-        let mut labels: Vec<String> = self.labels.unseen.iter().cloned().collect();
-        labels.sort_unstable();
-        labels
+        self.labels.unseen.iter().cloned().collect()
     }
 
     /// Returns the number of rows with an answer that no column could take: 0 unless the rows of the
