@@ -108,7 +108,7 @@ pub(crate) struct WalkRange {
 pub(crate) enum AfterPage {
     /// Request the next page of the walk.
     Continue,
-    /// The walk met this interval: a walk below it closes the next gap.
+    /// The walk met an interval: a walk below this one, the newest, closes the next gap.
     Below(Interval),
     /// The oldest wanted time is reached.
     Finished,
@@ -151,12 +151,11 @@ impl WalkRange {
         if self.oldest <= since {
             return AfterPage::Finished;
         }
-        let mut intervals = coverage.0.iter();
-        let met = intervals.find(|part| part.oldest <= self.oldest && self.oldest <= part.newest);
-        match met {
-            Some(met) if met.oldest <= since => AfterPage::Finished,
-            Some(met) if met.oldest < self.oldest => AfterPage::Below(met.clone()),
-            _ => AfterPage::Continue,
+        let has_met = |part: &Interval| part.oldest < self.oldest && self.oldest <= part.newest;
+        match coverage.0.first() {
+            _ if !coverage.0.iter().any(has_met) => AfterPage::Continue,
+            Some(newest) if newest.oldest > since => AfterPage::Below(newest.clone()),
+            _ => AfterPage::Finished,
         }
     }
 }

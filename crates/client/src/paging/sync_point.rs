@@ -214,13 +214,14 @@ impl SyncRun {
         !self.known.contains(&row.id)
     }
 
-    /// Records the end of the walk. Returns true if the overlap is now shorter than 5 minutes because
-    /// it contains too many rows.
+    /// Records the end of the walk. Returns true if it left an overlap that is shorter than 5 minutes
+    /// because it contains too many rows.
     pub(super) fn finish_walk(&mut self) -> bool {
         let mut is_shortened = false;
         if let Some(head) = self.head.take() {
+            let known_start = self.complete.as_ref().map(|mark| mark.overlap_start);
             let joined = head.join(self.complete.take());
-            is_shortened = joined.is_shortened();
+            is_shortened = joined.is_shortened() && known_start != Some(joined.overlap_start);
             self.set_complete(Some(joined));
         }
         self.next = match self.next {
@@ -293,6 +294,9 @@ mod tests {
         run.head = Some(mark((0..MAX_IDS).map(|n| (n, 0))));
         assert!(!run.head.as_ref().unwrap().is_shortened());
         assert!(run.finish_walk());
+        // A walk without new rows reports it no second time.
+        run.head = run.complete.clone();
+        assert!(run.complete.as_ref().unwrap().is_shortened() && !run.finish_walk());
     }
 
     #[test]

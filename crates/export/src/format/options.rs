@@ -15,7 +15,7 @@ pub struct RenderOptions {
     pub format: FileFormat,
     /// The columns.
     pub table: TableOptions,
-    /// The dialect of CSV and TSV, by default with a comma or tab between cells.
+    /// The dialect of CSV and TSV. [`new`](Self::new) sets the delimiter of the format: comma or tab.
     pub csv: CsvOptions,
     /// The form of the rows, for formats that record it.
     pub source: SourceInfo,

@@ -1,4 +1,5 @@
-//! The row store: submissions in an SQLite database, with the coverage they add.
+//! Stores of submissions, with the coverage they add: the row store, an SQLite database, and databases of
+//! the user with cells and views.
 
 mod form_store;
 pub(crate) mod labels;

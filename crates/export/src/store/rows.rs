@@ -1,4 +1,4 @@
-//! Reads the rows of a store.
+//! Reads, counts and marks the rows of a row store.
 
 use std::collections::HashSet;
 

@@ -51,6 +51,7 @@ impl RowStore {
             })?;
             forms.collect()
         };
+        self.begin_read()?;
         let mut forms = read().map_err(|error| self.failed(error))?;
         for form in &mut forms {
             let source = SourceKey(form.key);

@@ -159,9 +159,13 @@ fn is_permanent(error: &ExportError) -> bool {
             }),
             _ => false,
         },
-        ExportError::Store(error) => {
-            !matches!(error.problem(), StoreProblem::Busy | StoreProblem::Full)
-        }
+        ExportError::Store(error) => matches!(
+            error.problem(),
+            StoreProblem::Foreign
+                | StoreProblem::Version { .. }
+                | StoreProblem::Damaged(_)
+                | StoreProblem::NoLocks
+        ),
         #[cfg(feature = "postgres")]
         ExportError::Postgres(error) => !matches!(
             error,
