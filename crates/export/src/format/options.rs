@@ -23,7 +23,7 @@ pub struct RenderOptions {
     pub filter: Option<RowFilter>,
     /// The number of rows at most.
     pub limit: Option<u64>,
-    /// Computes [`Rendered::sha256`].
+    /// Computes [`Rendered::sha256`](crate::Rendered::sha256).
     pub checksum: bool,
 }
 

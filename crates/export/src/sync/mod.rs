@@ -80,7 +80,7 @@ impl SyncStore {
     ///
     /// Each page is stored before the next is requested, so that a dropped future or an error loses at
     /// most the page in flight, and the next call continues. A form that another process synchronizes
-    /// is refused with [`SyncError::Locked`].
+    /// is refused with [`SyncError::Locked`](crate::SyncError::Locked).
     pub async fn sync(
         &self,
         client: &Client,
