@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use formsvc_client::http::StatusCode;
 use formsvc_client::network::NetworkSettings;
 use formsvc_client::{
     Client, ClientEvent, FallbackReason, Form, RateLimit, RetryReason, Timeouts, WaitReason,
@@ -122,7 +123,10 @@ impl Context {
                 Some(saved) => stopped(exit).hint(saved.clone()).continued_by(command.clone()),
                 None => stopped(exit).resumed_by(command.clone()),
             },
-            None => stopped(exit),
+            None => match self.saved.borrow().as_ref() {
+                Some(saved) => stopped(exit).hint(saved.clone()),
+                None => stopped(exit),
+            },
         }
     }
 
@@ -312,6 +316,9 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
         }
         ClientEvent::RetryScheduled { delay, reason, .. } => {
             let why = match reason {
+                RetryReason::Status(StatusCode::TOO_MANY_REQUESTS) => {
+                    "the service's rate limit (status 429)".to_owned()
+                }
                 RetryReason::Status(status) => format!("another try (status {})", status.as_u16()),
                 RetryReason::Truncated => "another try (the answer was cut short)".to_owned(),
                 _ => "another try (the connection failed)".to_owned(),

@@ -122,8 +122,9 @@ impl Progress {
 
     /// Starts the clock of an operation.
     pub(crate) fn begin(&self) {
-        locked(&self.state().told).began = Instant::now();
-        self.expect(Expected::default());
+        let status = Status::Words(String::new());
+        let estimate = Estimate::default();
+        *locked(&self.state().told) = Told { began: Instant::now(), status, estimate, wait: None };
     }
 
     /// Sets the end of the walk that begins now, for an estimate of the remaining time.

@@ -183,7 +183,7 @@ pub(crate) fn closed_address() -> SocketAddr {
 
 /// Longest wait for something that must come.
 #[cfg(unix)]
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time between two looks at something that is waited for.
 #[cfg(unix)]

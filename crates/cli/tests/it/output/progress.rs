@@ -16,7 +16,7 @@ fn a_wait_says_why_and_leaves_nothing_behind() {
     let mut command = service.formsvc(&["me"]);
     command.env("TERM", "xterm");
     let mut terminal = Terminal::start(command, (80, 24));
-    terminal.wait_for("s for another try (status 429)");
+    terminal.wait_for("s for the service's rate limit (status 429)");
     terminal.send(CTRL_C);
     assert_eq!(terminal.finish(), Some(130));
     assert!(!terminal.screen().contains("waiting"), "{}", terminal.screen());
@@ -33,7 +33,7 @@ fn nothing_moves_where_the_terminal_can_only_print() {
         let mut terminal = Terminal::start(command, (80, 24));
         service.request();
         if !quiet {
-            terminal.wait_for("s for another try (status 429)");
+            terminal.wait_for("s for the service's rate limit (status 429)");
         }
         terminal.send(CTRL_C);
         assert_eq!(terminal.finish(), Some(130));
@@ -68,10 +68,10 @@ fn progress_line_does_not_mix_with_pipe_reader_output() {
     }
     let mut terminal = Terminal::start(piped, (80, 24));
     // The line is drawn before there is data, removed when data comes, and drawn again later.
-    terminal.wait_for("for another try (status 429)");
+    terminal.wait_for("for the service's rate limit (status 429)");
     let start = r#"{"id":"sub_2","data""#;
     terminal.wait_for(start);
-    terminal.wait_for("for another try (status 429) · 1 submission");
+    terminal.wait_for("for the service's rate limit (status 429) · 1 submission");
     assert_eq!(terminal.finish(), Some(0));
     let screen = terminal.screen();
     let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();

@@ -285,3 +285,15 @@ fn renamed_label_that_does_not_occur_is_named() {
     let warning = "no submission has `iland`, which `--column-map` renames";
     assert!(said.stderr.contains(warning), "{}", said.stderr);
 }
+
+#[test]
+fn filter_that_selects_nothing_is_reported() {
+    let export = ["--demo", "submissions", "export", "penguins", "--where"];
+    let none = "no submission was selected by `--where`";
+    for (filter, is_reported) in
+        [(".data.Species == \"Adelie\"", true), (".data.species == \"Adelie\"", false)]
+    {
+        let said = run(&[&export[..], &[filter]].concat());
+        assert_eq!((said.code, said.stderr.contains(none)), (Some(0), is_reported), "{filter}");
+    }
+}

@@ -313,6 +313,20 @@ fn second_run_of_a_form_is_exit_10() {
 }
 
 #[test]
+fn interrupted_sync_reports_the_stored_rows() {
+    let answers = vec![one_form(), page(NEWER, CURSOR), None];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let mut command = database.command(&service, &["sync", "survey"]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    (0..3).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{}", said.stderr);
+    let stored = "1 new submission stored; the same command continues";
+    assert!(said.stderr.contains(stored), "{}", said.stderr);
+}
+
+#[test]
 fn watch_stores_new_submissions_until_a_signal() {
     let answers = vec![one_form(), page(OLDER, None), both()];
     let (service, database) = (Canned::start(answers), Database::new());

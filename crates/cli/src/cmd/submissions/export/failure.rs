@@ -1,6 +1,7 @@
 //! What an export reports when it stops.
 
 use std::fmt::Display;
+use std::io;
 use std::path::Path;
 
 use formsvc_client::{ErrorKind, PAGE_SIZE_MAX};
@@ -159,13 +160,19 @@ fn is_permanent(error: &ExportError) -> bool {
             }),
             _ => false,
         },
-        ExportError::Store(error) => matches!(
-            error.problem(),
+        ExportError::Store(error) => match error.problem() {
+            StoreProblem::Io(error) => matches!(
+                error.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::PermissionDenied
+            ),
             StoreProblem::Foreign
-                | StoreProblem::Version { .. }
-                | StoreProblem::Damaged(_)
-                | StoreProblem::NoLocks
-        ),
+            | StoreProblem::Version { .. }
+            | StoreProblem::Damaged(_)
+            | StoreProblem::NoLocks => true,
+            _ => false,
+        },
         #[cfg(feature = "postgres")]
         ExportError::Postgres(error) => !matches!(
             error,
@@ -259,7 +266,7 @@ mod tests {
     }
 
     fn output_error(operation: Operation) -> ExportError {
-        let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let source = io::Error::from(io::ErrorKind::StorageFull);
         ExportError::Output { operation, path: None, source }
     }
 

@@ -251,6 +251,11 @@ impl Export {
         })?;
         cx.progress.end();
         report_rendered(cx, &exported.rendered);
+        if exported.rendered.rows == 0 && exported.pull.rows > 0 && self.options.has_filter() {
+            cx.progress.remark(
+                "no submission was selected by `--where`; `formsvc forms schema FORM` lists the labels",
+            );
+        }
         if exported.pull.replaced > 0 {
             let replaced = counted(exported.pull.replaced, "submission");
             cx.progress.warn(&format!("{replaced} came again with other content, which was kept"));

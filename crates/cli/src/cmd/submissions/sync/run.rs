@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::report::{self, Report};
 use super::{Target, find_form, known_forms, new_title, open, until};
 use crate::args::{duration, whole};
-use crate::cmd::submissions::export::incomplete;
+use crate::cmd::submissions::export::{counted, incomplete};
 use crate::cmd::submissions::range::place;
 use crate::context::Context;
 use crate::error::CliError;
@@ -180,6 +180,8 @@ pub(super) async fn sync_form(
             });
         }
         stored = Some(page.new);
+        let new = counted(page.new, "new submission");
+        cx.saves(format!("{new} stored; the same command continues"));
         cx.progress.submissions(page.rows, page.reached);
     };
     let synced = store.sync(client, &form.id, new_title(form), options, on_page).await;
