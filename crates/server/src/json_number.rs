@@ -24,8 +24,8 @@ fn integer(text: &str) -> Option<&str> {
 
 /// What follows one or more digits.
 fn digits(text: &str) -> Option<&str> {
-    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    (rest.len() < text.len()).then_some(rest)
+    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+    (count > 0).then(|| &text[count..])
 }
 
 #[cfg(test)]

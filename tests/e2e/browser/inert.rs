@@ -13,7 +13,7 @@ const LOOK: &str = "
     const own = '{own}';
     const all = [...document.querySelectorAll('*')].filter(element => !own || !element.matches(own));
     for (const element of all) {
-        if (element.focus) element.focus();
+        if (element.focus) element.focus({ preventScroll: true });
         for (const kind of ['mouseover', 'focus', 'toggle', 'error', 'load'])
             element.dispatchEvent(new Event(kind, { bubbles: false }));
     }

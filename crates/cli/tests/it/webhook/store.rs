@@ -48,7 +48,8 @@ fn two_listeners_share_a_store_and_what_comes_is_followed() {
         }
     });
     let followed: Said = tail.wait_with_output().unwrap().into();
-    assert_eq!((followed.code, followed.stdout.lines().count()), (Some(0), 40));
+    let (code, lines) = (followed.code, followed.stdout.lines().count());
+    assert_eq!((code, lines), (Some(0), 40), "{}", followed.stderr);
     for mut listener in listeners {
         assert_eq!(listener.end(), Some(0));
     }

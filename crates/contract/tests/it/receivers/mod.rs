@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use formsvc_contract::receiver::RECEIVER_CHECKS;
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
+use futures_util::{StreamExt, stream};
 
 use mistakes::Mistake;
 use process::{Language, Process};
@@ -21,6 +22,9 @@ use run::check;
 
 /// Time limit of a twin that is too slow.
 const SHORT: Duration = Duration::from_millis(500);
+
+/// Twins that are checked at the same time: a check mostly waits.
+const TWINS_AT_ONCE: usize = 4;
 
 /// Returns the time limit of an answer: short only for the slow twin, because a busy machine must not fail
 /// the tests of the others.
@@ -35,22 +39,24 @@ async fn assert_passes(language: Language) {
 }
 
 async fn assert_twins_fail(language: Language) {
-    for twin in twins::of(language) {
+    let assert_fails = async |twin: &twins::Twin| {
         let Some(process) = Process::start(language, twin.changes) else { return };
         let found = check(&process.url, timeout(twin.mistake)).await;
         let (mistake, output) = (twin.mistake, process.output());
         assert_eq!(found.failed(), twin.fails, "{language:?} {mistake:?}: {found:#?}\n{output}");
-    }
+    };
+    stream::iter(twins::of(language)).for_each_concurrent(TWINS_AT_ONCE, assert_fails).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rust_receiver_passes_and_its_twins_fail() {
     assert_passes(Language::Rust).await;
-    for (mistake, fails) in rust::TWINS {
+    let assert_fails = async |(mistake, fails): &(Mistake, &[&str])| {
         let twin = rust::Twin::start(*mistake).await;
         let found = check(&twin.url, timeout(*mistake)).await;
         assert_eq!(found.failed(), *fails, "{mistake:?}: {found:#?}");
-    }
+    };
+    stream::iter(rust::TWINS).for_each_concurrent(TWINS_AT_ONCE, assert_fails).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
