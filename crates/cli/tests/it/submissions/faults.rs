@@ -60,7 +60,7 @@ fn is_soak() -> bool {
 
 #[test]
 fn killed_export_equals_an_uninterrupted_one() {
-    let runs = if is_soak() { 200 } else { 3 * ENDINGS.len() };
+    let runs = if is_soak() { 200 } else { 50 };
     let world = World::new(1_500);
     let wholes: Vec<_> = ENDINGS.iter().map(|ending| world.whole(ending)).collect();
     let (state, seed) = (world.path("state"), fastrand::u64(..));

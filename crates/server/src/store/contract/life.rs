@@ -118,7 +118,7 @@ pub(super) async fn reads_and_writes_do_not_disturb_each_other(factory: Factory)
     world.submit_together(200).await;
     let done = Arc::new(AtomicBool::new(false));
     let mut readers = tokio::task::JoinSet::new();
-    for _ in 0..2 {
+    for _ in 0..8 {
         let (world, done) = (Arc::clone(&world), Arc::clone(&done));
         readers.spawn(async move {
             let mut reads = 0_u32;
