@@ -37,8 +37,8 @@ gen:
 
 # Compare with what a user would pick instead; prints ratios, asserts nothing (docs/PERFORMANCE.md)
 bench *ARGS:
-    cargo build --profile dist -p formsvc-cli -p formsvc-server --features formsvc-cli/parquet
-    cargo run --profile dist -p formsvc-bench -- {{ ARGS }}
+    cargo build --release -p formsvc-cli -p formsvc-server --features formsvc-cli/parquet
+    cargo run --release -p formsvc-bench -- {{ ARGS }}
 
 # The documentation of the crates, opened
 doc:

@@ -185,7 +185,7 @@ pub(crate) fn workspace_program(
         return Ok(path);
     }
     Err(BenchError::new(format!(
-        "`{}` does not exist; build it with `cargo build --profile dist -p formsvc-cli -p formsvc-server`",
+        "`{}` does not exist; build it with `cargo build --release -p formsvc-cli -p formsvc-server`",
         path.display()
     )))
 }
