@@ -6,8 +6,12 @@ use std::str::FromStr;
 
 use formsvc_protocol::is_localhost;
 use formsvc_protocol::paths::SUBMISSIONS;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
+
+/// The bytes that an id in a path needs encoded: all but the unreserved ones of RFC 3986, §2.3.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The URL of a service: `https`, or `http` for this machine, with a host, an optional port and an
 /// optional path.
@@ -130,11 +134,12 @@ impl BaseUrl {
         if under { Ok(url.into()) } else { Err("leaves the base URL") }
     }
 
-    /// Returns the URL of a page of submissions (SPEC §4).
+    /// Returns the URL of a page of submissions (SPEC §4). `form` must not be `.` or `..`, which are
+    /// steps of a path also if they are encoded.
     pub(crate) fn submissions(&self, form: &str, limit: u32, cursor: Option<&str>) -> String {
         let (before, after) = SUBMISSIONS.around_form_id().expect("the path contains a form id");
         let mut address = self.join(before);
-        address.extend(byte_serialize(form.as_bytes()));
+        address.extend(utf8_percent_encode(form, RESERVED));
         write!(address, "{after}?limit={limit}").expect("writing to a string succeeds");
         if let Some(cursor) = cursor {
             address.push_str("&cursor=");

@@ -17,8 +17,9 @@ pub struct FormHandle {
 impl Client {
     /// Returns a handle to a form, by its id: `&str`, `String`, [`FormId`] or `&FormId`.
     ///
-    /// Sends nothing. The first call that uses the handle fails with [`ErrorKind::Config`] if the id
-    /// is invalid, and with the service's `form_not_found` if the form does not exist.
+    /// Any text without NUL is an id; it is percent-encoded in the path of requests. Sends nothing. The
+    /// first call that uses the handle fails with [`ErrorKind::Config`] if the id is invalid, or `.` or
+    /// `..`, which cannot be a segment of a path, and with the service's `form_not_found` if the form does not exist.
     pub fn form<I>(&self, id: I) -> FormHandle
     where
         I: TryInto<FormId>,

@@ -223,8 +223,15 @@ impl SubmissionQuery {
         Ok(walk.map(|walk| walk.allow_incomplete(self.allow_incomplete)))
     }
 
+    /// Returns the form, or an error if no request can name it.
     fn form(&self) -> Result<&FormId, Error> {
-        self.form.as_ref().map_err(|error| config_error(error.to_string()))
+        match &self.form {
+            Ok(id) if matches!(id.as_str(), "." | "..") => {
+                Err(config_error(format!("the form id `{id}` cannot be a segment of a path")))
+            }
+            Ok(id) => Ok(id),
+            Err(error) => Err(config_error(error.to_string())),
+        }
     }
 
     /// Returns the list for resume tokens and sync points.

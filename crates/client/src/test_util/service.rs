@@ -9,6 +9,7 @@ use formsvc_protocol::paths::{ENDPOINTS, REQUEST_ID};
 use formsvc_protocol::{Cursor, ErrorCode, Form, FormId, Submission, User};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Request, Response};
+use percent_encoding::percent_decode_str;
 use url::form_urlencoded::parse;
 
 use super::Fault;
@@ -186,7 +187,7 @@ impl SeenRequest {
             None => (path == endpoint.template).then_some((endpoint.operation, None)),
             Some((before, after)) => {
                 let id = path.strip_prefix(before)?.strip_suffix(after)?;
-                let (id, _) = parse(id.as_bytes()).next()?;
+                let id = percent_decode_str(id).decode_utf8().ok()?;
                 Some((endpoint.operation, Some(FormId::new(&id).ok()?)))
             }
         });

@@ -26,7 +26,7 @@ async fn decode_error_names_status_request_id_and_path() {
     for (answer, path) in [
         (with(&format!(r#"{{"id":"s","data":[],"created_at":"{time}"}}"#)), "data[1].data"),
         (with(&format!(r#"{{"id":"s","data":null,"created_at":"{time}"}}"#)), "data[1].data"),
-        (with(&format!(r#"{{"id":"a b","data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
+        (with(&format!(r#"{{"id":"a\u0000b","data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
         (with(&format!(r#"{{"id":"","data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
         (with(&format!(r#"{{"id":7,"data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
         (with(&row_at(1, "yesterday")), "data[1].created_at"),

@@ -10,6 +10,7 @@ mod calls;
 mod errors;
 mod events;
 mod hostile;
+mod ids;
 mod limit;
 mod list;
 mod mock;
