@@ -17,7 +17,8 @@ use secrecy::{ExposeSecret, SecretString};
 pub use crate::random::NoRandomness;
 pub use error::AdminError;
 pub use forms::FormEdit;
-pub(crate) use ids::new_id;
+use ids::check_id;
+pub(crate) use ids::{new_id, parse_id};
 pub use links::{CreatedLink, LINK_LIFETIME, WELCOME_PATH};
 pub use registrar::Registrar;
 pub use webhooks::{AddedEndpoint, GRACE_DEFAULT, GRACE_MAX, RotatedSecret};
@@ -139,12 +140,12 @@ impl Admin {
 
     /// The form with an id or, if none has that, with a public id.
     pub async fn find_form(&self, named: &str) -> Result<Form, AdminError> {
-        if let Ok(id) = FormId::new(named)
+        if let Ok(id) = parse_id(named)
             && let Some(form) = self.store.form(&id).await?
         {
             return Ok(form);
         }
-        if let Ok(id) = PublicId::new(named)
+        if let Ok(id) = parse_id(named)
             && let Some(form) = self.store.form_by_public_id(&id).await?
         {
             return Ok(form);
@@ -193,7 +194,11 @@ impl std::fmt::Debug for Admin {
 pub(crate) fn new_form(user: &UserId, form: FormOptions) -> Result<NewForm, AdminError> {
     check_name("title", &form.title)?;
     let public_id = match form.public_id {
-        Some(public_id) => public_id,
+        Some(public_id) => {
+            let checked = check_id(public_id.as_str());
+            checked.map_err(|rule| invalid("public id", public_id.as_str(), rule))?;
+            public_id
+        }
         None => PublicId::from_bits(new_id()),
     };
     Ok(NewForm {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use formsvc_protocol::{FormId, FormInstant, limits};
 
 use super::problem::Problem;
+use crate::admin::parse_id;
 use crate::percent::{Plus, decode};
 use crate::printable::Excerpt;
 
@@ -85,7 +86,7 @@ pub(super) fn form_of(path: &str) -> Result<FormId, Problem> {
     path.split('/')
         .nth(4)
         .and_then(|segment| decode(segment, Plus::IsItself))
-        .and_then(|id| FormId::new(&id).ok())
+        .and_then(|id| parse_id(&id).ok())
         .ok_or_else(Problem::form_not_found)
 }
 

@@ -1,12 +1,10 @@
 //! `formsvc-server seed`.
 
-use formsvc_protocol::PublicId;
-
 use super::database::{DatabaseArgs, Missing, with};
 use super::error::CommandError;
 use super::output;
 use super::settings::{bad, whole};
-use crate::admin::Admin;
+use crate::admin::{Admin, parse_id};
 use crate::seed::{SeedOptions, seed_form};
 
 #[derive(Debug, clap::Args)]
@@ -44,8 +42,8 @@ pub(super) async fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 fn options(args: &Args) -> Result<SeedOptions, CommandError> {
-    let public_id = PublicId::new(&args.public_id)
-        .map_err(|rule| bad("--public-id", &args.public_id, &format!("is no id: {rule}")))?;
+    let public_id =
+        parse_id(&args.public_id).map_err(|rule| bad("--public-id", &args.public_id, rule))?;
     let submissions = whole(&args.submissions, 0, 100_000_000).ok_or_else(|| {
         bad("--submissions", &args.submissions, "must be a whole number up to 100000000")
     })?;

@@ -12,6 +12,7 @@ use super::reply::{self, Outcome};
 use super::submissions::path_of_one;
 use super::visit::{Visit, judged, timely};
 use super::when::When;
+use crate::admin::parse_id;
 use crate::delivery::AttemptCode;
 use crate::egress::FailureCode;
 use crate::printable::Escaped;
@@ -180,10 +181,10 @@ pub(super) async fn list(visit: &Visit) -> Outcome {
     let store = &visit.dashboard.store;
     let endpoints = timely(store.endpoints(&form.id)).await?;
     // What is no endpoint of the form filters nothing: it could be another's.
-    let wanted = EndpointId::new(visit.query.get("endpoint")).ok();
+    let wanted = parse_id(visit.query.get("endpoint")).ok();
     let endpoint = wanted.filter(|id| endpoints.iter().any(|endpoint| endpoint.id == *id));
     let state = DeliveryState::from_text(visit.query.get("state"));
-    let after = formsvc_protocol::DeliveryId::new(visit.query.get("after")).ok();
+    let after = parse_id(visit.query.get("after")).ok();
     let after = after.as_ref().and_then(DeliveryKey::from_id);
     let request = DeliveriesRequest {
         form: form.id.clone(),

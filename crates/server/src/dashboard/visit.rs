@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use formsvc_protocol::{DeliveryId, EndpointId, Form, FormId, FormInstant, KeyId, User};
+use formsvc_protocol::{DeliveryId, Form, FormInstant, User};
 use http::header;
 
 use super::Dashboard;
@@ -13,6 +13,7 @@ use super::cookie::Cookie;
 use super::pairs::Pairs;
 use super::refusal::Refusal;
 use super::token::Token;
+use crate::admin::parse_id;
 use crate::api::{Problem, text_cause};
 use crate::network::Network;
 use crate::store::{
@@ -83,7 +84,7 @@ impl Visit {
     /// The form of the path, which is the user's.
     pub(super) async fn form(&self) -> Result<Form, Refusal> {
         let store = &self.dashboard.store;
-        let id = FormId::new(self.param("form")).map_err(|_| Refusal::NotFound)?;
+        let id = parse_id(self.param("form")).map_err(|_| Refusal::NotFound)?;
         let owner = timely(store.form_owner(&id)).await?;
         if owner.as_ref() != Some(&self.user()?.id) {
             return Err(Refusal::NotFound);
@@ -100,7 +101,7 @@ impl Visit {
 
     /// The endpoint of the path, which belongs to the form and is not removed.
     pub(super) async fn endpoint(&self, form: &Form) -> Result<EndpointRecord, Refusal> {
-        let id = EndpointId::new(self.param("endpoint")).map_err(|_| Refusal::NotFound)?;
+        let id = parse_id(self.param("endpoint")).map_err(|_| Refusal::NotFound)?;
         let found = timely(self.dashboard.store.endpoint(&id)).await?.ok_or(Refusal::NotFound)?;
         let is_there = found.endpoint.form == form.id
             && found.owner == self.user()?.id
@@ -111,7 +112,7 @@ impl Visit {
     /// The id of the delivery of the path, whose endpoint belongs to the form, removed or not.
     pub(super) async fn delivery(&self, form: &Form) -> Result<DeliveryId, Refusal> {
         let store = &self.dashboard.store;
-        let id = DeliveryId::new(self.param("delivery")).map_err(|_| Refusal::NotFound)?;
+        let id = parse_id(self.param("delivery")).map_err(|_| Refusal::NotFound)?;
         let found = timely(store.delivery(&id)).await?.ok_or(Refusal::NotFound)?;
         let endpoint = timely(store.endpoint(&found.record.endpoint)).await?;
         let is_ours = |owned: &crate::store::OwnedEndpoint| owned.endpoint.form == form.id;
@@ -120,7 +121,7 @@ impl Visit {
 
     /// The key of the path, which is the user's.
     pub(super) async fn key(&self) -> Result<KeyRecord, Refusal> {
-        let id = KeyId::new(self.param("key")).map_err(|_| Refusal::NotFound)?;
+        let id = parse_id(self.param("key")).map_err(|_| Refusal::NotFound)?;
         let found = timely(self.dashboard.store.key(&id)).await?.ok_or(Refusal::NotFound)?;
         if found.user == self.user()?.id { Ok(found) } else { Err(Refusal::NotFound) }
     }

@@ -41,6 +41,7 @@ use axum::routing::get;
 use formsvc_protocol::{FormStatus, PublicId};
 use http::request::Parts;
 
+use crate::admin::parse_id;
 use crate::api::{Problem, within_deadline};
 use crate::metrics::Metrics;
 use crate::percent::{Plus, decode};
@@ -134,7 +135,7 @@ pub fn router(public: Arc<Public>) -> Router {
 /// The id in a path: what its second segment decodes to.
 fn public_id(path: &str) -> Option<PublicId> {
     let segment = path.split('/').nth(2)?;
-    PublicId::new(&decode(segment, Plus::IsItself)?).ok()
+    parse_id(&decode(segment, Plus::IsItself)?).ok()
 }
 
 fn no_such_form() -> Problem {

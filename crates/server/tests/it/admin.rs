@@ -148,3 +148,19 @@ async fn a_form_is_found_by_its_id_before_another_s_public_id() {
         assert!(matches!(refused, AdminError::Store(StoreError::NotFound { .. })), "{refused:?}");
     }
 }
+
+#[tokio::test]
+async fn public_id_that_needs_encoding_is_refused() {
+    let World { admin, .. } = World::new().await;
+    let user = admin.user("a@example.org").await.unwrap().id;
+    for (id, rule) in [
+        ("q7/3=", "must have no spaces, control characters, or any of / \\ ? # %"),
+        ("..", "cannot be a path step"),
+        (&*"x".repeat(129), "must have at most 128 bytes"),
+    ] {
+        let public_id = Some(PublicId::new(id).unwrap());
+        let form = FormOptions { public_id, ..FormOptions::titled("T") };
+        let refused = admin.create_form(&user, form).await.unwrap_err();
+        assert_eq!(refused.to_string(), format!("public id `{id}` {rule}"));
+    }
+}

@@ -3,7 +3,7 @@
 use formsvc_protocol::{FormInstant, SubmissionId, Timestamp};
 
 use super::{Shown, delivery_id, record};
-use crate::admin::Admin;
+use crate::admin::{Admin, parse_id};
 use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::error::CommandError;
 use crate::cmd::output::{self, OutputArgs};
@@ -53,10 +53,7 @@ impl Args {
             let request = RequestId::parse(text).ok_or_else(|| bad("--request-id", text, rule))?;
             return Ok(Some(request.submission()));
         }
-        let read = |text: &String| {
-            SubmissionId::new(text.as_str())
-                .map_err(|rule| bad("--submission", text, &format!("is no id: {rule}")))
-        };
+        let read = |text: &String| parse_id(text).map_err(|rule| bad("--submission", text, rule));
         self.submission.as_ref().map(read).transpose()
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::error::CommandError;
 use super::settings::bad;
+use crate::admin::parse_id;
 use crate::request_id::RequestId;
 use crate::store::DeliveryRecord;
 
@@ -45,7 +46,7 @@ impl DeliveryArgs {
 }
 
 fn delivery_id(flag: &str, text: &str) -> Result<DeliveryId, CommandError> {
-    DeliveryId::new(text).map_err(|rule| bad(flag, text, &format!("is no id: {rule}")))
+    parse_id(text).map_err(|rule| bad(flag, text, rule))
 }
 
 /// A delivery as JSON shows it.

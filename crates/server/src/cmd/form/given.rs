@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use formsvc_protocol::{FormStatus, PublicId};
 
+use crate::admin::parse_id;
 use crate::cmd::error::CommandError;
 use crate::cmd::exit::Exit;
 use crate::cmd::settings::bad;
@@ -43,7 +44,7 @@ fn text_of(path: &Path) -> std::io::Result<String> {
 }
 
 pub(super) fn public_id(flag: &str, text: &str) -> Result<PublicId, CommandError> {
-    PublicId::new(text).map_err(|rule| bad(flag, text, &format!("is no id: {rule}")))
+    parse_id(text).map_err(|rule| bad(flag, text, rule))
 }
 
 pub(super) fn status(text: &str) -> Result<FormStatus, CommandError> {

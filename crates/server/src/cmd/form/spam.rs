@@ -2,7 +2,7 @@
 
 use formsvc_protocol::{Submission, SubmissionId};
 
-use crate::admin::Admin;
+use crate::admin::{Admin, parse_id};
 use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::error::CommandError;
 use crate::cmd::output;
@@ -52,7 +52,7 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
 }
 
 fn submission_id(text: &str) -> Result<SubmissionId, CommandError> {
-    SubmissionId::new(text).map_err(|_| bad("--after", text, "must be an id that was listed"))
+    parse_id(text).map_err(|_| bad("--after", text, "must be an id that was listed"))
 }
 
 fn limit(text: &str) -> Result<u32, CommandError> {

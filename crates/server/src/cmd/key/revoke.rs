@@ -1,9 +1,7 @@
 //! `formsvc-server key revoke`.
 
-use formsvc_protocol::KeyId;
-
 use super::record;
-use crate::admin::Admin;
+use crate::admin::{Admin, parse_id};
 use crate::cmd::database::{DatabaseArgs, Missing, with};
 use crate::cmd::error::CommandError;
 use crate::cmd::output;
@@ -24,8 +22,7 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
         let failed = CommandError::usage("this is a key, and its id is wanted");
         return Err(failed.hint("`formsvc-server key list` shows the ids"));
     }
-    let id =
-        KeyId::new(&args.id).map_err(|rule| bad("ID", &args.id, &format!("is no id: {rule}")))?;
+    let id = parse_id(&args.id).map_err(|rule| bad("ID", &args.id, rule))?;
     let revoke = async |admin: &Admin| Ok(admin.revoke_key(&id).await?);
     output::json(&record(&with(&args.database, Missing::Refuse, revoke).await?))
 }

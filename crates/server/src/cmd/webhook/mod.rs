@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::error::CommandError;
 use super::settings::bad;
+use crate::admin::parse_id;
 use crate::secrets::SECRET_PREFIX;
 use crate::store::EndpointRecord;
 
@@ -63,7 +64,7 @@ pub(super) fn endpoint_id(flag: &str, text: &str) -> Result<EndpointId, CommandE
             CommandError::usage("this is a signing secret, and an endpoint's id is wanted");
         return Err(failed.hint("`formsvc-server webhook list` shows the ids"));
     }
-    EndpointId::new(text).map_err(|rule| bad(flag, text, &format!("is no id: {rule}")))
+    parse_id(text).map_err(|rule| bad(flag, text, rule))
 }
 
 /// An endpoint as JSON shows it.
