@@ -7,6 +7,12 @@ use tokio_postgres::error::SqlState;
 
 use crate::sql::quoted;
 
+/// Longest id, in bytes: the index of the submissions has entries of at most 2,704 bytes, of which 32
+/// are not the id's.
+const ID_MAX: usize = 2_600;
+/// Characters of a long id that the message shows.
+const ID_SHOWN: usize = 40;
+
 /// A PostgreSQL database cannot be used. No message contains an address or a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -59,6 +65,17 @@ pub enum PostgresError {
     /// The database cannot store all characters.
     #[error("the encoding of the database is `{0}`; it must be `UTF8`")]
     Encoding(String),
+    /// The id of a submission or a form is too long for an index of PostgreSQL.
+    #[error(
+        "the id `{start}…` has {bytes} bytes; PostgreSQL can store ids of at most {ID_MAX} bytes, and \
+         SQLite longer ones"
+    )]
+    LongId {
+        /// The first characters of the id.
+        start: String,
+        /// Its length.
+        bytes: usize,
+    },
     /// The view of the form was replaced by another object.
     #[error("`{view}` is not the view that sync created; rename or drop it")]
     View {
@@ -92,6 +109,14 @@ impl From<tokio_postgres::Error> for PostgresError {
 }
 
 impl PostgresError {
+    /// Returns an error for an id that an index cannot contain.
+    pub(crate) fn check_id(id: &str) -> Result<(), Self> {
+        if id.len() <= ID_MAX {
+            return Ok(());
+        }
+        Err(Self::LongId { start: id.chars().take(ID_SHOWN).collect(), bytes: id.len() })
+    }
+
     /// Returns the error of a connection that was not made.
     pub(crate) fn connect(error: &tokio_postgres::Error) -> Self {
         if let Some(tls) = causes(error).find_map(tls_error) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use formsvc_client::test_util::{Fault, MockService, form, generate};
+use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
 use formsvc_client::{Client, ErrorCode, FormId};
 use formsvc_export::{
     Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, Operation,
@@ -263,4 +263,34 @@ async fn resume_token_of_another_form_is_a_config_error() {
     let ExportError::Unfinished { cause, .. } = error else { panic!("{error}") };
     let ExportError::Service(error) = *cause else { panic!("{cause}") };
     assert_eq!(error.kind(), formsvc_client::ErrorKind::Config, "{error}");
+}
+
+#[tokio::test]
+async fn similar_form_ids_have_spools_and_rows_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let long = "q7/3=".repeat(200);
+    let ids = ["q7/3=", "Q7/3=", "q7_3_", "q7%2F3%3D", "../q7", "q7\n\u{1b}", &long];
+    let mut service = MockService::new();
+    for id in ids {
+        let row = |n: u32| submission(&format!("{id} {n}"), "{}", "2026-01-01T00:00:00Z");
+        service = service.form(form(id, "Survey")).submissions(id, (0..2).map(row));
+    }
+    let export = |client, id| Export::new(client, FormId::new(id).unwrap(), spools.clone());
+    for id in ids {
+        let client = limited(&service, 0, Fault::Error(ErrorCode::KeyRevoked));
+        let path = folder.path().join("rows.json");
+        run(export(client, id), Format::Json, &path).await.unwrap_err();
+    }
+    assert_eq!(spools.list().unwrap().len(), ids.len());
+    for id in ids {
+        for format in [Format::Json, Format::Sqlite] {
+            let path = folder.path().join("rows");
+            let exported = run(export(service.client(), id), format, &path).await.unwrap();
+            assert_eq!(exported.rendered.rows, 2, "{id:?} {format:?}");
+            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+            let shown = serde_json::to_string(&format!("{id} 0")).unwrap();
+            assert!(format != Format::Json || text.contains(&shown), "{text}");
+        }
+    }
 }

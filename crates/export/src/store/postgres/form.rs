@@ -33,6 +33,7 @@ pub(crate) struct PgForm {
 impl PgForm {
     /// Locks a form; creates the tables if there are none, and adds the form if it is new.
     pub(crate) async fn open(address: &Address, form: FormRef<'_>) -> Result<Self, ExportError> {
+        PostgresError::check_id(form.id)?;
         let session = Session::open(address, &mut Vec::new()).await?;
         if !check(&session, Access::Write).await? {
             create(&session).await?;

@@ -59,6 +59,7 @@ impl PgForm {
         page: &PageToWrite<'_>,
         encoded: &[EncodedRow],
     ) -> Result<PageWritten, PostgresError> {
+        page.rows.iter().try_for_each(|row| PostgresError::check_id(row.id.as_str()))?;
         let rows = page.rows.iter().zip(encoded).enumerate();
         let rows = records(rows.map(|(index, (row, encoded))| {
             json!({

@@ -1,6 +1,7 @@
 //! Synchronization with real databases.
 
 mod database;
+mod ids;
 mod interruption;
 mod labels;
 mod pooler;
