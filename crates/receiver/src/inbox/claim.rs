@@ -48,7 +48,7 @@ impl ClaimToken {
         Self { queue_row: Some(row), ..self }
     }
 
-    /// The idempotency key.
+    /// The idempotency key; shortened if it is longer than [`KEY_MAX`](super::KEY_MAX) bytes.
     pub fn key(&self) -> &str {
         &self.key
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
-use super::limits::{KEY_MAX, LEASE_MAX, LEASE_MIN, PAYLOAD_MAX};
+use super::limits::{LEASE_MAX, LEASE_MIN, PAYLOAD_MAX};
 use crate::refusal::Refusal;
 
 /// A failed inbox operation. Contains no key, payload or secret.
@@ -20,7 +20,7 @@ pub struct InboxError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InboxErrorKind {
-    /// The key is empty or longer than [`KEY_MAX`] bytes.
+    /// The key is empty.
     InvalidKey,
     /// The payload is larger than [`PAYLOAD_MAX`] bytes.
     PayloadTooLarge,
@@ -102,7 +102,7 @@ impl InboxError {
 impl fmt::Display for InboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            InboxErrorKind::InvalidKey => write!(f, "a key must have 1 to {KEY_MAX} bytes"),
+            InboxErrorKind::InvalidKey => f.write_str("a key cannot be empty"),
             InboxErrorKind::PayloadTooLarge => {
                 write!(f, "a payload must have at most {PAYLOAD_MAX} bytes")
             }

@@ -1,11 +1,15 @@
 //! Limits of keys, payloads, leases and marks.
 
+use std::borrow::Cow;
 use std::time::Duration;
+
+use sha2::{Digest, Sha256};
 
 use super::clock::to_millis;
 use super::{InboxError, InboxErrorKind};
 
-/// Longest key in bytes. The service's ids have at most 128.
+/// Longest key in bytes that the stores of this crate keep as it is. Of a longer one they keep the
+/// beginning and a hash of the whole.
 pub const KEY_MAX: usize = 256;
 /// Largest payload of a queue in bytes: 8 MiB.
 pub const PAYLOAD_MAX: usize = 8 << 20;
@@ -34,10 +38,16 @@ pub const TTL_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 /// Milliseconds that an expired claim is kept: its holder can still complete it.
 pub(super) const EXPIRED_CLAIM_KEPT: i64 = 24 * 3_600 * 1_000;
 
-pub(super) fn check_key(key: &str) -> Result<(), InboxError> {
+/// Returns the text that a store keeps of a key, of bounded length and different for each key: that of a
+/// long key is longer than [`KEY_MAX`].
+pub(super) fn stored_key(key: &str) -> Result<Cow<'_, str>, InboxError> {
     match key.len() {
-        1..=KEY_MAX => Ok(()),
-        _ => Err(InboxErrorKind::InvalidKey.into()),
+        0 => Err(InboxErrorKind::InvalidKey.into()),
+        1..=KEY_MAX => Ok(key.into()),
+        _ => {
+            let start: String = key.chars().take(KEY_MAX).collect();
+            Ok(format!("{start}…{}", hex::encode(Sha256::digest(key))).into())
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::claim::KeyState;
 use super::clock::{Clock, to_millis};
-use super::limits::{EXPIRED_CLAIM_KEPT, TTL_MIN, check_key, check_lease, check_ttl};
+use super::limits::{EXPIRED_CLAIM_KEPT, TTL_MIN, check_lease, check_ttl, stored_key};
 use super::scope::Scope;
 use super::{Claim, ClaimToken, Inbox, InboxError, InboxErrorKind, InboxFuture};
 
@@ -138,7 +138,7 @@ impl MemoryInbox {
     }
 
     fn claim_now(&self, key: &str, lease: Duration) -> Result<Claim, InboxError> {
-        check_key(key)?;
+        let key = &*stored_key(key)?;
         let lease = check_lease(lease)?;
         let now = self.shared.clock.now_millis();
         let name = table_key(self.scope.name(), key);

@@ -75,8 +75,8 @@ pub trait Inbox: Send + Sync + 'static {
     /// Claims a key for a lease of [`LEASE_MIN`] to [`LEASE_MAX`]. The lease should be longer than the
     /// handler takes, and [end before the sender's last retry](DEFAULT_LEASE).
     ///
-    /// Only one of several concurrent callers acquires the claim. Any text of 1 to [`KEY_MAX`] bytes is
-    /// a key; others are [`InboxErrorKind::InvalidKey`].
+    /// Only one of several concurrent callers acquires the claim. Any text is a key, of any length; an
+    /// empty one is [`InboxErrorKind::InvalidKey`].
     fn claim<'a>(&'a self, key: &'a str, lease: Duration) -> InboxFuture<'a, Claim>;
 
     /// Sets the end of a claim's lease to `lease` from now, also to an earlier time.

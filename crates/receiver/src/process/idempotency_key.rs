@@ -6,7 +6,7 @@ use crate::{SubmissionCreated, SubmissionId, Verified};
 ///
 /// The key of a [`Verified<SubmissionCreated>`](Verified) is its signed `submission_id` (SPEC §6).
 pub trait IdempotencyKey {
-    /// The key, 1 to [`KEY_MAX`](crate::inbox::KEY_MAX) bytes.
+    /// The key. It must not be empty.
     fn idempotency_key(&self) -> &str;
 }
 

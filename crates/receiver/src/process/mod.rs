@@ -247,5 +247,8 @@ async fn run_handler<I: Inbox, T: Send + 'static, E: Send + 'static>(
 #[cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "the event is optional"))]
 fn report<T, E: fmt::Display>(key: &str, outcome: &ProcessOutcome<T, E>) {
     #[cfg(feature = "tracing")]
-    tracing::error!(key = ?key, failure = %outcome, "delivery was not handled");
+    {
+        let key: String = key.chars().take(crate::inbox::KEY_MAX).collect();
+        tracing::error!(?key, failure = %outcome, "delivery was not handled");
+    }
 }

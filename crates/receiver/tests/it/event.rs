@@ -88,7 +88,7 @@ fn missing_or_invalid_field_is_named() {
 fn error_and_debug_contain_no_text_of_the_body() {
     let secret = CREATED.replace("sub_1", "hunter2").replace("Größe", "hunter2");
     let mut bodies = vec![
-        CREATED.replace("sub_1", "hunter 2"),
+        CREATED.replace("sub_1", "hunter\\u00002"),
         CREATED.replace("2026-01-01T00:00:00.000Z", "hunter2"),
         CREATED.replace("{\"n\"", "{hunter2"),
         CREATED.replacen('{', r#"{"hunter2":{"hunter2":[hunter2]},"#, 1),
@@ -104,6 +104,17 @@ fn error_and_debug_contain_no_text_of_the_body() {
     for body in [CREATED.replace("Größe", "hunter2"), r#"{"event":"x","a":"hunter2"}"#.into()] {
         let text = format!("{:?}", WebhookEvent::from_json(body).unwrap());
         assert!(!text.contains("hunter2"), "{text}");
+    }
+}
+
+#[test]
+fn event_ids_are_any_text() {
+    for id in ["q7/3=", "a b", "..", "\u{1b}[2J", &"x".repeat(9_000)] {
+        let json = serde_json::to_string(id).unwrap();
+        let body = CREATED.replace(r#""sub_1""#, &json).replace(r#""frm_1""#, &json);
+        let event = WebhookEvent::from_json(body).unwrap();
+        let WebhookEvent::SubmissionCreated(event) = event else { panic!("{event:?}") };
+        assert_eq!((event.submission_id.as_str(), event.form_id.as_str()), (id, id));
     }
 }
 

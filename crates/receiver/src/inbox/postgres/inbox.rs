@@ -15,7 +15,7 @@ use super::schema;
 use super::statements::{Param, Statements};
 use super::take_result::{ATTEMPTS, BUSY_RETRY_AFTER, TakeResult};
 use crate::inbox::clock::to_millis;
-use crate::inbox::limits::{check_key, check_lease, check_payload, check_ttl};
+use crate::inbox::limits::{check_lease, check_payload, check_ttl, stored_key};
 use crate::inbox::scope::Scope;
 use crate::inbox::{
     Claim, ClaimToken, DEFAULT_TTL, DedupeResult, Inbox, InboxError, InboxErrorKind, InboxFuture,
@@ -175,9 +175,8 @@ impl PostgresInbox {
         Ok(())
     }
 
-    /// Runs a statement that takes a key, again if the row changed meanwhile.
+    /// Runs a statement that takes a stored key, again if the row changed meanwhile.
     async fn take(&self, sql: &str, key: &str, third: Param<'_>) -> Result<TakeResult, InboxError> {
-        check_key(key)?;
         let (scope, key) = (self.scope.name(), key.as_bytes());
         let params: &[Param<'_>] = &[(&scope, Type::TEXT), (&key, Type::BYTEA), third];
         for _ in 0..ATTEMPTS {
@@ -225,11 +224,11 @@ impl<'a> ClaimParams<'a> {
 impl Inbox for PostgresInbox {
     fn claim<'a>(&'a self, key: &'a str, lease: Duration) -> InboxFuture<'a, Claim> {
         Box::pin(async move {
-            let lease = check_lease(lease)?;
+            let (key, lease) = (stored_key(key)?, check_lease(lease)?);
             let sql = &self.shared.statements.claim;
-            Ok(match self.take(sql, key, (&lease, Type::INT8)).await? {
+            Ok(match self.take(sql, &key, (&lease, Type::INT8)).await? {
                 TakeResult::Taken { fence } => {
-                    Claim::Acquired(ClaimToken::issue(&self.scope, key, fence))
+                    Claim::Acquired(ClaimToken::issue(&self.scope, &key, fence))
                 }
                 TakeResult::Blocked(claim) => claim,
                 TakeResult::Changed => Claim::InFlight { retry_after: BUSY_RETRY_AFTER },
@@ -290,9 +289,10 @@ impl Inbox for PostgresInbox {
 impl Queue for PostgresInbox {
     fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, DedupeResult> {
         Box::pin(async move {
+            let key = stored_key(key)?;
             check_payload(payload)?;
             let (sql, payload) = (&self.shared.statements.accept, &payload[..]);
-            match self.take(sql, key, (&payload, Type::BYTEA)).await? {
+            match self.take(sql, &key, (&payload, Type::BYTEA)).await? {
                 TakeResult::Taken { .. } => Ok(DedupeResult::New),
                 TakeResult::Blocked(Claim::Duplicate) => Ok(DedupeResult::Duplicate),
                 TakeResult::Blocked(_) | TakeResult::Changed => {

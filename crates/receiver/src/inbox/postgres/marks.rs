@@ -11,7 +11,7 @@ use super::schema;
 use super::statements::{Param, Statements};
 use super::take_result::{ATTEMPTS, TakeResult};
 use crate::inbox::clock::to_millis;
-use crate::inbox::limits::{check_key, check_ttl};
+use crate::inbox::limits::{check_ttl, stored_key};
 use crate::inbox::scope::Scope;
 use crate::inbox::{Claim, DEFAULT_TTL, DedupeResult, InboxError, InboxErrorKind};
 
@@ -96,7 +96,7 @@ impl PostgresMarks {
     /// Marks a key as handled if the transaction commits. Fails with [`InboxErrorKind::InFlight`] if an
     /// inbox has a claim on it, or another open transaction has marked it.
     pub async fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<DedupeResult, InboxError> {
-        check_key(key)?;
+        let key = stored_key(key)?;
         let (scope, key, ttl) = (self.scope.name(), key.as_bytes(), to_millis(self.ttl));
         let params: [Param<'_>; 3] =
             [(&scope, Type::TEXT), (&key, Type::BYTEA), (&ttl, Type::INT8)];

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use super::writer::Writer;
 use super::{file, tables};
 use crate::inbox::clock::{Clock, to_millis};
-use crate::inbox::limits::{check_key, check_lease, check_payload, check_ttl};
+use crate::inbox::limits::{check_lease, check_payload, check_ttl, stored_key};
 use crate::inbox::scope::Scope;
 use crate::inbox::{
     Claim, ClaimToken, DEFAULT_TTL, DedupeResult, Inbox, InboxError, InboxErrorKind, InboxFuture,
@@ -113,9 +113,8 @@ impl SqliteInbox {
 impl Inbox for SqliteInbox {
     fn claim<'a>(&'a self, key: &'a str, lease: Duration) -> InboxFuture<'a, Claim> {
         Box::pin(async move {
-            check_key(key)?;
-            let lease = check_lease(lease)?;
-            let (scope, key) = (self.scope.clone(), key.to_owned());
+            let (key, lease) = (stored_key(key)?.into_owned(), check_lease(lease)?);
+            let scope = self.scope.clone();
             self.transact(move |tx, now| tables::claim(tx, &scope, &key, now, lease)).await
         })
     }
@@ -154,9 +153,9 @@ impl Inbox for SqliteInbox {
 impl Queue for SqliteInbox {
     fn accept<'a>(&'a self, key: &'a str, payload: &'a Bytes) -> InboxFuture<'a, DedupeResult> {
         Box::pin(async move {
-            check_key(key)?;
+            let key = stored_key(key)?.into_owned();
             check_payload(payload)?;
-            let (scope, key, payload) = (self.scope.clone(), key.to_owned(), payload.clone());
+            let (scope, payload) = (self.scope.clone(), payload.clone());
             let work = move |tx: &Connection, now| tables::accept(tx, &scope, &key, &payload, now);
             self.transact(work).await?.ok_or(InboxErrorKind::InFlight.into())
         })

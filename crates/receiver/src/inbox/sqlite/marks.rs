@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction};
 use super::error::inbox_error;
 use super::{schema, tables};
 use crate::inbox::clock::{Clock, to_millis};
-use crate::inbox::limits::{check_key, check_ttl};
+use crate::inbox::limits::{check_ttl, stored_key};
 use crate::inbox::scope::Scope;
 use crate::inbox::{DEFAULT_TTL, DedupeResult, InboxError};
 
@@ -79,11 +79,11 @@ impl SqliteMarks {
     /// [`InvalidConfig`](crate::inbox::InboxErrorKind::InvalidConfig) if `PRAGMA synchronous` is `NORMAL`
     /// or `OFF`, because the mark could be lost in a power failure.
     pub fn mark(&self, tx: &Transaction<'_>, key: &str) -> Result<DedupeResult, InboxError> {
-        check_key(key)?;
+        let key = stored_key(key)?;
         check_durable(tx)?;
         let now = self.clock.now_millis();
         let until = now.saturating_add(to_millis(self.ttl));
-        tables::mark(tx, &self.scope, key, now, until).map_err(inbox_error)
+        tables::mark(tx, &self.scope, &key, now, until).map_err(inbox_error)
     }
 
     /// Deletes at most this number of expired marks of all scopes, and returns how many it deleted. Call

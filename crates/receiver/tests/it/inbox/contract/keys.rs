@@ -54,12 +54,25 @@ pub(crate) async fn any_text_is_a_key(store: TestStore) {
     }
 }
 
-pub(crate) async fn key_length_is_limited(store: TestStore) {
-    for key in [String::new(), "k".repeat(KEY_MAX + 1), "k".repeat(1 << 20)] {
-        let error = store.inbox.claim(&key, LEASE).await.unwrap_err();
-        assert_eq!(error.kind(), InboxErrorKind::InvalidKey);
+pub(crate) async fn long_keys_are_apart_and_empty_is_refused(store: TestStore) {
+    let error = store.inbox.claim("", LEASE).await.unwrap_err();
+    assert_eq!(error.kind(), InboxErrorKind::InvalidKey);
+    let start = "k".repeat(KEY_MAX);
+    let mut keys = vec![start.clone(), format!("{start}1"), format!("{start}2")];
+    keys.push("é".repeat(1 << 20));
+    // Every key that a store derives from another is a key by itself.
+    let derived = store.acquire(&keys[1]).await;
+    store.inbox.release(&derived).await.unwrap();
+    assert!(derived.key().len() < 2 * KEY_MAX);
+    keys.push(derived.key().to_owned());
+    for key in &keys {
+        let token = store.acquire(key).await;
+        store.inbox.extend(&token, LEASE).await.unwrap();
+        store.inbox.complete(&token).await.unwrap();
     }
-    store.acquire(&"k".repeat(KEY_MAX)).await;
+    for key in &keys {
+        assert!(is_duplicate(&*store.second, key).await, "{}", key.len());
+    }
 }
 
 pub(crate) async fn lease_length_is_limited(store: TestStore) {
@@ -75,8 +88,7 @@ pub(crate) async fn lease_length_is_limited(store: TestStore) {
 }
 
 pub(crate) async fn error_contains_no_key(store: TestStore) {
-    let key = "a_secret_key".repeat(40);
-    let mut errors = vec![store.inbox.claim(&key, LEASE).await.unwrap_err()];
+    let mut errors = vec![store.inbox.claim("a_secret_key", Duration::ZERO).await.unwrap_err()];
     let token = store.acquire("a_secret_key").await;
     store.inbox.complete(&token).await.unwrap();
     errors.push(store.inbox.release(&token).await.unwrap_err());

@@ -51,7 +51,7 @@ checks! { inbox_contract:
     model: random_operations_agree_with_model;
     keys: scopes_are_independent,
         any_text_is_a_key,
-        key_length_is_limited,
+        long_keys_are_apart_and_empty_is_refused,
         lease_length_is_limited,
         error_contains_no_key;
 }
