@@ -151,10 +151,11 @@ async fn answer(
         Err(refusal) => return refuse(refusal),
     };
     let source = Source::Request(peer);
-    let incoming =
-        Incoming { source, method: parts.method, request_target, headers: parts.headers, body };
-    match Lasting::of(intake.take(incoming, place)).await {
-        (Reply::Answer(answer), _) => Ok(answer),
-        (Reply::Nothing, _) => Err(Dropped),
+    let (method, request_target) = (parts.method.clone(), request_target.clone());
+    let incoming = Incoming { source, method, request_target, headers: parts.headers, body };
+    match Lasting::of(intake.clone().take(incoming, place)).await {
+        Ok((Reply::Answer(answer), _)) => Ok(answer),
+        Ok((Reply::Nothing, _)) => Err(Dropped),
+        Err(refusal) => refuse(refusal),
     }
 }

@@ -42,7 +42,10 @@ pub(super) enum Fault {
 impl Faults {
     /// What becomes of an attempt, the first being 1.
     pub(super) fn of_attempt(&self, attempt: u32) -> Fault {
-        let Some(after) = attempt.checked_sub(self.dropped + 1) else { return Fault::Drop };
+        if attempt <= self.dropped {
+            return Fault::Drop;
+        }
+        let after = attempt - self.dropped - 1;
         let last = self.respond.len().saturating_sub(1);
         let at = usize::try_from(after).unwrap_or(usize::MAX).min(last);
         match self.respond.get(at) {
@@ -94,6 +97,7 @@ mod tests {
             (0, Some("503,503,200"), ["503", "503", "200", "200", "200"]),
             (1, Some("500"), ["drop", "500", "500", "500", "500"]),
             (0, Some("503, pass"), ["503", "-", "-", "-", "-"]),
+            (u32::MAX, None, ["drop"; 5]),
         ] {
             let respond = text.map(|text| respond(text).unwrap().0).unwrap_or_default();
             let faults = Faults { dropped, respond, delay: None };

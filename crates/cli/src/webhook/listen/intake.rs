@@ -80,7 +80,7 @@ struct Inner {
     reading: Semaphore,
     /// Whose bodies these are.
     bodies: Arc<Waiting>,
-    /// Deliveries that were taken.
+    /// Deliveries that count for [`Limits::deliveries`]. Never more than that limit.
     taken: AtomicU64,
     /// Attempts of what has no id.
     nameless: AtomicU32,
@@ -172,12 +172,13 @@ impl Intake {
         &self.0.rules
     }
 
-    /// A place for a delivery; none while there are as many as there may be, or once there were.
+    /// A place for a delivery; none while there are as many as there may be, or once the limit of
+    /// deliveries is reached.
     pub(super) async fn place(&self) -> Result<Place, Refusal> {
         let in_flight = Arc::clone(&self.0.in_flight).try_acquire_owned();
         let in_flight = in_flight.map_err(|_| Refusal::Busy)?;
         match tokio::time::timeout(PATIENCE, self.0.told.clone().reserve_owned()).await {
-            Ok(Ok(told)) if self.has_more() => Ok(Place { told, in_flight }),
+            Ok(Ok(told)) if !self.is_limit_reached() => Ok(Place { told, in_flight }),
             // Or whoever was told is gone: the command is ending.
             Ok(_) => Err(Refusal::Stopping),
             Err(_) => Err(Refusal::Busy),
@@ -205,10 +206,17 @@ impl Intake {
         &self.0.bodies
     }
 
-    /// Whether one more delivery is wanted; it counts as taken.
-    fn has_more(&self) -> bool {
-        let before = self.0.taken.fetch_add(1, Ordering::Relaxed);
-        self.0.rules.limits.deliveries.is_none_or(|most| before < most)
+    /// Returns true if as many deliveries were taken as the limit allows.
+    fn is_limit_reached(&self) -> bool {
+        let limit = self.0.rules.limits.deliveries;
+        limit.is_some_and(|limit| self.0.taken.load(Ordering::Relaxed) >= limit)
+    }
+
+    /// Counts a delivery for the limit. Returns false, and counts nothing, if the limit is reached.
+    fn count(&self) -> bool {
+        let limit = self.0.rules.limits.deliveries.unwrap_or(u64::MAX);
+        let next = |taken| (taken < limit).then_some(taken + 1);
+        self.0.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
     /// Waits until no delivery is under way; only once none is taken any more.
@@ -227,14 +235,19 @@ impl Intake {
     /// Takes a delivery that was made here, as soon as there is a place for it.
     pub(crate) async fn give(self, incoming: Incoming) -> Result<Arc<Capture>, Refusal> {
         let place = self.place().await?;
-        Ok(self.take(incoming, place).await.1)
+        Ok(self.take(incoming, place).await?.1)
     }
 
     /// Takes a delivery to its end, whether its sender still waits or not. Gives what the sender is told,
-    /// and the capture with its outcome.
-    pub(super) async fn take(self, incoming: Incoming, place: Place) -> (Reply, Arc<Capture>) {
+    /// and the capture with its outcome. Refuses a delivery that counts for the limit of deliveries if
+    /// the limit is reached.
+    pub(super) async fn take(
+        self,
+        incoming: Incoming,
+        place: Place,
+    ) -> Result<(Reply, Arc<Capture>), Refusal> {
         let began = Instant::now();
-        let (received, came) = self.look(incoming, began);
+        let (received, came) = self.look(incoming, began).ok_or(Refusal::Stopping)?;
         let received = Arc::new(received);
         let (number, mut warnings) = self.keep(&received).await;
         let capture = Capture { number, received: Arc::clone(&received), outcome: None };
@@ -248,10 +261,6 @@ impl Intake {
         };
         let took = began.elapsed();
         let outcome = Arc::new(Outcome { status, by, took, forwards, decided_by });
-        if outcome.is_refusal() {
-            // What anybody can send is not one of those that were asked for.
-            self.0.taken.fetch_sub(1, Ordering::Relaxed);
-        }
         if let Some(number) = number {
             self.0.store.settle(number, Arc::clone(&outcome));
         }
@@ -265,7 +274,7 @@ impl Intake {
         let told = Delivered { capture: Arc::clone(&capture), pause, warnings, is_unrouted };
         place.told.send(Happened::Delivered(told));
         drop(place.in_flight);
-        (reply, capture)
+        Ok((reply, capture))
     }
 
     /// Tells whoever looks at captures.
@@ -294,12 +303,16 @@ impl Intake {
         }
     }
 
-    /// Judges a request, and counts it.
-    fn look(&self, incoming: Incoming, now: Instant) -> (Received, Came) {
+    /// Judges a request, and counts it. Returns `None` if the limit of deliveries is reached. A delivery
+    /// that is rejected does not count for the limit: any sender can cause one.
+    fn look(&self, incoming: Incoming, now: Instant) -> Option<(Received, Came)> {
         let Incoming { source, method, request_target, headers, body } = incoming;
         let at = Timestamp::now();
         let rules = &self.0.rules;
         let (verdict, event) = judge(rules.verifier.as_ref(), &headers, &body, at);
+        if treatment(verdict.code, rules.on_invalid) != Treatment::Reject && !self.count() {
+            return None;
+        }
         let Names { event, submission_id, form_id } = Names::of(event.as_ref(), &body);
         let came = match &submission_id {
             // A forged one would use up the attempts of the genuine ones.
@@ -320,7 +333,7 @@ impl Intake {
             form_id,
             arrival,
         };
-        (received, came)
+        Some((received, came))
     }
 
     /// Decides on the answer, and holds it back where that was asked for.
