@@ -158,11 +158,17 @@ pub enum Rate {
     Off,
 }
 
+/// The longest duration of a flag: 100 years. Sums with the time of a clock do not overflow.
+const DURATION_MAX: Duration = Duration::from_secs(876_000 * 3_600);
+
 /// Reads `30s`, `2m`, `250ms`, `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let rule = "expected a duration with its unit, such as 250ms, 30s, 2m or 1h";
     let read: jiff::SignedDuration = text.parse().map_err(|_| rule.to_owned())?;
     match Duration::try_from(read) {
+        Ok(duration) if duration > DURATION_MAX => {
+            Err("expected a duration of at most 876000h".to_owned())
+        }
         Ok(duration) if !duration.is_zero() => Ok(duration),
         _ => Err("expected a duration longer than nothing".to_owned()),
     }
@@ -215,6 +221,16 @@ mod tests {
         assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
         for bad in ["", "30", "-1s", "0s", "soon", "1 fortnight"] {
             assert!(duration(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn duration_beyond_clocks_is_refused() {
+        assert_eq!(duration("876000h"), Ok(DURATION_MAX));
+        assert!(std::time::Instant::now().checked_add(DURATION_MAX).is_some());
+        for long in ["876001h", "9223372036854775807s"] {
+            let rule = "expected a duration of at most 876000h";
+            assert_eq!(duration(long).unwrap_err(), rule, "{long}");
         }
     }
 
