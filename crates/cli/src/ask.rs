@@ -131,8 +131,8 @@ fn read_line(prompt: &str) -> io::Result<String> {
     io::stderr().write_all(prompt.as_bytes())?;
     let mut typed = String::new();
     if io::stdin().read_line(&mut typed)? == 0 {
-        // Nobody pressed Enter.
-        writeln!(io::stderr())?;
+        // The input ended without a line break. Its absence on the screen is no failure.
+        let _ = writeln!(io::stderr());
     }
     Ok(typed)
 }

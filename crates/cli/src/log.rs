@@ -12,7 +12,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::args::ErrorFormat;
 use crate::sanitize::one_line;
 
-/// Starts the log at the level of the number of `-v`.
+/// Starts the log at the level of the number of `-v`. A line that cannot be written is dropped.
 pub(crate) fn to_stderr(verbose: u8, format: ErrorFormat) {
     let level = match verbose {
         0 | 1 => return,
@@ -23,6 +23,8 @@ pub(crate) fn to_stderr(verbose: u8, format: ErrorFormat) {
         .with_max_level(level)
         .with_writer(io::stderr)
         .with_ansi(false)
+        // It reports a failed write to standard error with a macro that then panics.
+        .log_internal_errors(false)
         .fmt_fields(debug_fn(write_field))
         .event_format(Line(format))
         .init();

@@ -114,6 +114,43 @@ fn no_command_minds_closed_or_full_streams() {
 }
 
 #[test]
+fn failing_stderr_keeps_data_and_exit_code() {
+    let sandbox = Sandbox::start(&["--rate-limit", "off"]);
+    for (args, code) in [
+        (&["submissions", "list", "penguins"][..], 0),
+        (&["submissions", "export", "penguins"], 0),
+        (&["submissions", "export", "penguins", "-o", "rows.csv"], 0),
+        (&["submissions", "sync", "penguins", "--to", "sqlite:rows.db", "--output", "json"], 0),
+        (&["forms", "view", "nothing"], 3),
+        (&["me", "--base-url", "http://127.0.0.1:9", "--api-key-file", "/nowhere"], 10),
+    ] {
+        let run = |verbose: &str, stderr: Stdio| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut command = sandbox.formsvc(args);
+            command.arg(verbose).current_dir(folder.path()).stderr(stderr);
+            let output = command.stdout(Stdio::piped()).spawn().unwrap().wait_with_output();
+            let said = Said::from(output.unwrap());
+            (said.code, said.stdout, std::fs::read(folder.path().join("rows.csv")).ok())
+        };
+        for verbose in ["-v", "-vv", "-vvv"] {
+            let healthy = run(verbose, Stdio::null());
+            assert_eq!(healthy.0, Some(code), "{args:?}");
+            let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+            let (_, no_reader) = std::io::pipe().unwrap();
+            for (stderr, name) in [(full.into(), "full"), (no_reader.into(), "no reader")] {
+                let failing = run(verbose, stderr);
+                assert_eq!(failing.0, Some(code), "{args:?} {verbose}: {name}");
+                assert!(failing == healthy, "{args:?} {verbose}: {name}: other data");
+            }
+        }
+        let line = format!("\"$F\" {} -vv 2>&-", args.join(" "));
+        let folder = tempfile::tempdir().unwrap();
+        let closed = Said::from(in_shell(&sandbox, &line, folder.path()).output().unwrap());
+        assert_eq!((closed.code, closed.stderr.as_str()), (Some(code), ""), "{line}");
+    }
+}
+
+#[test]
 fn no_command_minds_a_strange_environment() {
     let sandbox = Sandbox::start(&["--rate-limit", "off"]);
     let bad = || OsString::from_vec(b"\xff\xfe".to_vec());
