@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::env::{self, API_KEY, SIGNING_SECRET};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::{child, env};
 
 /// What is started where neither variable says otherwise.
 const USUAL: &str = if cfg!(windows) { "notepad" } else { "vi" };
@@ -44,14 +44,12 @@ fn run(editor: &str, path: &Path) -> Result<(), CliError> {
         return Err(CliError::usage(format!("`{editor}` is no editor"))
             .hint("set VISUAL or EDITOR to the command that starts one"));
     };
-    let ended = Command::new(program)
+    let ended = child::command(program)
         .args(arguments)
         .arg(path)
-        // What it shows is no data of ours, and secrets are none of its business.
+        // The output of the editor is not data of this command.
         .stdout(io::stderr())
         .stdin(Stdio::inherit())
-        .env_remove(API_KEY.name)
-        .env_remove(SIGNING_SECRET.name)
         .status();
     match ended {
         Ok(status) if status.success() => Ok(()),

@@ -80,6 +80,21 @@ pub const SYNC_TO: EnvVar = EnvVar {
     name: "FORMSVC_SYNC_TO",
     about: "the database of `submissions sync`, as `--to`; a password in it is hidden from other users",
 };
+/// The password of a PostgreSQL database.
+pub const PGPASSWORD: EnvVar = EnvVar {
+    name: "PGPASSWORD",
+    about: "the password of a PostgreSQL database, unless its address contains one",
+};
+/// A file of passwords of PostgreSQL databases.
+pub const PGPASSFILE: EnvVar = EnvVar {
+    name: "PGPASSFILE",
+    about: "a file of passwords of PostgreSQL databases, instead of ~/.pgpass",
+};
+/// The host of a PostgreSQL database.
+pub const PGHOST: EnvVar = EnvVar {
+    name: "PGHOST",
+    about: "the host of a PostgreSQL database whose address contains none, instead of localhost",
+};
 /// Switches colour off.
 pub const NO_COLOR: EnvVar = EnvVar { name: "NO_COLOR", about: "when set, no colours" };
 /// Whether colour is wanted.
@@ -243,6 +258,9 @@ pub const ENV_VARS: &[EnvVar] = &[
     MAX_RATE,
     CACERT,
     SYNC_TO,
+    PGPASSWORD,
+    PGPASSFILE,
+    PGHOST,
     CONFIG_DIR,
     STATE_DIR,
     SIGNING_SECRET,
@@ -279,6 +297,9 @@ pub const ENV_VARS: &[EnvVar] = &[
     COMPLETE_INDEX,
 ];
 
+/// The variables whose values contain secrets. No child process gets them.
+pub(crate) const SECRET_VARS: [EnvVar; 4] = [API_KEY, SIGNING_SECRET, SYNC_TO, PGPASSWORD];
+
 /// Looks a variable up; given to whoever reads the environment, so that tests own it.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
@@ -307,28 +328,45 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_read_in_one_place() {
-        fn visit(folder: &Path, readers: &mut Vec<String>) {
+    fn variables_of_secrets_are_listed_as_secret() {
+        let is_secret = |name: &str| SECRET_VARS.iter().any(|variable| variable.name == name);
+        for EnvVar { name, .. } in ENV_VARS {
+            let endings = ["KEY", "SECRET", "PASSWORD", "TOKEN"];
+            assert!(!endings.iter().any(|end| name.ends_with(end)) || is_secret(name), "{name}");
+        }
+    }
+
+    /// The names of the source files whose code contains one of the texts. Tests do not count.
+    fn files_with(texts: &[&str]) -> Vec<String> {
+        fn visit(folder: &Path, texts: &[&str], found: &mut Vec<String>) {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                // What is a test's is no part of the program.
-                if path.ends_with("tests") {
+                if path.file_stem().is_some_and(|name| name == "tests") {
                     continue;
                 }
                 if path.is_dir() {
-                    visit(&path, readers);
+                    visit(&path, texts, found);
                     continue;
                 }
                 let text = fs::read_to_string(&path).unwrap();
-                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-                let reads = ["env::var", "env::home_dir", "env::temp_dir"];
-                if reads.iter().any(|read| code.contains(read)) {
-                    readers.push(path.file_name().unwrap().to_string_lossy().into_owned());
+                let code = text.split("\nmod tests").next().unwrap_or_default();
+                if texts.iter().any(|text| code.contains(text)) {
+                    found.push(path.file_name().unwrap().to_string_lossy().into_owned());
                 }
             }
         }
-        let mut readers = Vec::new();
-        visit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut readers);
-        assert_eq!(readers, ["env.rs"]);
+        let mut found = Vec::new();
+        visit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), texts, &mut found);
+        found
+    }
+
+    #[test]
+    fn the_environment_is_read_in_one_place() {
+        assert_eq!(files_with(&["env::var", "env::home_dir", "env::temp_dir"]), ["env.rs"]);
+    }
+
+    #[test]
+    fn programs_are_started_in_one_place() {
+        assert_eq!(files_with(&["Command::new("]), ["child.rs"]);
     }
 }

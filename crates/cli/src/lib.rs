@@ -12,6 +12,7 @@ pub mod args;
 mod ask;
 pub mod at_once;
 mod checks;
+mod child;
 mod cmd;
 mod complete;
 pub mod config;

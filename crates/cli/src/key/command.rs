@@ -9,6 +9,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
 use super::given;
+use crate::child;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -29,10 +30,8 @@ async fn run_within(
     let Some((program, arguments)) = words.split_first() else {
         return Err(CliError::usage("`api_key_command` names no program"));
     };
-    let mut command = Command::new(program);
+    let mut command = Command::from(child::command(program));
     command.args(arguments).stdout(Stdio::piped()).kill_on_drop(true);
-    // It is asked for a key, and needs no other.
-    command.env_remove(crate::env::API_KEY.name);
     // A group of its own is ended whole; but on a terminal, only the group of this program may ask.
     command.stdin(if may_ask { Stdio::inherit() } else { Stdio::null() });
     #[cfg(unix)]

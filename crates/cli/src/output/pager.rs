@@ -1,10 +1,11 @@
 //! Long output on a terminal goes through a pager, so that its beginning can be read.
 
 use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::child;
 use crate::env::{self, Lookup};
 
 /// The pager where nobody names one.
@@ -45,11 +46,9 @@ impl Pager {
     /// be started: then nothing was shown.
     pub(super) fn show(&self, text: &[u8]) -> io::Result<bool> {
         let (program, args) = self.words.split_first().expect("a pager has a word at least");
-        let child = Command::new(program)
+        let child = child::command(program)
             .args(args)
             .envs(self.env.iter().copied())
-            // What a pager runs, and where it writes its history, is not for keys.
-            .env_remove(env::API_KEY.name)
             .stdin(Stdio::piped())
             .spawn();
         let Ok(mut child) = child else { return Ok(false) };

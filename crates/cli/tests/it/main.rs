@@ -5,6 +5,8 @@
 mod answers;
 mod api;
 mod auth;
+#[cfg(unix)]
+mod children;
 mod completion;
 mod config;
 #[cfg(unix)]
