@@ -185,8 +185,8 @@ impl<C> ClientBuilder<C> {
         self
     }
 
-    /// Sets the wall clock, for tests. The client compares it with a `Retry-After` date if the response
-    /// has no `Date`, and with the newest time of a sync. Waits and time limits use tokio's clock.
+    /// Sets the wall clock, for tests. The client uses it for a response without `Date`: it compares it with
+    /// a `Retry-After` date and with the times of a sync. Waits and time limits use tokio's clock.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.setup.settings.clock = Arc::new(now);
         self

@@ -81,8 +81,8 @@ pub enum ClientEvent {
     /// Submissions of a unit of the cursor may be missing: see
     /// [`allow_incomplete`](crate::SubmissionQuery::allow_incomplete).
     TieOverflow(TieOverflow),
-    /// More than 10,000 submissions were made within 5 minutes, so the sync point keeps the ids of a
-    /// shorter time: it misses submissions that are committed later than that.
+    /// More than 10,000 submissions were younger than 5 minutes when they were read, so the sync point
+    /// keeps the ids of a shorter time: it misses submissions that are committed later than that.
     SyncOverlapShortened,
 }
 

@@ -1,8 +1,10 @@
 //! A decoded response with its status, headers and attempts.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use formsvc_protocol::Timestamp;
 use formsvc_protocol::paths::REQUEST_ID;
+use http::header::DATE;
 use http::{HeaderMap, StatusCode};
 
 /// Status, headers, attempts and duration of a successful call.
@@ -30,6 +32,12 @@ impl ResponseMeta {
         self.headers.get(REQUEST_ID).and_then(|id| id.to_str().ok())
     }
 
+    /// The response's `Date`: the clock of the service, in whole seconds.
+    pub fn date(&self) -> Option<Timestamp> {
+        let since_1970 = http_date(&self.headers)?.duration_since(UNIX_EPOCH).ok()?;
+        Timestamp::from_unix_nanos(i128::from(since_1970.as_secs()) * 1_000_000_000)
+    }
+
     /// The number of requests, retries included; at least 1.
     pub fn attempts(&self) -> u32 {
         self.attempts
@@ -39,6 +47,11 @@ impl ResponseMeta {
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
+}
+
+/// Returns the time in the header `Date`.
+pub(crate) fn http_date(headers: &HeaderMap) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?.trim()).ok()
 }
 
 /// A decoded value with its [`ResponseMeta`]; dereferences to the value.
@@ -83,5 +96,23 @@ impl<T> std::ops::Deref for Response<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn date_of_a_response_is_read_or_absent() {
+        let meta = |date: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.extend(date.map(|date| (DATE, http::HeaderValue::from_static(date))));
+            let (status, elapsed) = (StatusCode::OK, Duration::ZERO);
+            ResponseMeta { status, headers, attempts: 1, elapsed }
+        };
+        let date = meta(Some("Thu, 01 Jan 2026 00:00:30 GMT")).date().unwrap();
+        assert_eq!(date.unix_micros(), 1_767_225_630_000_000);
+        assert!(meta(Some("yesterday")).date().is_none() && meta(None).date().is_none());
     }
 }

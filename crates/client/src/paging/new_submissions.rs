@@ -14,9 +14,9 @@ use crate::error::Error;
 /// `Sync` and `Unpin`. Created by [`SubmissionQuery::sync_from`].
 ///
 /// A run first finishes the walk of an interrupted run. Then it reads from the newest submission
-/// down to 5 minutes before the newest known one, so that it finds submissions that were committed
-/// up to 5 minutes late. It ends by time, also if known submissions were deleted. Submissions are
-/// newest first within each walk.
+/// down to those that were older than 5 minutes when the last run read them, so that it finds
+/// submissions that were committed up to 5 minutes late. It ends by time, also if known submissions were
+/// deleted. Submissions are newest first within each walk.
 #[must_use = "streams do nothing unless polled"]
 #[derive(Debug)]
 pub struct NewSubmissions {
@@ -80,7 +80,7 @@ impl NewSubmissions {
                 }
             };
             match ready!(walk.poll_item(cx)) {
-                Some(Ok(submission)) if run.accept(&submission) => {
+                Some(Ok(submission)) if run.accept(&submission, walk.first_read_at()) => {
                     return Poll::Ready(Some(Ok(submission)));
                 }
                 Some(Ok(_)) => {}

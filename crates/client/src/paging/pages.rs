@@ -2,6 +2,9 @@
 
 use std::sync::Mutex;
 use std::task::{Context, Poll};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use formsvc_protocol::Timestamp;
 
 use super::page::{PassedRows, RawPage};
 use super::report::{refuses_cursor, walk_error};
@@ -10,6 +13,8 @@ use super::{ResumeToken, SubmissionPage, SubmissionQuery};
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::Error;
 use crate::{BoxFuture, ClientEvent, ResponseMeta};
+
+const SECOND: i64 = 1_000_000;
 
 pub(super) type Fetched = Result<(RawPage, ResponseMeta), Error>;
 
@@ -39,6 +44,8 @@ pub struct SubmissionPages {
     walk: Walk,
     /// The decision about the last page; `None` before the first.
     next: Option<NextStep>,
+    /// When the first page was read, in microseconds since 1970; `None` before.
+    first_read_at: Option<i64>,
     /// The request in flight. The lock is never contended: it makes a future that is only `Send`
     /// part of a stream that is `Sync`.
     request: Option<Mutex<BoxFuture<'static, Fetched>>>,
@@ -59,6 +66,7 @@ impl SubmissionPages {
             pages_left: query.max_pages,
             query,
             next: None,
+            first_read_at: None,
             request: None,
             stopped: None,
             done: walk.is_none(),
@@ -77,6 +85,14 @@ impl SubmissionPages {
     /// [`allow_incomplete`](SubmissionQuery::allow_incomplete) is set.
     pub fn tie_overflows(&self) -> &[TieOverflow] {
         self.walk.tie_overflows()
+    }
+
+    /// Returns the time at which the service read the first page, or an earlier one, in whole seconds; `None`
+    /// before that page. It is the `Date` of the response, whose clock made the submissions, or the local
+    /// clock if there is no `Date`, minus the duration of the call. A submission that was committed before
+    /// that time is in the list.
+    pub fn first_read_at(&self) -> Option<Timestamp> {
+        Timestamp::from_unix_nanos(i128::from(self.first_read_at?) * 1_000)
     }
 
     /// Returns the position after the pages yielded so far; valid at any time, also after an error.
@@ -186,6 +202,8 @@ impl SubmissionPages {
     /// Returns the page to yield. `None` discards it: it is requested again with another cursor, or it
     /// has a tie overflow, which is the next error.
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
+        let clock = &self.query.client.shared.settings.clock;
+        self.first_read_at.get_or_insert_with(|| read_at(&meta, clock()));
         let outcome = self.walk.accept(page.rows(), page.pagination());
         let (mut page, next) = (page.keep(&outcome, meta), outcome.next);
         if let Some(warning) = &outcome.warning {
@@ -219,6 +237,19 @@ impl SubmissionPages {
         }
         Some(page)
     }
+}
+
+/// Returns the time at which the service read the content of a response, or an earlier one: a whole second,
+/// in microseconds since 1970. `now` is the local clock.
+fn read_at(meta: &ResponseMeta, now: SystemTime) -> i64 {
+    let local = || {
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        i64::try_from(now).unwrap_or(i64::MAX)
+    };
+    // The service sets `Date` after it has read the content.
+    let elapsed = i64::try_from(meta.elapsed().as_micros()).unwrap_or(i64::MAX);
+    let read_at = meta.date().map_or_else(local, |date| date.unix_micros()).saturating_sub(elapsed);
+    read_at.saturating_sub(read_at.rem_euclid(SECOND))
 }
 
 list_stream!(SubmissionPages, poll_page, SubmissionPage);

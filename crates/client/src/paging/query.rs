@@ -1,7 +1,6 @@
 //! The settings of a list of submissions.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Cursor, FormId, IdError, Submission, Timestamp};
@@ -171,10 +170,7 @@ impl SubmissionQuery {
             return Err(config_error(format!("`sync_from` and `{name}` exclude each other")));
         }
         self.form()?;
-        let now = (self.client.shared.settings.clock)();
-        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
-        let now = i64::try_from(now).unwrap_or(i64::MAX);
-        SyncRun::start(point, self.list(), now).map_err(config_error)
+        SyncRun::start(point, self.list()).map_err(config_error)
     }
 
     /// Requests a single page.

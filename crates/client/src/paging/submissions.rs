@@ -3,7 +3,7 @@
 use std::task::{Context, Poll, ready};
 use std::vec;
 
-use formsvc_protocol::Submission;
+use formsvc_protocol::{Submission, Timestamp};
 
 use super::page::PassedRows;
 use super::{ResumeToken, SubmissionPages};
@@ -76,6 +76,11 @@ impl Submissions {
     /// [`SubmissionPages::tie_overflows`].
     pub fn tie_overflows(&self) -> &[TieOverflow] {
         self.pages.tie_overflows()
+    }
+
+    /// Returns the time of [`SubmissionPages::first_read_at`].
+    pub(super) fn first_read_at(&self) -> Option<Timestamp> {
+        self.pages.first_read_at()
     }
 
     pub(super) fn is_done(&self) -> bool {

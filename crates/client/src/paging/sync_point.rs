@@ -21,10 +21,10 @@ const MAX_IDS: usize = 10_000;
 /// The position up to which the submissions of a form were read: the state between two runs of
 /// [`SubmissionQuery::sync_from`](super::SubmissionQuery::sync_from).
 ///
-/// Contains the newest time, the ids of the submissions of the 5 minutes before it (at most 10,000),
-/// and the position of an interrupted walk. If a submission is dated in the future, the start of
-/// the run is stored as the newest time instead. If the clock of this machine is set back, the stored
-/// times stay as they are.
+/// Contains the ids of the submissions that were younger than 5 minutes when they were read (at most
+/// 10,000), and the position of an interrupted walk. The time of the reading is
+/// [`SubmissionPages::first_read_at`](super::SubmissionPages::first_read_at). If a clock is set back, the
+/// stored times stay as they are.
 ///
 /// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
 /// a text that was changed on purpose can be valid. A point of another form or another service is
@@ -58,10 +58,13 @@ struct Content {
 /// The upper end of a range of rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// The time of the newest row, but not after the start of the run ([`SyncRun::now`]); in microseconds
-    /// since 1970.
+    /// The time of the newest row, but not after the first page was read; in microseconds since 1970.
     newest: i64,
-    /// Start of the overlap: all known rows at or after this time are in `ids`.
+    /// 5 minutes before the first page was read, but not after `newest`: all rows before this time were
+    /// committed.
+    settled: i64,
+    /// Start of the overlap: `settled`, or later if there are too many ids. All known rows at or after this
+    /// time are in `ids`.
     overlap_start: i64,
     /// Id and time of each row of the overlap.
     ids: Vec<(SubmissionId, i64)>,
@@ -92,11 +95,12 @@ impl SyncPoint {
 }
 
 impl Mark {
-    /// Starts the mark of a walk at its first row. Without the limit `now`, a row dated in the future
+    /// Starts the mark of a walk at its first row. Without the limit `read_at`, a row dated in the future
     /// would make later runs skip all rows with earlier times.
-    fn new(first_row: i64, now: i64) -> Self {
-        let newest = first_row.min(now);
-        Self { newest, overlap_start: newest.saturating_sub(OVERLAP_MICROS), ids: Vec::new() }
+    fn new(first_row: i64, read_at: i64) -> Self {
+        let newest = first_row.min(read_at);
+        let settled = newest.min(read_at.saturating_sub(OVERLAP_MICROS));
+        Self { newest, settled, overlap_start: settled, ids: Vec::new() }
     }
 
     fn add(&mut self, id: &SubmissionId, time: i64) {
@@ -122,17 +126,18 @@ impl Mark {
     fn join(self, older: Option<Self>) -> Self {
         let Some(older) = older else { return self };
         let newest = self.newest.max(older.newest);
+        let settled = self.settled.max(older.settled);
         let overlap_start = self.overlap_start.max(older.overlap_start);
         let mut seen = HashSet::new();
         let ids = self.ids.into_iter().chain(older.ids);
         let ids = ids.filter(|(id, time)| *time >= overlap_start && seen.insert(id.clone()));
-        let mut joined = Self { newest, overlap_start, ids: ids.collect() };
+        let mut joined = Self { newest, settled, overlap_start, ids: ids.collect() };
         joined.shorten();
         joined
     }
 
     fn is_shortened(&self) -> bool {
-        self.overlap_start > self.newest.saturating_sub(OVERLAP_MICROS)
+        self.overlap_start > self.settled
     }
 }
 
@@ -151,9 +156,6 @@ pub(super) enum NextWalk {
 #[derive(Debug)]
 pub(super) struct SyncRun {
     list: ListId,
-    /// The time at the start of this run, or the newest stored time if that is later; in microseconds
-    /// since 1970.
-    now: i64,
     complete: Option<Mark>,
     /// Ids of the complete range's overlap.
     known: HashSet<SubmissionId>,
@@ -163,20 +165,15 @@ pub(super) struct SyncRun {
 }
 
 impl SyncRun {
-    /// Starts a run at `now`, in microseconds since 1970. Returns an error that names both lists if the
-    /// point is for another one.
-    pub(super) fn start(point: &SyncPoint, list: ListId, now: i64) -> Result<Self, String> {
+    /// Starts a run. Returns an error that names both lists if the point is for another one.
+    pub(super) fn start(point: &SyncPoint, list: ListId) -> Result<Self, String> {
         let Content { list: other, complete, unfinished } = point.0.clone();
         other.map_or(Ok(()), |other| other.check(&list, "sync point"))?;
-        // If the clock was set back, the stored marks are later than `now`. They are kept, because
-        // their ids belong to their times.
-        let marks = complete.iter().chain(unfinished.iter().map(|unfinished| &unfinished.head));
-        let now = marks.map(|mark| mark.newest).fold(now, i64::max);
         let (head, next) = match unfinished {
             Some(Unfinished { token, head }) => (Some(head), NextWalk::Resume(token)),
             None => (None, NextWalk::Newest),
         };
-        let mut run = Self { list, now, complete: None, known: HashSet::new(), head, next };
+        let mut run = Self { list, complete: None, known: HashSet::new(), head, next };
         run.set_complete(complete);
         Ok(run)
     }
@@ -206,11 +203,14 @@ impl SyncRun {
         Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
     }
 
-    /// Records a row of the walk. Returns false for a row of an earlier run.
-    pub(super) fn accept(&mut self, row: &Submission) -> bool {
+    /// Records a row of the walk whose first page was read at `read_at`. Returns false for a row of an
+    /// earlier run.
+    pub(super) fn accept(&mut self, row: &Submission, read_at: Option<Timestamp>) -> bool {
         let time = row.created_at.unix_micros();
-        let now = self.now;
-        self.head.get_or_insert_with(|| Mark::new(time, now)).add(&row.id, time);
+        // If the clock was set back, the known newest time is later. Its ids belong to its time.
+        let known = self.complete.as_ref().map(|mark| mark.newest);
+        let read_at = known.max(read_at.map(|time| time.unix_micros())).unwrap_or(i64::MIN);
+        self.head.get_or_insert_with(|| Mark::new(time, read_at)).add(&row.id, time);
         !self.known.contains(&row.id)
     }
 
@@ -254,7 +254,8 @@ mod tests {
 
     fn mark(rows: impl IntoIterator<Item = (usize, i64)>) -> Mark {
         let mut rows = rows.into_iter().peekable();
-        let mut mark = Mark::new(rows.peek().unwrap().1, i64::MAX);
+        let newest = rows.peek().unwrap().1;
+        let mut mark = Mark::new(newest, newest);
         for (number, time) in rows {
             mark.add(&SubmissionId::new(&format!("sub_{number}")).unwrap(), time);
         }
@@ -290,7 +291,7 @@ mod tests {
         let list = ListId { base_url: String::new(), form: None };
         let older = mark((0..9).map(|n| (MAX_IDS + n, -1)));
         let point = SyncPoint(Content { complete: Some(older), ..Content::default() });
-        let mut run = SyncRun::start(&point, list, 0).unwrap();
+        let mut run = SyncRun::start(&point, list).unwrap();
         run.head = Some(mark((0..MAX_IDS).map(|n| (n, 0))));
         assert!(!run.head.as_ref().unwrap().is_shortened());
         assert!(run.finish_walk());
@@ -314,7 +315,13 @@ mod tests {
         let known = mark([(2, 2_000_000_000), (1, 1_900_000_000)]);
         let list = ListId { base_url: String::new(), form: None };
         let point = SyncPoint(Content { complete: Some(known.clone()), ..Content::default() });
-        let run = SyncRun::start(&point, list, 0).unwrap();
-        assert_eq!((run.complete.as_ref(), run.now), (Some(&known), known.newest));
+        let mut run = SyncRun::start(&point, list).unwrap();
+        let row =
+            serde_json::from_str(r#"{"id":"sub_3","data":{},"created_at":"1970-01-01T00:33:21Z"}"#);
+        assert!(run.accept(&row.unwrap(), Timestamp::from_unix_nanos(0)));
+        assert_eq!(run.head.as_ref().unwrap().newest, known.newest);
+        assert!(!run.finish_walk());
+        let complete = run.complete.unwrap();
+        assert_eq!((complete.newest, complete.settled), (known.newest, known.settled));
     }
 }

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::parse_retry_after;
 use http::HeaderMap;
-use http::header::{DATE, RETRY_AFTER};
+use http::header::RETRY_AFTER;
 
+use crate::response::http_date;
 pub use decision::RetryReason;
 pub(crate) use decision::{Decision, Limits, decide};
 
@@ -138,16 +139,15 @@ impl Budget {
 /// date is compared with the response's own `Date`, so that a clock that differs from the service's
 /// does not matter, and without it with `now`.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let date = text(DATE).and_then(|date| httpdate::parse_http_date(date.trim()).ok());
-    let now = date.unwrap_or(now).duration_since(UNIX_EPOCH).unwrap_or_default();
-    parse_retry_after(text(RETRY_AFTER)?, now.as_secs())
+    let now = http_date(headers).unwrap_or(now).duration_since(UNIX_EPOCH).unwrap_or_default();
+    parse_retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, now.as_secs())
 }
 
 #[cfg(test)]
 mod tests {
 
     use http::HeaderValue;
+    use http::header::DATE;
 
     use super::*;
 

@@ -27,9 +27,10 @@
 //! then moves the clock to the next timer whenever every task waits. Pausing requires tokio's
 //! feature `test-util` and a runtime with one thread, as in `#[tokio::test(start_paused = true)]`.
 //!
-//! The wall clock is separate. The client reads it to interpret a `Retry-After` date in a response
-//! without `Date`, and at the start of a sync, so that a submission dated in the future does not become
-//! the newest time. [`ClientBuilder::clock`](crate::ClientBuilder::clock) replaces it.
+//! The wall clock is separate. The client reads it for a response without `Date`: to interpret a
+//! `Retry-After` date, and as the time at which a sync read its first page. The mock sends no `Date`,
+//! unless [`MockService::set_date`] sets one. [`ClientBuilder::clock`](crate::ClientBuilder::clock) replaces the
+//! wall clock.
 //!
 //! ```
 //! use std::time::Duration;

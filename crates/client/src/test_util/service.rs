@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use formsvc_protocol::paths::{ENDPOINTS, REQUEST_ID};
 use formsvc_protocol::{Cursor, ErrorCode, Form, FormId, Submission, User};
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, DATE};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded::parse;
@@ -35,6 +35,7 @@ pub(super) struct State {
     pub(super) forms: Vec<StoredForm>,
     faults: VecDeque<Fault>,
     seen: Vec<SeenRequest>,
+    date: Option<SystemTime>,
 }
 
 /// A form and its submissions. Their key is `created_at` in microseconds, increased until it is unique.
@@ -69,7 +70,8 @@ impl MockService {
     /// Creates a service without forms.
     pub fn new() -> Self {
         let user = User::new("usr_1".parse().expect("an id"), "ada@example.org", "Ada");
-        let state = State { user, forms: Vec::new(), faults: VecDeque::new(), seen: Vec::new() };
+        let (forms, faults, seen) = (Vec::new(), VecDeque::new(), Vec::new());
+        let state = State { user, forms, faults, seen, date: None };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -109,6 +111,11 @@ impl MockService {
             instant += 1;
         }
         stored.rows.insert(instant, row);
+    }
+
+    /// Sets the `Date` of the following responses. A new service sends none.
+    pub fn set_date(&self, date: SystemTime) {
+        self.state().date = Some(date);
     }
 
     /// Adds a fault to the queue; each request takes the next one.
@@ -168,6 +175,10 @@ impl MockService {
         state.seen.push(seen);
         let id = HeaderValue::try_from(format!("req_{}", state.seen.len())).expect("digits");
         response.headers_mut().insert(REQUEST_ID, id);
+        if let Some(date) = state.date {
+            let date = HeaderValue::try_from(httpdate::fmt_http_date(date)).expect("a date");
+            response.headers_mut().insert(DATE, date);
+        }
         (fault, response)
     }
 }

@@ -24,6 +24,8 @@ struct Form {
     now: i64,
     /// How far the client's clock is behind, in microseconds.
     behind: i64,
+    /// Whether responses have a `Date`.
+    has_date: bool,
     /// Precision of the service's cursors, in microseconds.
     unit: i64,
     /// Number of each row by its time in microseconds and a tie breaker.
@@ -34,12 +36,17 @@ struct Form {
 
 type Shared = Arc<Mutex<Form>>;
 
+fn system_time(micros: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap())
+}
+
 impl Form {
     fn new(unit: i64) -> Shared {
         let rows = BTreeMap::new();
         Arc::new(Mutex::new(Self {
             now: NOON,
             behind: 0,
+            has_date: true,
             unit,
             rows,
             committed: 0,
@@ -93,7 +100,9 @@ impl Form {
             row_at(**row, FormInstant::from_micros(*time).to_timestamp().as_str())
         });
         let body = shown.collect::<Vec<_>>();
-        ok(page_of(&body, next.as_ref().map(Cursor::as_str), older.next().is_some()))
+        let body = page_of(&body, next.as_ref().map(Cursor::as_str), older.next().is_some());
+        let date = self.has_date.then(|| ("date", httpdate::fmt_http_date(system_time(self.now))));
+        Answer::Status(200, date.into_iter().collect(), body)
     }
 
     fn serve(form: &Shared) -> Arc<Fake> {
@@ -108,11 +117,14 @@ fn client(fake: &Arc<Fake>) -> Client {
 
 /// Returns a client with the clock of the form, or one that is behind.
 fn client_at_form_time(form: &Shared) -> Client {
-    let (fake, form) = (Form::serve(form), form.clone());
+    client_of(form, &Form::serve(form))
+}
+
+fn client_of(form: &Shared, fake: &Arc<Fake>) -> Client {
+    let form = form.clone();
     let clock = move || {
         let form = form.lock().unwrap();
-        let now = u64::try_from(form.now - form.behind).unwrap();
-        SystemTime::UNIX_EPOCH + Duration::from_micros(now)
+        system_time(form.now - form.behind)
     };
     builder().rate_limit(RateLimit::off()).transport(fake.wire()).clock(clock).build().unwrap()
 }
@@ -157,7 +169,7 @@ enum Step {
     Advance {
         secs: i64,
     },
-    /// Sets the client's clock back, or right again.
+    /// Sets the client's clock back, or right again; also forward if responses have a `Date`.
     SetBack {
         secs: i64,
     },
@@ -178,7 +190,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0_usize..8).prop_map(Step::Delete),
         3 => (0_i64..120).prop_map(|secs| Step::Advance { secs }),
         1 => (300_i64..4_000).prop_map(|secs| Step::Advance { secs }),
-        1 => prop::sample::select(vec![0, 100, 1_000, 100_000]).prop_map(|secs| Step::SetBack { secs }),
+        1 => prop::sample::select(vec![0, 100, 1_000, 100_000, -100_000])
+            .prop_map(|secs| Step::SetBack { secs }),
         5 => (1_usize..12).prop_map(Step::Read),
         2 => Just(Step::Stop),
         1 => Just(Step::Fail),
@@ -192,9 +205,11 @@ proptest! {
     #[test]
     fn each_row_is_yielded_once_over_all_runs(
         unit in prop::sample::select(vec![1, 1_000, SECOND]),
+        has_date in any::<bool>(),
         steps in steps(),
     ) {
         let form = Form::new(unit);
+        form.lock().unwrap().has_date = has_date;
         let client = client_at_form_time(&form);
         let query = || client.form("frm_1").submissions().page_size(5);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -207,6 +222,7 @@ proptest! {
                 Step::Delete(row) if unit == 1 => form.lock().unwrap().delete(row),
                 Step::Delete(_) => {}
                 Step::Advance { secs } => form.lock().unwrap().now += secs * SECOND,
+                Step::SetBack { secs } if secs < 0 && !has_date => {}
                 Step::SetBack { secs } => form.lock().unwrap().behind = secs * SECOND,
                 Step::Fail => form.lock().unwrap().fail_next = true,
                 Step::Stop => new = restart(new.sync_point()),
@@ -264,6 +280,76 @@ async fn sync_with_nothing_new_sends_one_request() {
     form.lock().unwrap().commit(0);
     let (read, _) = run_all(&fake, &point).await;
     assert_eq!((read, fake.sent().len()), (vec![12], sent + 2));
+}
+
+/// Runs a sync with pages of 100 rows. Returns how many rows it yields, its requests, and its point.
+async fn count_run(
+    fake: &Arc<Fake>,
+    client: &Client,
+    point: &SyncPoint,
+) -> (usize, usize, SyncPoint) {
+    let sent = fake.sent().len();
+    let mut new = client.form("frm_1").submissions().sync_from(&carried(point));
+    let mut rows = 0;
+    while new.try_next().await.unwrap().is_some() {
+        rows += 1;
+    }
+    (rows, fake.sent().len() - sent, new.sync_point())
+}
+
+/// A form with a burst of rows, 2,000 per second.
+fn form_with_burst(rows: i64) -> Shared {
+    let form = Form::new(1);
+    for _ in 0..rows {
+        let mut form = form.lock().unwrap();
+        form.now += 500;
+        form.commit(0);
+    }
+    form
+}
+
+#[tokio::test]
+async fn burst_within_the_overlap_is_read_again_once() {
+    let form = form_with_burst(1_000);
+    let fake = Form::serve(&form);
+    let mut point = SyncPoint::new();
+    // The second run reads the burst when it is 6 minutes old.
+    for expected in [(1_000, 11), (0, 11), (0, 1), (0, 1)] {
+        let (rows, requests, next) = count_run(&fake, &client(&fake), &point).await;
+        assert_eq!((rows, requests), expected);
+        form.lock().unwrap().now += 6 * 60 * SECOND;
+        point = next;
+    }
+}
+
+#[tokio::test]
+async fn burst_older_than_the_overlap_is_not_read_again() {
+    for has_date in [true, false] {
+        let form = form_with_burst(1_000);
+        form.lock().unwrap().has_date = has_date;
+        form.lock().unwrap().now += LATE + 10 * SECOND;
+        let fake = Form::serve(&form);
+        let client = client_of(&form, &fake);
+        let mut point = SyncPoint::new();
+        for expected in [(1_000, 11), (0, 1), (0, 1)] {
+            let (rows, requests, next) = count_run(&fake, &client, &point).await;
+            assert_eq!((rows, requests), expected);
+            point = next;
+        }
+    }
+}
+
+#[tokio::test]
+async fn clock_years_behind_repeats_no_row() {
+    let form = form_with_burst(10_050);
+    form.lock().unwrap().now += 3_600 * SECOND;
+    form.lock().unwrap().behind = 20 * 365 * 86_400 * SECOND;
+    let fake = Form::serve(&form);
+    let client = client_of(&form, &fake);
+    let (rows, _, point) = count_run(&fake, &client, &SyncPoint::new()).await;
+    assert_eq!(rows, 10_050);
+    let (rows, requests, _) = count_run(&fake, &client, &point).await;
+    assert_eq!((rows, requests), (0, 1));
 }
 
 #[tokio::test]
