@@ -7,14 +7,15 @@
 //!
 //! Guarantee: every submission whose time lies within an interval is stored, also one that is
 //! committed up to 5 minutes after its `created_at`. For this, an interval ends 5 minutes before the
-//! newest row that the walk received. Later rows are stored but not covered, so that the next run reads
-//! them again. The second of the last row of a page is not covered until the page below it is
-//! stored, because the service's cursors may have whole seconds.
+//! service read the first page of the walk: all rows before that time were committed, and in the list.
+//! Later rows are stored but not covered, so that the next run reads them again. A row that was older than
+//! 5 minutes when it was read is not read again. The second of the last row of a page is not covered until
+//! the page below it is stored, because the service's cursors may have whole seconds.
 
 use formsvc_client::{Completeness, ResumeToken};
 
 /// Time after its `created_at` within which a submission may be committed, in microseconds.
-pub(crate) const OVERLAP: i64 = 5 * 60 * SECOND;
+const OVERLAP: i64 = 5 * 60 * SECOND;
 
 const SECOND: i64 = 1_000_000;
 
@@ -97,7 +98,7 @@ fn join(first: Interval, second: Interval) -> Interval {
 /// The part of the list that one walk has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WalkRange {
-    /// The newest time that is covered; `None` before the first row.
+    /// The newest time that is covered; `None` before the first page.
     newest: Option<i64>,
     /// The oldest time down to which every row was read.
     pub(crate) oldest: i64,
@@ -125,17 +126,21 @@ impl WalkRange {
         Self { newest: Some(interval.newest), oldest: interval.oldest }
     }
 
-    /// Takes a page that was received at `now`: the time of its first and of its last row, and whether the
-    /// list ends with it. If the time of its newest row is after `now`, because a clock is wrong, the
-    /// interval ends at `now`: later runs must still read the submissions that are made between both times.
-    pub(crate) fn extend(&mut self, times: Option<(i64, i64)>, is_last: bool, now: i64) {
+    /// Takes a page: the time of its first and of its last row, and whether the list ends with it.
+    /// `read_at` is when the service read the first page of the walk. The interval ends at the second of
+    /// the newest row at the latest, so that a clock that is ahead hides no later row.
+    pub(crate) fn extend(&mut self, times: Option<(i64, i64)>, is_last: bool, read_at: i64) {
+        let newest = self.newest.get_or_insert(read_at.saturating_sub(OVERLAP));
+        let had_no_row = self.oldest == i64::MAX;
         if let Some((first, last)) = times {
-            self.newest.get_or_insert_with(|| first.min(now).saturating_sub(OVERLAP));
-            let second_above = last.div_euclid(SECOND).saturating_add(1).saturating_mul(SECOND);
-            self.oldest = self.oldest.min(second_above);
+            if had_no_row {
+                *newest = second_above(first).min(*newest);
+            }
+            self.oldest = second_above(last).min(self.oldest);
+        } else if is_last && had_no_row {
+            *newest = i64::MIN;
         }
         if is_last {
-            self.newest.get_or_insert(i64::MIN);
             self.oldest = i64::MIN;
         }
     }
@@ -158,6 +163,11 @@ impl WalkRange {
             _ => AfterPage::Finished,
         }
     }
+}
+
+/// Returns the end of the second of a time.
+fn second_above(time: i64) -> i64 {
+    time.div_euclid(SECOND).saturating_add(1).saturating_mul(SECOND)
 }
 
 #[cfg(test)]
@@ -205,22 +215,45 @@ mod tests {
     #[test]
     fn rows_of_the_overlap_are_not_covered() {
         let mut walk = WalkRange::from_newest();
-        walk.extend(Some((1_000 * SECOND, 900 * SECOND)), false, i64::MAX);
+        let read_at = 1_000 * SECOND;
+        walk.extend(Some((999 * SECOND, 900 * SECOND)), false, read_at);
         let mut coverage = Coverage::default();
         coverage.add(walk.interval(String::new(), Completeness::Proven));
         assert_eq!(coverage.intervals(), []);
-        walk.extend(Some((899 * SECOND, 600 * SECOND + 1)), false, i64::MAX);
+        walk.extend(Some((899 * SECOND, 600 * SECOND + 1)), false, read_at);
         coverage.add(walk.interval(String::new(), Completeness::Proven));
         assert_eq!(coverage.intervals(), [interval(700 * SECOND, 601 * SECOND, "")]);
     }
 
     #[test]
+    fn rows_older_than_the_overlap_are_covered_at_once() {
+        let mut walk = WalkRange::from_newest();
+        // Before the first page with rows, an empty one was read.
+        walk.extend(None, false, 1_000 * SECOND);
+        walk.extend(Some((700 * SECOND - 1, 699 * SECOND)), false, 1_000 * SECOND);
+        assert_eq!(walk.interval(String::new(), Completeness::Proven).newest, 700 * SECOND);
+        walk.extend(Some((698 * SECOND, 697 * SECOND)), true, 1_000 * SECOND);
+        let read = walk.interval(String::new(), Completeness::Proven);
+        assert_eq!((read.newest, read.oldest), (700 * SECOND, i64::MIN));
+    }
+
+    #[test]
+    fn wrong_clock_covers_no_time_after_the_newest_row() {
+        for (read_at, newest) in [(99_000, 11), (10, 10 - 300)] {
+            let mut walk = WalkRange::from_newest();
+            walk.extend(Some((10 * SECOND, 9 * SECOND)), true, read_at * SECOND);
+            let read = walk.interval(String::new(), Completeness::Proven);
+            assert_eq!(read.newest, newest * SECOND);
+        }
+    }
+
+    #[test]
     fn row_of_the_future_does_not_raise_the_covered_time() {
         let mut walk = WalkRange::from_newest();
-        let now = 1_000 * SECOND;
-        let times = Some((now + 9_000 * SECOND, 10 * SECOND));
-        walk.extend(times, true, now);
-        assert_eq!(walk.interval(String::new(), Completeness::Proven).newest, now - OVERLAP);
+        let read_at = 1_000 * SECOND;
+        let times = Some((read_at + 9_000 * SECOND, 10 * SECOND));
+        walk.extend(times, true, read_at);
+        assert_eq!(walk.interval(String::new(), Completeness::Proven).newest, read_at - OVERLAP);
     }
 
     #[test]
@@ -250,10 +283,11 @@ mod tests {
         coverage: Coverage,
     }
 
-    /// A run: its walk, and the instant that the walk's last row had.
+    /// A run: its walk, when the first page was read, and the instant that the walk's last row had.
     struct Run {
         since: i64,
         walk: WalkRange,
+        read_at: Option<i64>,
         position: i64,
         is_done: bool,
     }
@@ -261,7 +295,19 @@ mod tests {
     impl Run {
         fn start(since: i64) -> Self {
             let walk = WalkRange::from_newest();
-            Self { since, walk, position: i64::MAX, is_done: false }
+            Self { since, walk, read_at: None, position: i64::MAX, is_done: false }
+        }
+
+        /// Reads the pages of a complete run; returns their number.
+        fn complete(model: &mut Model) -> usize {
+            let mut run = Self::start(i64::MIN);
+            let mut pages = 0;
+            while !run.is_done {
+                run.step(model);
+                pages += 1;
+                assert!(pages < 1_000, "the run does not end");
+            }
+            pages
         }
 
         /// Reads one page.
@@ -270,7 +316,9 @@ mod tests {
             let older: Vec<Row> = model.service.iter().rev().filter(visible).copied().collect();
             let page = &older[..older.len().min(PAGE)];
             let times = page.first().zip(page.last()).map(|(f, l)| (f.instant, l.instant));
-            self.walk.extend(times, page.len() == older.len(), model.now);
+            // `Date` has whole seconds.
+            let read_at = *self.read_at.get_or_insert(model.now - model.now.rem_euclid(SECOND));
+            self.walk.extend(times, page.len() == older.len(), read_at);
             self.position = times.map_or(self.position, |(_, last)| last);
             model.stored.extend(page);
             let resume = self.position.to_string();
@@ -297,8 +345,8 @@ mod tests {
     }
 
     fn events() -> impl Strategy<Value = Vec<Event>> {
-        // Pauses and delays in microseconds: within a second, within the overlap, beyond it.
-        let span = prop_oneof![0..3 * SECOND, 0..OVERLAP, 0..4 * OVERLAP];
+        // Pauses and delays in microseconds: a burst, within a second, within the overlap, beyond it.
+        let span = prop_oneof![0..3_i64, 0..3 * SECOND, 0..OVERLAP, 0..4 * OVERLAP];
         let event = prop_oneof![
             4 => (span, prop_oneof![Just(0), 0..=OVERLAP])
                 .prop_map(|(pause, late)| Event::Arrive { pause, late }),
@@ -311,8 +359,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// Nothing is covered that is not stored, at any time; and after a run that ends by itself
-        /// everything that was committed when it began is stored.
+        /// Nothing is covered that is not stored, at any time; after a run that ends by itself
+        /// everything that was committed when it began is stored; and rows that were older than the
+        /// overlap when they were read are not read again.
         #[test]
         fn covered_rows_are_stored_and_a_run_completes(events in events()) {
             let mut model = Model { now: 1_000 * OVERLAP, ..Model::default() };
@@ -345,19 +394,16 @@ mod tests {
                     }
                 }
             }
-            let mut last = Run::start(i64::MIN);
-            let mut pages = 0;
-            while !last.is_done {
-                last.step(&mut model);
-                pages += 1;
-                prop_assert!(pages < 1_000, "the run does not end");
-            }
+            Run::complete(&mut model);
             let committed = |row: &&Row| row.committed <= model.now;
             let missing: Vec<_> = model.service.iter().filter(committed)
                 .filter(|row| !model.stored.contains(row)).collect();
             prop_assert!(missing.is_empty(), "{missing:?}");
             prop_assert_eq!(model.coverage.intervals().len(), 1);
             prop_assert!(model.coverage.reaches(i64::MIN));
+            model.now += 2 * OVERLAP;
+            Run::complete(&mut model);
+            prop_assert_eq!(Run::complete(&mut model), 1);
         }
     }
 }

@@ -157,9 +157,10 @@ fn page_to_write<'a>(
     pages: &'a SubmissionPages,
 ) -> PageToWrite<'a> {
     let (now, token) = (unix_micros_now(), pages.resume_token());
+    let read_at = pages.first_read_at().map_or(i64::MIN, |time| time.unix_micros());
     let time = |row: &Submission| row.created_at.unix_micros();
     let times = rows.first().zip(rows.last()).map(|(first, last)| (time(first), time(last)));
-    walk.extend(times, token.is_finished(), now);
+    walk.extend(times, token.is_finished(), read_at);
     let interval = Some(walk.interval(token.to_string(), pages.completeness()));
     PageToWrite { rows, interval, overflows: pages.tie_overflows(), now }
 }

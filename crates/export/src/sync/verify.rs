@@ -3,7 +3,6 @@
 use formsvc_client::{Client, Completeness, FormId, Submission};
 
 use super::SyncStore;
-use crate::coverage::OVERLAP;
 use crate::error::{ExportError, SyncError};
 use crate::pull::{PullOptions, PullProgress, unix_micros_now, until};
 use crate::store::{FormStore, PageToWrite, SeenIds, ViewChanges};
@@ -64,7 +63,11 @@ impl SyncStore {
         let run = async {
             let mut store = self.open_form(client, form, None).await?;
             let started = unix_micros_now();
-            let (mut summary, seen) = read_all(client, form, pull, &mut store, on_page).await?;
+            let nothing = PageToWrite { rows: &[], interval: None, overflows: &[], now: 0 };
+            let coverage = store.write_page(&nothing).await?.coverage;
+            let covered_until = coverage.intervals().first().map_or(i64::MIN, |part| part.newest);
+            let read = read_all(client, form, pull, &mut store, covered_until, on_page).await?;
+            let (mut summary, seen) = read;
             // A row that another run stores meanwhile is not in the list, and is not deleted.
             let deleted = store.ids_without(&seen, started).await?;
             summary.deleted = deleted.len() as u64;
@@ -79,9 +82,10 @@ impl SyncStore {
                 store.mark_deleted(&deleted, started).await?;
                 summary.is_marked = true;
             }
-            // A fault of the service could cause an empty list.
+            // A fault of the service could cause an empty list. What was covered before the list was
+            // read is in it.
             if summary.completeness == Completeness::Proven && summary.rows > 0 {
-                store.set_proven(started.saturating_sub(OVERLAP)).await?;
+                store.set_proven(covered_until).await?;
             }
             (_, summary.changes) = store.into_view();
             Ok(summary)
@@ -90,19 +94,18 @@ impl SyncStore {
     }
 }
 
-/// Reads the whole list and stores the submissions that are missing or different.
+/// Reads the whole list and stores the submissions that are missing or different. Those after
+/// `covered_until` do not count as missing.
 async fn read_all(
     client: &Client,
     form: &FormId,
     pull: &PullOptions,
     store: &mut FormStore<'_>,
+    covered_until: i64,
     mut on_page: impl FnMut(PullProgress<'_>),
 ) -> Result<(VerifySummary, SeenIds), ExportError> {
     let (mut pages, mut summary) = (pull.query(client, form).pages(), VerifySummary::default());
     let (mut seen, mut new) = (SeenIds::default(), 0);
-    let nothing = PageToWrite { rows: &[], interval: None, overflows: &[], now: 0 };
-    let coverage = store.write_page(&nothing).await?.coverage;
-    let covered_until = coverage.intervals().first().map_or(i64::MIN, |newest| newest.newest);
     let is_newer = |row: &Submission| row.created_at.unix_micros() > covered_until;
     while let Some(page) = pages.try_next().await? {
         let rows = page.submissions();

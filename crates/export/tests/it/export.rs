@@ -48,14 +48,14 @@ async fn continued_export_equals_an_uninterrupted_one() {
         let service = service(2_000);
         run(export(&service, &spools), format, &whole).await.unwrap();
         std::fs::write(&parts, "the previous file").unwrap();
-        for failures in 1..4 {
-            let failing = failing(&service, &spools, 4 * failures);
+        for failures in 1..4_u64 {
+            let failing = failing(&service, &spools, 4);
             let error = run(failing, format, &parts).await.unwrap_err();
             let ExportError::Unfinished { rows_saved, cause, .. } = error else {
                 panic!("{error}");
             };
             assert!(matches!(*cause, ExportError::Service(_)), "{cause}");
-            assert!(rows_saved >= u64::from(300 * failures), "{rows_saved}");
+            assert!(rows_saved >= 300 * failures, "{rows_saved}");
             assert_eq!(std::fs::read_to_string(&parts).unwrap(), "the previous file");
             assert_eq!(spools.list().unwrap().len(), 1);
         }
@@ -214,8 +214,8 @@ async fn events_report_saved_rows_and_pages() {
         .await
         .unwrap();
     assert_eq!((opened, rendering), (595, true));
-    // 4 pages of the overlap of 5 minutes, then the rest.
-    assert!((8..=10).contains(&pages), "{pages}");
+    // The newest page, then the rest.
+    assert!((5..=7).contains(&pages), "{pages}");
 }
 
 #[tokio::test]

@@ -13,6 +13,8 @@ mod pull;
 mod sqlite;
 mod verify;
 
+use std::time::{Duration, SystemTime};
+
 use formsvc_client::test_util::{MockService, form, generate, submission};
 use formsvc_client::{Client, FormId, Timestamp};
 use formsvc_export::{ExportError, PullOptions, SyncStore, SyncSummary};
@@ -43,6 +45,11 @@ fn submit(service: &MockService, age: usize, data: &str) {
     let age_nanos = i128::try_from(age).unwrap() * 86_400_000_000_000;
     let time = Timestamp::from_unix_nanos(1_767_225_600_000_000_000 - age_nanos).unwrap();
     service.submit(FORM, submission(&format!("sub_{age:03}"), data, time.as_str()));
+}
+
+/// The time of the newest submission of [`service_with`].
+fn newest() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600)
 }
 
 async fn sync(store: &SyncStore, service: &MockService) -> Result<SyncSummary, ExportError> {

@@ -1,11 +1,13 @@
 //! Rows, cells and views of a run, and its requests.
 
+use std::time::{Duration, SystemTime};
+
 use formsvc_client::Completeness;
-use formsvc_client::test_util::{MockService, form, generate};
+use formsvc_client::test_util::{MockService, form, generate, submission};
 use formsvc_export::{PullOptions, PullProgress, RowRange, RowSource, SpoolFolder, ViewChanges};
 
 use super::database::{Database, texts};
-use super::{FORM, ORIGIN, form_id, service, service_with, submit, sync};
+use super::{FORM, ORIGIN, form_id, newest, service, service_with, submit, sync, sync_by};
 
 #[tokio::test]
 async fn sync_stores_exact_rows_cells_and_a_view() {
@@ -151,7 +153,7 @@ async fn form_of_two_services_has_the_rows_of_each() {
     let service = service(3);
     sync(&store, &service).await.unwrap();
     let other = service.client_builder().base_url("https://other.example").build().unwrap();
-    super::sync_by(&store, &other).await.unwrap();
+    sync_by(&store, &other).await.unwrap();
     submit(&service, 0, "{}");
     sync(&store, &service).await.unwrap();
     let spools = SpoolFolder::temporary().unwrap();
@@ -173,6 +175,7 @@ async fn form_of_two_services_has_the_rows_of_each() {
 async fn late_rows_between_runs_are_stored() {
     for database in Database::all().await {
         let service = service_with(&["{}", "{}"]);
+        service.set_date(newest());
         let store = database.open().await;
         sync(&store, &service).await.unwrap();
         let late = MockService::new().form(form(FORM, "Survey"));
@@ -180,8 +183,50 @@ async fn late_rows_between_runs_are_stored() {
             submit(&late, age, "{}");
         }
         // Made 200 s before the newest row, committed after the first run.
-        let row = formsvc_client::test_util::submission("sub_late", "{}", "2025-12-31T23:56:40Z");
+        let row = submission("sub_late", "{}", "2025-12-31T23:56:40Z");
         late.submit(FORM, row);
         assert_eq!(sync(&store, &late).await.unwrap().pull.new, 1);
+    }
+}
+
+/// A service with 1,000 submissions within a second, and one that is a day older.
+fn service_with_burst() -> MockService {
+    let service = service_with(&[]);
+    submit(&service, 1, "{}");
+    for at in 0..1_000 {
+        let time = format!("2026-01-01T00:00:00.{at:03}Z");
+        service.submit(FORM, submission(&format!("sub_burst_{at}"), "{}", &time));
+    }
+    service
+}
+
+#[tokio::test]
+async fn burst_older_than_the_overlap_is_not_read_again() {
+    for database in Database::all().await {
+        let service = service_with_burst();
+        service.set_date(newest() + Duration::from_secs(5 * 60 + 10));
+        // The clock of this machine is years behind.
+        let clock = || SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let client = service.client_builder().clock(clock).build().unwrap();
+        let store = database.open().await;
+        for expected in [(1_001, 11), (0, 1), (0, 1)] {
+            let pull = sync_by(&store, &client).await.unwrap().pull;
+            assert_eq!((pull.new, pull.requests), expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn burst_within_the_overlap_is_read_again_once() {
+    for database in Database::all().await {
+        let service = service_with_burst();
+        let store = database.open().await;
+        let minutes = |minutes: u64| newest() + Duration::from_secs(minutes * 60);
+        let runs = [(1, (1_001, 11)), (7, (0, 11)), (7, (0, 1)), (99, (0, 1))];
+        for (now, expected) in runs {
+            service.set_date(minutes(now));
+            let pull = sync(&store, &service).await.unwrap().pull;
+            assert_eq!((pull.new, pull.requests), expected, "after {now} min");
+        }
     }
 }
