@@ -54,6 +54,17 @@ pub enum PostgresError {
         /// The schema.
         schema: String,
     },
+    /// An object could run code of a role that is not trusted with the rights of this user.
+    #[error(
+        "{object} could run code of role `{owner}` with the rights of this user; trusted are this user, \
+         roles whose rights it has, the owners of the schema and of the database, and superusers"
+    )]
+    Untrusted {
+        /// The object.
+        object: String,
+        /// The role.
+        owner: String,
+    },
     /// Tables have names of this program, but are those of another one, or of another release.
     #[error("the tables `formsvc_…` in schema `{schema}` are not those of this release: {reason}")]
     Foreign {

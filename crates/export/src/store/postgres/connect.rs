@@ -23,6 +23,7 @@ impl Address {
     pub(crate) async fn check(&self) -> Result<Vec<String>, PostgresError> {
         let mut warnings = Vec::new();
         let session = Session::open(self, &mut warnings).await?;
+        session.begin().await?;
         check(&session, Access::Read).await?;
         Ok(warnings)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use formsvc_table::TypeSet;
 
 use super::address::Address;
-use super::session::{BEGIN, Session};
+use super::session::Session;
 use super::tables::{Access, check, create};
 use crate::error::ExportError;
 use crate::error::PostgresError;
@@ -35,25 +35,27 @@ impl PgForm {
     pub(crate) async fn open(address: &Address, form: FormRef<'_>) -> Result<Self, ExportError> {
         PostgresError::check_id(form.id)?;
         let session = Session::open(address, &mut Vec::new()).await?;
+        session.begin().await?;
         if !check(&session, Access::Write).await? {
             create(&session).await?;
         }
+        session.commit().await?;
         let Some(lock) = lock(address, form).await? else {
             return Err(SyncError::Locked { form: form.id.to_owned() }.into());
         };
+        session.begin().await?;
         let (key, view) = add_form(&session, form).await?;
         let changes = ViewChanges::default();
         let mut form = Self { session, key, view, changes, _lock: lock };
-        form.begin().await?;
+        form.lock_row().await?;
         let labels = form.read_labels().await?;
         form.update_view(&labels).await?;
-        form.session.run("COMMIT").await?;
+        form.session.commit().await?;
         Ok(form)
     }
 
-    /// Begins a transaction that waits for those of other runs of the form, and locks them out.
-    pub(super) async fn begin(&self) -> Result<(), PostgresError> {
-        self.session.run(BEGIN).await?;
+    /// Waits for the transactions of other runs of the form, and locks them out.
+    pub(super) async fn lock_row(&self) -> Result<(), PostgresError> {
         let select = "SELECT key FROM {t}sources WHERE key = $1 FOR UPDATE";
         self.session.query(select, typed![self.key => INT8]).await.map(drop)
     }
@@ -75,8 +77,8 @@ impl PgForm {
     pub(crate) async fn total(&self) -> Result<u64, PostgresError> {
         let select = "SELECT rows - (SELECT count(*) FROM {t}submissions WHERE source = key \
              AND deleted_at IS NOT NULL) FROM {t}sources WHERE key = $1";
-        let row = self.session.query_one(select, typed![self.key => INT8]).await?;
-        Ok(row.get::<_, i64>(0).unsigned_abs())
+        let rows = self.session.query_alone(select, typed![self.key => INT8]).await?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
     pub(crate) async fn count(&self, range: RowRange, max: u64) -> Result<u64, PostgresError> {
@@ -87,12 +89,13 @@ impl PgForm {
         let values = typed![
             self.key => INT8, since => INT8, until => INT8, include_deleted => BOOL, max => INT8
         ];
-        Ok(self.session.query_one(COUNT, values).await?.get::<_, i64>(0).unsigned_abs())
+        let rows = self.session.query_alone(COUNT, values).await?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
     pub(crate) async fn overflows(&self) -> Result<Vec<String>, PostgresError> {
         let select = "SELECT description FROM {t}overflows WHERE source = $1 ORDER BY start DESC";
-        let rows = self.session.query(select, typed![self.key => INT8]).await?;
+        let rows = self.session.query_alone(select, typed![self.key => INT8]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
@@ -105,6 +108,7 @@ impl PgForm {
              AND deleted_at IS NULL";
         let mut ids = Vec::new();
         let values = typed![self.key => INT8, before => INT8];
+        self.session.begin().await?;
         let read = self.session.for_each::<PostgresError>(SELECT, values, |row| {
             let id: &str = row.get(0);
             if !seen.contains(id) {
@@ -113,19 +117,20 @@ impl PgForm {
             Ok(())
         });
         read.await?;
+        self.session.commit().await?;
         Ok(ids)
     }
 
     pub(crate) async fn set_proven(&self, until: i64) -> Result<(), PostgresError> {
         const UPDATE: &str = "WITH known AS (DELETE FROM {t}overflows WHERE source = $1 AND start <= $2) \
              UPDATE {t}coverage SET completeness = 'proven' WHERE source = $1 AND newest <= $2";
-        self.session.query(UPDATE, typed![self.key => INT8, until => INT8]).await.map(drop)
+        self.session.query_alone(UPDATE, typed![self.key => INT8, until => INT8]).await.map(drop)
     }
 
     pub(crate) async fn mark_deleted(&self, ids: &[String], now: i64) -> Result<(), PostgresError> {
         let update = "UPDATE {t}submissions SET deleted_at = $3 WHERE source = $1 AND id = ANY($2)";
         let values = typed![self.key => INT8, ids => TEXT_ARRAY, now => INT8];
-        self.session.query(update, values).await.map(drop)
+        self.session.query_alone(update, values).await.map(drop)
     }
 }
 
@@ -145,7 +150,8 @@ async fn lock(address: &Address, form: FormRef<'_>) -> Result<Option<Session>, P
     let number = u64::from_str_radix(&hash[..16], 16).expect("a hash has hexadecimal digits");
     let select = format!("SELECT pg_try_advisory_xact_lock({})", number.cast_signed());
     let session = Session::open(address, &mut Vec::new()).await?;
-    session.run(&format!("{BEGIN}; {NO_TIME_LIMITS}")).await?;
+    session.begin().await?;
+    session.run(NO_TIME_LIMITS).await?;
     for _ in 0..LOCK_ATTEMPTS {
         if session.query_one(&select, &[]).await?.get(0) {
             return Ok(Some(session));

@@ -1,6 +1,6 @@
 //! Forms in a PostgreSQL database, or in one that speaks its protocol.
 //!
-//! No statement relies on `search_path`, and no prepared statement outlives its transaction, so that
+//! Each transaction sets its own `search_path`, and no prepared statement outlives its transaction, so that
 //! a pooler in transaction mode can be between this process and the database.
 
 /// Values of a statement with their types.
@@ -22,6 +22,7 @@ mod read;
 mod session;
 mod tables;
 mod tls;
+mod trust;
 mod view;
 
 pub(crate) use address::Address;

@@ -34,7 +34,8 @@ impl PgForm {
         &mut self,
         page: &PageToWrite<'_>,
     ) -> Result<PageWritten, PostgresError> {
-        self.begin().await?;
+        self.session.begin().await?;
+        self.lock_row().await?;
         let mut labels = self.read_labels().await?;
         let encoded = labels.encode(page.rows);
         let mut written = self.write_rows(page, &encoded.rows).await?;
@@ -49,7 +50,7 @@ impl PgForm {
             self.write_labels(&labels, &encoded).await?;
             self.update_view(&labels).await?;
         }
-        self.session.run("COMMIT").await?;
+        self.session.commit().await?;
         self.changes.add_page(&labels, &encoded, &written.changed);
         Ok(written)
     }

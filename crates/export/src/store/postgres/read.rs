@@ -19,6 +19,7 @@ pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, Po
          FROM {t}sources s ORDER BY s.key";
     let session = Session::open(address, &mut Vec::new()).await?;
     let mut forms = Vec::new();
+    session.begin().await?;
     if !check(&session, Access::Read).await? {
         return Ok(forms);
     }
@@ -50,7 +51,7 @@ pub(super) async fn read_coverage(session: &Session, key: i64) -> Result<Coverag
     Ok(coverage)
 }
 
-/// Copies the rows of a form within a range into a row store.
+/// Copies the rows of a form within a range into a row store. They are none if there are no tables.
 pub(crate) async fn copy_rows(
     address: &Address,
     key: i64,
@@ -61,6 +62,10 @@ pub(crate) async fn copy_rows(
     const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM {t}submissions \
          WHERE source = $1 AND instant >= $2 AND instant < $3 AND ($4 OR deleted_at IS NULL)";
     let session = Session::open(address, &mut Vec::new()).await?;
+    session.begin().await?;
+    if !check(&session, Access::Read).await? {
+        return Ok(());
+    }
     let RowRange { since, until, include_deleted } = range;
     let values = typed![key => INT8, since => INT8, until => INT8, include_deleted => BOOL];
     let copied = session.for_each::<ExportError>(SELECT, values, |row| {

@@ -10,8 +10,9 @@ use crate::sql::quoted;
 type Values<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
 /// Begins a transaction in which each statement sees the commits before it. The default of the server
-/// may be another level.
-pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+/// may be another level. Functions and operators of other schemas are never used.
+const BEGIN: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO pg_catalog, pg_temp";
 
 /// A connection. In statements, `{t}` is the qualified prefix of the program's tables, and `{schema}` is
 /// the schema.
@@ -27,6 +28,27 @@ pub(super) struct Session {
 impl Session {
     fn expand(&self, sql: &str) -> String {
         sql.replace("{t}", "{schema}.formsvc_").replace("{schema}", &quoted(&self.schema))
+    }
+
+    /// Begins a transaction. Every statement of the program is within one.
+    pub(super) async fn begin(&self) -> Result<(), PostgresError> {
+        self.run(BEGIN).await
+    }
+
+    pub(super) async fn commit(&self) -> Result<(), PostgresError> {
+        self.run("COMMIT").await
+    }
+
+    /// Runs a statement in a transaction of its own.
+    pub(super) async fn query_alone(
+        &self,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Vec<Row>, PostgresError> {
+        self.begin().await?;
+        let rows = self.query(sql, values).await?;
+        self.commit().await?;
+        Ok(rows)
     }
 
     /// Runs statements without values.

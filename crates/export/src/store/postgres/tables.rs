@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::session::{BEGIN, Session};
+use super::session::Session;
+use super::trust::check_tables;
 use crate::error::PostgresError;
 use crate::sql::quoted;
 
@@ -29,8 +30,8 @@ pub(super) enum Access {
     Write,
 }
 
-/// Checks the schema, the version of its tables and the rights of the user. Returns false if there
-/// are no tables.
+/// Checks the schema, the version of its tables, their owners and the rights of the user, within a
+/// transaction. Returns false if there are no tables.
 pub(super) async fn check(session: &Session, access: Access) -> Result<bool, PostgresError> {
     const SELECT_SCHEMA: &str = "SELECT current_user::text, current_setting('server_encoding'), \
          has_schema_privilege(oid, 'USAGE'), has_schema_privilege(oid, 'CREATE') \
@@ -72,6 +73,8 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
     if is_new {
         return Ok(false);
     }
+    let tables = RIGHTS.map(|(table, _)| format!("formsvc_{table}"));
+    let must_lock = check_tables(session, &tables, access).await?;
     let foreign = |reason| PostgresError::Foreign { schema: schema.clone(), reason };
     if let Some(table) = missing.first() {
         let table: &str = table.get(0);
@@ -85,6 +88,11 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
         let tables = join(tables.iter().map(|table| &**table).collect());
         return Err(lacks(&join(rights.into_iter().collect()), &tables));
     }
+    if must_lock {
+        let tables_to_lock = tables.each_ref().map(|table| session.qualify(table)).join(", ");
+        session.run(&format!("LOCK TABLE {tables_to_lock} IN ACCESS SHARE MODE")).await?;
+        check_tables(session, &tables, access).await?;
+    }
     let version = session.query("SELECT version::bigint FROM {t}meta", &[]).await?;
     match version.first().map_or(0, |row| row.get(0)) {
         VERSION => Ok(true),
@@ -94,11 +102,11 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
     }
 }
 
-/// Creates the tables, unless another process has created them meanwhile.
+/// Creates the tables, unless another process has created them meanwhile. Must be within a transaction.
 pub(super) async fn create(session: &Session) -> Result<(), PostgresError> {
-    session.run(&format!("{BEGIN}; SELECT pg_advisory_xact_lock({CREATE_LOCK})")).await?;
+    session.run(&format!("SELECT pg_advisory_xact_lock({CREATE_LOCK})")).await?;
     if !check(session, Access::Write).await? {
         session.run(include_str!("schema.sql")).await?;
     }
-    session.run("COMMIT").await
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use tokio_postgres::error::SqlState;
 
 use super::form::PgForm;
+use super::trust::TRUSTED;
 use crate::error::PostgresError;
 use crate::sql::quoted;
 use crate::store::labels::{FIXED_COLUMNS, LabelSet};
@@ -55,17 +56,24 @@ impl PgForm {
         Ok(())
     }
 
-    /// Returns the columns of the view; none if there is no view. Another object with its name is an
-    /// error.
+    /// Returns the columns of the view; none if there is no view. Another object with its name and a view of
+    /// a role that is not trusted are errors.
     async fn columns(&self) -> Result<Vec<String>, PostgresError> {
-        const SELECT: &str = "SELECT c.relkind::text, a.attname::text FROM pg_catalog.pg_class c \
-             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+        const SELECT: &str = "SELECT c.relkind::text, a.attname::text, \
+             pg_get_userbyid(c.relowner)::text, c.relowner IN (SELECT oid FROM trusted) \
+             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
              LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 \
              WHERE n.nspname = $1 AND c.relname = $2 ORDER BY a.attnum";
+        let select = format!("WITH trusted AS ({TRUSTED}) {SELECT}");
         let values = typed![self.session.schema => TEXT, self.view => TEXT];
-        let rows = self.session.query(SELECT, values).await?;
+        let rows = self.session.query(&select, values).await?;
+        let view = || self.session.qualify(&self.view);
         if rows.iter().any(|row| row.get::<_, &str>(0) != "v") {
-            return Err(PostgresError::View { view: self.session.qualify(&self.view) });
+            return Err(PostgresError::View { view: view() });
+        }
+        if let Some(row) = rows.first().filter(|row| !row.get::<_, bool>(3)) {
+            let (object, owner) = (format!("the view {}", view()), row.get(2));
+            return Err(PostgresError::Untrusted { object, owner });
         }
         Ok(rows.iter().filter_map(|row| row.get(1)).collect())
     }
