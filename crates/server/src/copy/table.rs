@@ -119,6 +119,7 @@ pub(crate) const TABLES: &[Table] = &[
             "form_title",
             "next_us",
             "finished_us",
+            "own_fault_us",
         ],
         key: &["submission", "endpoint_no"],
         long: None,

@@ -169,6 +169,7 @@ mod tests {
             resend: false,
             lane: Lane::Fresh,
             claims: 1,
+            own_fault_for: Duration::ZERO,
         };
         Held { claimed, lease_end: since + Duration::from_secs(30), since }
     }

@@ -13,13 +13,17 @@ pub enum AttemptCode {
     Redirected,
     /// The endpoint's URL breaks a rule.
     UrlRefused,
+    /// The signing secret of the endpoint cannot be read.
+    SecretUnreadable,
+    /// Attempts began, and the process ended before they did.
+    Interrupted,
     /// There was no answer: no status line and headers in time.
     NoAnswer(FailureCode),
 }
 
 impl AttemptCode {
     /// The codes that are not those of [`FailureCode`], with what they mean.
-    pub const OWN: [(Self, &'static str, &'static str); 3] = [
+    pub const OWN: [(Self, &'static str, &'static str); 5] = [
         (
             Self::StatusNot2xx,
             "status_not_2xx",
@@ -31,6 +35,16 @@ impl AttemptCode {
             "the endpoint answered with a redirect, which is not followed",
         ),
         (Self::UrlRefused, "url_refused", "the endpoint's address breaks a rule"),
+        (
+            Self::SecretUnreadable,
+            "secret_unreadable",
+            "this service cannot read the signing secret; uses an attempt only after an hour",
+        ),
+        (
+            Self::Interrupted,
+            "interrupted",
+            "this service ended during each of five attempts; uses an attempt only after an hour",
+        ),
     ];
 
     /// The code of an answer with this status; `None` for any 2xx, which delivers (SPEC §6 rule 1). The

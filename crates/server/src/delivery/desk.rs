@@ -36,6 +36,15 @@ pub(super) struct Desk {
     _alive: mpsc::Sender<()>,
 }
 
+/// The outcome of a claim.
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    /// The attempt to record, if one is used.
+    pub(super) attempt: Option<Attempt>,
+    /// Whether this service, not the endpoint, was at fault.
+    pub(super) own_fault: bool,
+}
+
 /// What is known, in one place.
 pub(super) struct Books {
     pub(super) board: Board,
@@ -71,15 +80,10 @@ impl Desk {
     }
 
     /// Hands the outcome of a claim on to be recorded.
-    pub(super) async fn settle(
-        &self,
-        claimed: &Claimed,
-        verdict: Verdict,
-        attempt: Option<Attempt>,
-        lease_end: Instant,
-    ) {
-        let (key, lease) = (claimed.key, claimed.lease);
-        let settlement = Settlement { key, lease, verdict, attempt };
+    pub(super) async fn settle(&self, claimed: &Claimed, outcome: Outcome, lease_end: Instant) {
+        let (key, lease, Outcome { verdict, attempt, own_fault }) =
+            (claimed.key, claimed.lease, outcome);
+        let settlement = Settlement { key, lease, verdict, attempt, own_fault };
         // The recording task ends after the last attempt; without it the lease runs out.
         let _ = self.outcomes.send(Unrecorded::of(claimed, settlement, lease_end)).await;
     }
@@ -87,7 +91,8 @@ impl Desk {
     /// Gives back what was claimed and is not attempted.
     pub(super) async fn give_back(&self, all: Vec<Held>) {
         for Held { claimed, lease_end, .. } in all {
-            self.settle(&claimed, Verdict::Release, None, lease_end).await;
+            let outcome = Outcome { verdict: Verdict::Release, attempt: None, own_fault: false };
+            self.settle(&claimed, outcome, lease_end).await;
         }
     }
 

@@ -11,7 +11,7 @@ use super::at_hand::Held;
 use super::attempt::{self, Attempted, Times};
 #[cfg(feature = "otel")]
 use super::code::AttemptCode;
-use super::desk::{Desk, Over};
+use super::desk::{Desk, Outcome, Over};
 use super::event_body::event_body;
 use super::guard::Target;
 use super::observer::AttemptOver;
@@ -51,16 +51,15 @@ impl<'a> Errand<'a> {
         if let Ok(attempted) = AssertUnwindSafe(attempt).catch_unwind().await {
             self.finish(attempted, over).await;
         } else {
-            // Its claim runs out; after a few such claims it rests.
+            // Its claim runs out; a few such claims are a fault of this service.
             let (delivery, submission) = (self.claimed.key.id(), &self.claimed.submission);
             tracing::error!(%delivery, %submission, "an attempt panicked");
         }
     }
 
     async fn finish(self, attempted: Attempted, over: &mut Over) {
-        let Claimed { state, retries, resend, .. } = self.claimed;
         let equipment = &self.desk.equipment;
-        let standing = Standing { state, retries, resend };
+        let standing = Standing::of(&self.claimed);
         let random = (equipment.random)();
         let verdict = verdict(standing, attempted.ending, &equipment.options.schedule, random);
         self.tell(&attempted, verdict);
@@ -74,9 +73,11 @@ impl<'a> Errand<'a> {
             over.again = Some(after);
         }
         fault_point!(AfterAnswer);
-        // What this service could not do is no attempt.
-        let attempt = (attempted.ending != Ending::Ours).then_some(attempted.record);
-        self.desk.settle(&self.claimed, verdict, attempt, self.lease_end).await;
+        let own_fault = attempted.ending == Ending::Ours;
+        let is_used = !own_fault || standing.own_fault_uses_attempt();
+        let attempt = is_used.then_some(attempted.record);
+        let outcome = Outcome { verdict, attempt, own_fault };
+        self.desk.settle(&self.claimed, outcome, self.lease_end).await;
     }
 
     /// One line of an attempt, with what leads from it to the request that a visitor quotes.

@@ -61,6 +61,7 @@ mod tests {
             retries: 0,
             resend: false,
             claims: 1,
+            own_fault_for: Duration::ZERO,
             lane: Lane::Fresh,
         }
     }

@@ -11,7 +11,7 @@ use crate::egress::{EndpointUrl, EndpointUrlError};
 use crate::secrets::{OpenError, Vault};
 use crate::store::{Claimed, ClaimedEndpoint, EndpointNo, SealedSecret};
 
-/// Claims without an outcome after which a delivery has to rest.
+/// Claims without an outcome after which a delivery pauses.
 const CLAIMS_MAX: u32 = 5;
 /// Endpoints whose targets are remembered.
 const REMEMBERED: usize = 10_000;
@@ -29,7 +29,7 @@ pub(super) struct Target {
 pub(super) enum Obstacle {
     /// So many claims of it ended without an outcome.
     #[error("it was begun {0} times and never finished")]
-    Unfinished(u32),
+    Interrupted(u32),
     /// The URL breaks a rule.
     #[error(transparent)]
     Url(#[from] EndpointUrlError),
@@ -56,7 +56,7 @@ impl Guard {
     /// What to attempt a delivery with.
     pub(super) fn admit(&mut self, claimed: &Claimed) -> Result<Arc<Target>, Obstacle> {
         if claimed.claims > CLAIMS_MAX {
-            return Err(Obstacle::Unfinished(CLAIMS_MAX));
+            return Err(Obstacle::Interrupted(CLAIMS_MAX));
         }
         let endpoint = &claimed.endpoint;
         if let Some((known, target)) = self.known.get(&endpoint.number)

@@ -9,18 +9,18 @@ use tokio::time::Instant;
 use super::at_hand::Held;
 use super::attempt::not_made;
 use super::code::AttemptCode;
-use super::desk::{Desk, Slot};
+use super::desk::{Desk, Outcome, Slot};
 use super::errand::Errand;
 use super::guard::{Obstacle, Target};
 use super::outcome::{Hindrance, Standing, hindered};
+use super::running::Equipment;
 use crate::causes::on_one_line;
-use crate::store::{Claimed, Verdict};
 
-/// How long an endpoint is left alone that cannot be read, or whose secret cannot.
+/// Pause of an endpoint that cannot be read, and least pause of a delivery whose secret cannot.
 pub(super) const UNREADABLE_WAIT: Duration = Duration::from_secs(60);
-/// How long a delivery rests whose attempts ended with the process, time and again. Most likely it only
-/// stood near what ended it: so it is not given up, and cannot make the process end all the time.
-const UNFINISHED_WAIT: Duration = Duration::from_secs(3_600);
+/// Pause of a delivery whose attempts ended with the process, time and again. Most likely it was only
+/// under way when something else ended the process, so it is not failed at once.
+const INTERRUPTED_WAIT: Duration = Duration::from_secs(3_600);
 
 /// Attempts a delivery, and what else waits for its endpoint.
 pub(super) async fn run(held: Held, slot: Slot) {
@@ -49,28 +49,29 @@ async fn attempt(held: Held, target: Arc<Target>, slot: &mut Slot) {
 /// Settles a delivery that cannot be attempted.
 async fn stumble(desk: &Desk, held: &Held, obstacle: &Obstacle) {
     let (claimed, cause) = (&held.claimed, on_one_line(obstacle));
-    let Claimed { state, retries, resend, .. } = *claimed;
-    let standing = Standing { state, retries, resend };
     let delivery = claimed.key.id();
-    let (hindrance, record) = match obstacle {
-        Obstacle::Url(_) => {
-            let code = AttemptCode::UrlRefused;
-            desk.equipment.metrics.attempt_not_made(code);
-            let record = not_made(claimed, (desk.equipment.clock)(), code, cause.clone());
-            (Hindrance::Final, Some(record))
+    let (code, hindrance) = match obstacle {
+        Obstacle::Url(_) => (AttemptCode::UrlRefused, Hindrance::Final),
+        Obstacle::Interrupted(_) => {
+            (AttemptCode::Interrupted, Hindrance::Ours { wait: INTERRUPTED_WAIT })
         }
-        Obstacle::Unfinished(_) => (Hindrance::Ours { wait: UNFINISHED_WAIT }, None),
         Obstacle::Secret { .. } | Obstacle::EmptySecret(_) => {
-            let until = Instant::now() + UNREADABLE_WAIT;
-            let put_off = Hindrance::Ours { wait: UNREADABLE_WAIT };
-            // Others that are at hand follow one by one, and are not told of; the rest stay where they are.
-            if !desk.books().board.block(claimed.key.endpoint, until) {
-                let verdict: Verdict = hindered(standing, put_off);
-                return desk.settle(claimed, verdict, None, held.lease_end).await;
-            }
-            (put_off, None)
+            (AttemptCode::SecretUnreadable, Hindrance::Ours { wait: UNREADABLE_WAIT })
         }
     };
-    tracing::error!(%delivery, cause, "a delivery cannot be attempted");
-    desk.settle(claimed, hindered(standing, hindrance), record, held.lease_end).await;
+    let Equipment { options, random, metrics, clock, .. } = &desk.equipment;
+    let standing = Standing::of(claimed);
+    let verdict = hindered(standing, hindrance, &options.schedule, random());
+    let own_fault = hindrance != Hindrance::Final;
+    let attempt = if own_fault && !standing.own_fault_uses_attempt() {
+        None
+    } else {
+        metrics.attempt_not_made(code);
+        Some(not_made(claimed, clock(), code, cause.clone()))
+    };
+    // A fault that lasts is logged when it begins, and each time it uses an attempt.
+    if attempt.is_some() || standing.own_fault_for.is_zero() {
+        tracing::error!(%delivery, cause, "a delivery cannot be attempted");
+    }
+    desk.settle(claimed, Outcome { verdict, attempt, own_fault }, held.lease_end).await;
 }

@@ -77,11 +77,11 @@ impl Board {
         self.is_due_at((endpoint, Lane::Late), until);
     }
 
-    /// Leaves an endpoint alone until then; `false` when it was left alone already.
-    pub(super) fn block(&mut self, endpoint: EndpointNo, until: Instant) -> bool {
+    /// Leaves an endpoint alone until then.
+    pub(super) fn block(&mut self, endpoint: EndpointNo, until: Instant) {
         let now = Instant::now();
         self.blocked.retain(|_, until| *until > now);
-        self.blocked.insert(endpoint, until).is_none()
+        self.blocked.insert(endpoint, until);
     }
 
     /// When something that is due then can be taken.

@@ -184,12 +184,12 @@ async fn tcp(
     port: u16,
     deadline: Instant,
 ) -> Result<(TcpStream, SocketAddr), ConnectError> {
-    let mut failed = ConnectError::Late(Phase::Connect, None);
+    let mut failed = None;
     for (at, address) in addresses.iter().enumerate() {
         let peer = SocketAddr::new(*address, port);
         attempt::reached(Phase::Connect, Some(peer));
         let until = share(Instant::now(), deadline, addresses.len() - at);
-        match timeout_at(until, TcpStream::connect(peer)).await {
+        let error = match timeout_at(until, TcpStream::connect(peer)).await {
             Ok(Ok(stream)) => {
                 // Requests are written whole, so that waiting to fill a packet only delays them.
                 if let Err(error) = stream.set_nodelay(true) {
@@ -197,11 +197,28 @@ async fn tcp(
                 }
                 return Ok((stream, peer));
             }
-            Ok(Err(error)) => failed = ConnectError::Tcp(peer, error),
-            Err(_) => failed = ConnectError::Late(Phase::Connect, Some(peer)),
-        }
+            Ok(Err(error)) => ConnectError::Tcp(peer, error),
+            Err(_) => ConnectError::Late(Phase::Connect, Some(peer)),
+        };
+        failed = Some(match failed {
+            Some(earlier) => decisive(earlier, error),
+            None => error,
+        });
     }
-    Err(failed)
+    Err(failed.unwrap_or(ConnectError::Late(Phase::Connect, None)))
+}
+
+/// Returns the error to report when two addresses failed: the first one other than EADDRNOTAVAIL,
+/// which does not concern the endpoint. Of two of these, the one for IPv4 (no free local port) says
+/// more than the one for IPv6 (no IPv6 on this machine).
+fn decisive(earlier: ConnectError, later: ConnectError) -> ConnectError {
+    let rank = |error: &ConnectError| match error {
+        ConnectError::Tcp(peer, error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+            if peer.is_ipv4() { 1 } else { 2 }
+        }
+        _ => 0,
+    };
+    if rank(&later) < rank(&earlier) { later } else { earlier }
 }
 
 /// Until when to try an address when `left`, itself included, are left to try.
@@ -232,6 +249,30 @@ mod tests {
         assert_eq!(shares(SECOND, 4), SECOND / 4);
         assert_eq!(shares(10 * SECOND, 2), ADDRESS_SHARE_MAX);
         assert_eq!(shares(Duration::ZERO, 3), Duration::ZERO);
+    }
+
+    #[test]
+    fn first_error_other_than_eaddrnotavail_decides() {
+        use io::ErrorKind::{AddrNotAvailable, ConnectionRefused, HostUnreachable};
+        let (v4, v6) = ("1.1.1.1:443", "[2606:4700::1111]:443");
+        let tcp =
+            |peer: &str, kind: io::ErrorKind| ConnectError::Tcp(peer.parse().unwrap(), kind.into());
+        for (errors, expected) in [
+            ([(v4, ConnectionRefused), (v6, AddrNotAvailable)], 0),
+            ([(v6, AddrNotAvailable), (v4, ConnectionRefused)], 1),
+            ([(v4, HostUnreachable), (v4, ConnectionRefused)], 0),
+            ([(v4, AddrNotAvailable), (v6, AddrNotAvailable)], 0),
+            ([(v6, AddrNotAvailable), (v4, AddrNotAvailable)], 1),
+            ([(v6, AddrNotAvailable), (v6, AddrNotAvailable)], 0),
+        ] {
+            let [earlier, later] = errors.map(|(peer, kind)| tcp(peer, kind));
+            let ConnectError::Tcp(peer, error) = decisive(earlier, later) else { panic!() };
+            let (expected_peer, expected_kind) = errors[expected];
+            assert_eq!((peer.to_string().as_str(), error.kind()), (expected_peer, expected_kind));
+        }
+        let late = ConnectError::Late(Phase::Connect, Some(v4.parse().unwrap()));
+        let decided = decisive(late, tcp(v6, AddrNotAvailable));
+        assert!(matches!(decided, ConnectError::Late(..)), "{decided}");
     }
 
     fn vet(policy: &EgressPolicy, addresses: &[&str]) -> Result<Vec<String>, ConnectError> {

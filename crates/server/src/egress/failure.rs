@@ -49,7 +49,7 @@ failure_codes! {
     EgressDenied      = "egress_denied",      "the host is at an address that deliveries may not reach";
     ConnectFailed     = "connect_failed",     "no connection was made";
     TlsFailed         = "tls_failed",         "no encryption was agreed on, or the certificate is not trusted";
-    Overloaded        = "overloaded",         "this service is short of connections, memory or look-ups; no retry is spent";
+    Overloaded        = "overloaded",         "this service is short of connections, memory or look-ups; uses an attempt only after an hour";
     Timeout           = "timeout",            "no status line and headers arrived in time";
     ConnectionLost    = "connection_lost",    "the connection ended before the headers of the response";
     ResponseMalformed = "response_malformed", "the response is not HTTP, or its head is too large";
@@ -112,10 +112,10 @@ impl DeliveryFailure {
     fn of_connect(error: &ConnectError) -> Self {
         let at = |phase, peer| Progress { phase, peer };
         let (code, progress) = match error {
-            ConnectError::Dns(error) if is_ours(error) => {
+            ConnectError::Dns(error) if lacks_resource(error) => {
                 (FailureCode::Overloaded, at(Phase::Dns, None))
             }
-            ConnectError::Tcp(peer, error) if is_ours(error) => {
+            ConnectError::Tcp(peer, error) if lacks_resource(error) || lacks_port(*peer, error) => {
                 (FailureCode::Overloaded, at(Phase::Connect, Some(*peer)))
             }
             ConnectError::Dns(_) => (FailureCode::DnsFailed, at(Phase::Dns, None)),
@@ -148,17 +148,23 @@ impl DeliveryFailure {
     }
 }
 
-/// Whether a connection failed for want of something on this machine. Such an endpoint is not to blame.
-fn is_ours(error: &io::Error) -> bool {
+/// Returns true if a connection failed because this machine lacks a resource: not the endpoint's
+/// fault.
+fn lacks_resource(error: &io::Error) -> bool {
     #[cfg(unix)]
-    const SHORT_OF: &[Errno] =
-        &[Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
+    const SHORT_OF: &[Errno] = &[Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     // There are no others among the errors of sockets there.
     #[cfg(not(unix))]
-    const SHORT_OF: &[Errno] = &[Errno::MFILE, Errno::NOBUFS, Errno::ADDRNOTAVAIL];
+    const SHORT_OF: &[Errno] = &[Errno::MFILE, Errno::NOBUFS];
     let code = error.raw_os_error();
     matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::OutOfMemory)
         || SHORT_OF.iter().any(|errno| code == Some(errno.raw_os_error()))
+}
+
+/// Returns true if all local ports for connections to an address are in use. For IPv6 the same error
+/// means that this machine has no IPv6, which the endpoint has to allow for.
+fn lacks_port(peer: SocketAddr, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable && peer.is_ipv4()
 }
 
 /// What an error in a chain says for certain.
@@ -195,6 +201,21 @@ mod tests {
         assert_eq!(texts.len(), FailureCode::ALL.len());
         for code in FailureCode::ALL {
             assert!(code.as_str().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+        }
+    }
+
+    #[test]
+    fn eaddrnotavail_is_overload_for_ipv4_only() {
+        let code = |peer: &str, errno: Errno| {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            DeliveryFailure::of_connect(&ConnectError::Tcp(peer.parse().unwrap(), error)).code
+        };
+        let (v4, v6) = ("127.0.0.1:9", "[::1]:9");
+        assert_eq!(code(v4, Errno::ADDRNOTAVAIL), FailureCode::Overloaded);
+        assert_eq!(code(v6, Errno::ADDRNOTAVAIL), FailureCode::ConnectFailed);
+        for peer in [v4, v6] {
+            assert_eq!(code(peer, Errno::MFILE), FailureCode::Overloaded);
+            assert_eq!(code(peer, Errno::CONNREFUSED), FailureCode::ConnectFailed);
         }
     }
 

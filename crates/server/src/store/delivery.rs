@@ -184,6 +184,9 @@ pub struct Claimed {
     /// Claims since it was last settled, this one included. More than a few mean that it brings its
     /// workers down.
     pub claims: u32,
+    /// How long ago the first of the faults in a row was that are this service's own; zero when an
+    /// attempt was made since.
+    pub own_fault_for: Duration,
 }
 
 /// An endpoint as it was when a delivery to it was claimed.
@@ -243,8 +246,18 @@ pub struct Settlement {
     pub lease: Lease,
     /// What is to become of it.
     pub verdict: Verdict,
-    /// The attempt, if one was made.
+    /// The attempt, if one was made or used.
     pub attempt: Option<Attempt>,
+    /// Whether this service, not the endpoint, was at fault. The store notes when the first of these
+    /// in a row was, as long as the delivery is retried.
+    pub own_fault: bool,
+}
+
+impl Settlement {
+    /// Returns the time to note as that of a fault of this service, given the store's time.
+    pub(super) fn own_fault_at(&self, now: FormInstant) -> Option<FormInstant> {
+        (self.own_fault && matches!(self.verdict, Verdict::Retry { .. })).then_some(now)
+    }
 }
 
 /// What is to become of a claimed delivery.

@@ -273,7 +273,7 @@ pub trait Store: Send + Sync + 'static {
     fn due(&self) -> StoreFuture<'_, Vec<Due>>;
     /// Claims deliveries that are due, in the order of their lanes. One delivery is claimed by one
     /// worker at a time; when its lease runs out, it can be claimed again. One that cannot be read as
-    /// it is stored is left out, stays in the queue, and holds up no other.
+    /// it is stored is left out and fails.
     fn claim(&self, request: ClaimRequest) -> StoreFuture<'_, Claims>;
     /// Endpoints as they are now, if this store can tell without a journey. Without it nothing should be
     /// claimed before it can be attempted.

@@ -8,4 +8,5 @@ mod faults;
 mod lifecycle;
 mod on_demand;
 mod outcomes;
+mod own_faults;
 mod world;

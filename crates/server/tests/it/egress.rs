@@ -6,3 +6,5 @@ mod hostile;
 mod receiver;
 mod request;
 mod tls;
+#[cfg(target_os = "linux")]
+mod without_ipv6;

@@ -254,7 +254,7 @@ pub(super) async fn a_delivery_shows_its_attempts_in_order(factory: Factory) {
         let (key, lease, attempt) = (claimed.key, claimed.lease, Some(attempt));
         world
             .store
-            .settle(vec![Settlement { key, lease, verdict, attempt }])
+            .settle(vec![Settlement { key, lease, verdict, attempt, own_fault: false }])
             .await
             .expect("settled");
     }
@@ -289,7 +289,7 @@ pub(super) async fn a_listed_delivery_shows_how_its_last_attempt_ended(factory: 
     for (n, (verdict, attempt, expected)) in steps.into_iter().enumerate() {
         let lane = if n == 0 { Lane::Fresh } else { Lane::Late };
         let Claimed { key, lease, .. } = queue.first(lane).await;
-        let settlement = Settlement { key, lease, verdict, attempt };
+        let settlement = Settlement { key, lease, verdict, attempt, own_fault: false };
         world.store.settle(vec![settlement]).await.expect("settled");
         let (attempts, status, error) = expected;
         assert_eq!(last().await, (attempts, status, error.map(str::to_owned)), "step {n}");

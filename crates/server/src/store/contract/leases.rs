@@ -179,7 +179,10 @@ pub(super) async fn recovered_claims_are_where_they_were(factory: Factory) {
     for claimed in &again {
         let (key, lease, verdict) = (claimed.key, claimed.lease, Verdict::Delivered);
         let attempt = Some(attempt(200));
-        let settled = world.store.settle(vec![Settlement { key, lease, verdict, attempt }]).await;
+        let settled = world
+            .store
+            .settle(vec![Settlement { key, lease, verdict, attempt, own_fault: false }])
+            .await;
         assert_eq!(settled.expect("settled"), [Settled::Kept]);
     }
 }

@@ -199,7 +199,8 @@ checks! {
         a_retry_is_due_after_its_pause_and_not_before,
         what_is_put_off_without_an_attempt_stays_what_it_was,
         a_failure_without_an_attempt_counts_none,
-        what_is_unfinished_is_not_lost_by_a_verdict_that_changes_nothing;
+        what_is_unfinished_is_not_lost_by_a_verdict_that_changes_nothing,
+        own_faults_are_timed_until_an_attempt;
     resends: a_finished_delivery_can_be_attempted_once_more,
         a_resend_that_succeeds_turns_failed_into_delivered,
         a_resend_of_an_unfinished_one_keeps_its_retries,

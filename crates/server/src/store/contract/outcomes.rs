@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::worker::{MICROSECOND, PAUSE, Queue};
+use super::worker::{MICROSECOND, PAUSE, Queue, attempt};
 use super::world::Factory;
 use crate::store::{Claimed, DeliveryState, Lane, Settled, Settlement, Verdict};
 
@@ -53,7 +53,7 @@ pub(super) async fn a_retry_is_due_after_its_pause_and_not_before(factory: Facto
 }
 
 fn without_attempt(claimed: &Claimed, verdict: Verdict) -> Settlement {
-    Settlement { key: claimed.key, lease: claimed.lease, verdict, attempt: None }
+    Settlement { key: claimed.key, lease: claimed.lease, verdict, attempt: None, own_fault: false }
 }
 
 /// For what is no fault of the endpoint.
@@ -140,4 +140,45 @@ pub(super) async fn what_is_unfinished_is_not_lost_by_a_verdict_that_changes_not
     assert_eq!((again.key, again.retries, again.claims), (retrying.key, 2, 2));
     assert_eq!(world.settle(&again, Verdict::Delivered).await, Settled::Kept);
     queue.is_finished().await;
+}
+
+pub(super) async fn own_faults_are_timed_until_an_attempt(factory: Factory) {
+    let queue = Queue::new(factory, 1).await;
+    let world = &queue.world;
+    let settle = async |claimed: &Claimed, attempted: bool, own_fault: bool, verdict: Verdict| {
+        let attempt = attempted.then(|| attempt(503));
+        let settlement = Settlement { attempt, own_fault, ..without_attempt(claimed, verdict) };
+        assert_eq!(world.store.settle(vec![settlement]).await.expect("settled"), [Settled::Kept]);
+    };
+    let put_off = async |claimed: &Claimed, attempted: bool, own_fault: bool| {
+        let retry = Verdict::Retry { after: PAUSE, retries: 0 };
+        settle(claimed, attempted, own_fault, retry).await;
+        world.pass(PAUSE);
+        queue.first(Lane::Late).await
+    };
+    let claimed = queue.first(Lane::Fresh).await;
+    assert_eq!(claimed.own_fault_for, Duration::ZERO);
+    let claimed = put_off(&claimed, false, true).await;
+    assert_eq!(claimed.own_fault_for, PAUSE);
+    let claimed = put_off(&claimed, false, true).await;
+    assert_eq!(claimed.own_fault_for, 2 * PAUSE);
+
+    // Giving a claim back changes nothing, and neither does an attempt that a fault of our own used.
+    settle(&claimed, false, false, Verdict::Release).await;
+    let claimed = queue.first(Lane::Late).await;
+    assert_eq!(claimed.own_fault_for, 2 * PAUSE);
+    let claimed = put_off(&claimed, true, true).await;
+    assert_eq!((claimed.own_fault_for, claimed.attempts), (3 * PAUSE, 1));
+
+    // A clock that is set back makes the time begin again, not last for ever.
+    world.clock.advance(-86_400_000_000);
+    let claimed = put_off(&claimed, false, true).await;
+    assert_eq!(claimed.own_fault_for, PAUSE);
+
+    let claimed = put_off(&claimed, true, false).await;
+    assert_eq!(claimed.own_fault_for, Duration::ZERO, "the endpoint was reached");
+    let claimed = put_off(&claimed, false, true).await;
+    settle(&claimed, true, true, Verdict::Failed).await;
+    world.store.resend(&claimed.key.id()).await.expect("resent");
+    assert_eq!(queue.first(Lane::Late).await.own_fault_for, Duration::ZERO, "it was finished");
 }

@@ -183,7 +183,8 @@ pub(super) async fn attempts_are_removed_by_when_they_began_but_not_the_last(fac
         attempt.started_at = (world.clock.clock())();
         let retries = u32::from(n) + 1;
         let verdict = Verdict::Retry { after: Duration::ZERO, retries };
-        let settlement = Settlement { key: claimed, lease, verdict, attempt: Some(attempt) };
+        let settlement =
+            Settlement { key: claimed, lease, verdict, attempt: Some(attempt), own_fault: false };
         world.store.settle(vec![settlement]).await.expect("settled");
         key = Some(claimed);
         world.pass(DAY);

@@ -40,7 +40,7 @@ pub(super) fn attempt(status: u16) -> Attempt {
 
 pub(super) fn settlement(claimed: &Claimed, verdict: Verdict) -> Settlement {
     let attempt = (verdict != Verdict::Release).then(|| attempt(503));
-    Settlement { key: claimed.key, lease: claimed.lease, verdict, attempt }
+    Settlement { key: claimed.key, lease: claimed.lease, verdict, attempt, own_fault: false }
 }
 
 /// The submissions of claims, in their order.

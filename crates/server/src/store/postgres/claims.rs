@@ -38,13 +38,10 @@ const CLAIM: &str = "WITH n AS MATERIALIZED (SELECT now_us($7) AS us),
             AND (z.bytes <= $4 OR (z.place = 1 AND $8))
         RETURNING q.submission, q.at_us, q.retries, q.claims, q.resend, z.place)
     SELECT t.submission, t.at_us, t.retries, t.claims, t.resend, d.state, d.attempts, d.form_title,
-        s.instant_us, s.id, s.item
+        s.instant_us, s.id, s.item, (SELECT us FROM n) - d.own_fault_us
     FROM taken t LEFT JOIN deliveries d ON d.submission = t.submission AND d.endpoint_no = $1
         LEFT JOIN submissions s ON s.key = t.submission
     ORDER BY t.place";
-
-/// How long a delivery rests that cannot be read, until it is looked at again.
-const REST: Duration = Duration::from_secs(3_600);
 
 /// What claims are made with.
 pub(super) struct Claiming {
@@ -74,7 +71,7 @@ pub(super) async fn claim(
                     bytes_left = bytes_left.saturating_sub(bytes);
                     claims.deliveries.push(claimed);
                 }
-                Err(why) => park(db, column(&row, 0)?, &endpoint, lease, &why, with.now).await?,
+                Err(why) => fail(db, column(&row, 0)?, &endpoint, lease, &why, with.now).await?,
             }
         }
         fault_point!(InClaim);
@@ -137,6 +134,7 @@ fn claimed(
     let data = item::data_of(item.as_bytes()).ok_or_else(|| {
         StoreError::Internal("a stored submission is not of the form it is stored in".into())
     })?;
+    let own_fault_for: Option<i64> = column(row, 11)?;
     let claimed = Claimed {
         key: DeliveryKey { submission: column(row, 0)?, endpoint: endpoint.number },
         lease,
@@ -151,13 +149,16 @@ fn claimed(
         resend: column(row, 4)?,
         lane,
         claims: count(row, 3)?,
+        own_fault_for: Duration::from_micros(
+            own_fault_for.unwrap_or_default().max(0).unsigned_abs(),
+        ),
     };
     Ok((claimed, item.len()))
 }
 
-/// Lets a delivery that cannot be read rest, so that what stands behind it goes on. Nothing is removed:
-/// once its row is as it should be, it is still in the queue.
-async fn park(
+/// Marks a claimed delivery whose rows cannot be read as failed, so that it ends and holds up no others.
+/// One that was finished stays as it was.
+async fn fail(
     db: &impl GenericClient,
     submission: i64,
     endpoint: &ClaimedEndpoint,
@@ -167,15 +168,16 @@ async fn park(
 ) -> Result<(), StoreError> {
     let delivery = DeliveryKey { submission, endpoint: endpoint.number }.id();
     let cause = on_one_line(why);
-    tracing::error!(%delivery, cause, "a delivery cannot be read; it rests");
-    let rest = i64::try_from(REST.as_micros()).expect("an hour fits");
-    let sql = "WITH placed AS (
-            UPDATE queue SET lane = 1, at_us = now_us($4) + $5, token = NULL, claims = claims - 1
+    tracing::error!(%delivery, cause, "delivery is unreadable; marked failed");
+    let sql = "WITH gone AS (DELETE FROM queue
             WHERE submission = $1 AND endpoint_no = $2 AND lane = 2 AND token = $3
-            RETURNING submission, endpoint_no, at_us)
-        UPDATE deliveries d SET next_us = placed.at_us FROM placed
-        WHERE d.submission = placed.submission AND d.endpoint_no = placed.endpoint_no";
-    let params: Params<'_> = &[&submission, &endpoint.number.0, &lease.token, &now, &rest];
+            RETURNING submission, endpoint_no)
+        UPDATE deliveries d SET next_us = NULL, own_fault_us = NULL,
+            state = CASE WHEN d.state IN (0, 1) THEN $5 ELSE d.state END,
+            finished_us = CASE WHEN d.state IN (0, 1) THEN now_us($4) ELSE d.finished_us END
+        FROM gone WHERE d.submission = gone.submission AND d.endpoint_no = gone.endpoint_no";
+    let failed = DeliveryState::Failed as i16;
+    let params: Params<'_> = &[&submission, &endpoint.number.0, &lease.token, &now, &failed];
     execute(db, sql, params).await?;
     Ok(())
 }

@@ -35,17 +35,23 @@ const PLACE: &str = "UPDATE queue q SET lane = n.lane, at_us = n.at_us, retries 
         $6::integer[], $7::boolean[])
         AS n (endpoint_no, submission, lane, at_us, retries, claims, resend)
     WHERE q.endpoint_no = n.endpoint_no AND q.submission = n.submission";
+/// `least` leaves out nulls; a time that is later than now is that of a clock which was ahead.
 const CHANGE: &str = "UPDATE deliveries d SET state = coalesce(n.state, d.state),
         next_us = n.next_us, finished_us = coalesce(n.finished_us, d.finished_us),
-        attempts = d.attempts + n.attempted
+        attempts = d.attempts + n.attempted,
+        own_fault_us = CASE WHEN n.own_fault_us IS NOT NULL
+            THEN least(d.own_fault_us, n.own_fault_us) END
     FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::bigint[],
-        $6::integer[]) AS n (endpoint_no, submission, state, next_us, finished_us, attempted)
+        $6::integer[], $7::bigint[])
+        AS n (endpoint_no, submission, state, next_us, finished_us, attempted, own_fault_us)
     WHERE d.endpoint_no = n.endpoint_no AND d.submission = n.submission";
+/// An attempt of the same number that is there already, by a change by hand, is left as it is.
 const RECORD: &str =
     "INSERT INTO attempts (endpoint_no, submission, number, started_us, duration_us,
         status, error, detail, address, snippet, resend)
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::bigint[],
-        $6::integer[], $7::text[], $8::text[], $9::text[], $10::bytea[], $11::boolean[])";
+        $6::integer[], $7::text[], $8::text[], $9::text[], $10::bytea[], $11::boolean[])
+    ON CONFLICT DO NOTHING";
 
 /// Which claim: a delivery, and the lease it is under.
 type Claim = (DeliveryKey, Lease);
@@ -135,6 +141,7 @@ struct Change {
     next: Option<FormInstant>,
     finished: Option<FormInstant>,
     attempted: bool,
+    own_fault: Option<FormInstant>,
 }
 
 /// What is to be written, by the columns of the statements that write it.
@@ -150,6 +157,7 @@ impl Writes {
     fn add(&mut self, settlement: &Settlement, held: &Held) {
         let Settlement { key, verdict, attempt, .. } = settlement;
         let (key, attempted) = (*key, attempt.is_some());
+        let own_fault = settlement.own_fault_at(held.now);
         let change = match *verdict {
             Verdict::Release => {
                 self.placed.push((key, held.origin(held.claims.saturating_sub(1))));
@@ -163,7 +171,7 @@ impl Writes {
                 let (lane, claims, resend) = (Lane::Late, 0, held.resend && !attempted);
                 self.placed.push((key, Place { lane, at, retries, claims, resend }));
                 let state = attempted.then_some(DeliveryState::Retrying);
-                Change { state, next: Some(at), finished: None, attempted }
+                Change { state, next: Some(at), finished: None, attempted, own_fault }
             }
             // What is finished stays out of the queue. What is not, though somebody took it for finished,
             // would be lost there: it goes back to where it was, and its claims go on being counted, so
@@ -171,7 +179,7 @@ impl Writes {
             Verdict::Unchanged if held.state.is_unfinished() => {
                 tracing::error!(delivery = %key.id(), "an unfinished delivery was settled as finished; it is kept");
                 self.placed.push((key, held.origin(held.claims)));
-                Change { state: None, next: held.next, finished: None, attempted }
+                Change { state: None, next: held.next, finished: None, attempted, own_fault }
             }
             Verdict::Delivered | Verdict::Failed | Verdict::Unchanged => {
                 self.removed.push(key);
@@ -180,7 +188,8 @@ impl Writes {
                     Verdict::Failed => Some(DeliveryState::Failed),
                     _ => None,
                 };
-                Change { state, next: None, finished: state.map(|_| held.now), attempted }
+                let finished = state.map(|_| held.now);
+                Change { state, next: None, finished, attempted, own_fault }
             }
         };
         self.changed.push((key, change));
@@ -209,8 +218,15 @@ impl Writes {
             &where_to.claims,
             &where_to.resends,
         ];
-        let changed: Params<'_> =
-            &[&changed.0, &changed.1, &what.states, &what.next, &what.finished, &what.attempted];
+        let changed: Params<'_> = &[
+            &changed.0,
+            &changed.1,
+            &what.states,
+            &what.next,
+            &what.finished,
+            &what.attempted,
+            &what.own_faults,
+        ];
         let recorded: Params<'_> = &[
             &recorded.0,
             &recorded.1,
@@ -282,16 +298,18 @@ struct Changes {
     next: Vec<Option<i64>>,
     finished: Vec<Option<i64>>,
     attempted: Vec<i32>,
+    own_faults: Vec<Option<i64>>,
 }
 
 impl Changes {
     fn of(changed: &[(DeliveryKey, Change)]) -> Self {
         let mut columns = Self::default();
-        for (_, Change { state, next, finished, attempted }) in changed {
+        for (_, Change { state, next, finished, attempted, own_fault }) in changed {
             columns.states.push(state.map(|state| state as i16));
             columns.next.push(next.map(FormInstant::micros));
             columns.finished.push(finished.map(FormInstant::micros));
             columns.attempted.push(i32::from(*attempted));
+            columns.own_faults.push(own_fault.map(FormInstant::micros));
         }
         columns
     }

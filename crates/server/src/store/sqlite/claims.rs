@@ -1,6 +1,7 @@
 //! Claims: handing out what is due, in SQL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_protocol::{EndpointId, FormId, FormInstant};
@@ -10,9 +11,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::columns::{instant, stored_id, text_id};
 use super::due::front;
 use super::leases::{self, Held, Leases};
-use super::park::{Unreadable, is_of_a_row, park};
 use super::queue::{count_at, state_at};
 use super::store::SqliteStore;
+use super::unreadable::{Unreadable, fail, is_of_a_row};
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
@@ -23,7 +24,7 @@ use crate::store::{
 /// What a claim needs of a delivery and its submission, in this order.
 macro_rules! submission_columns {
     () => {
-        "d.state, d.attempts, d.form_title, s.instant_us, s.id, s.item"
+        "d.state, d.attempts, d.form_title, s.instant_us, s.id, s.item, d.own_fault_us"
     };
 }
 
@@ -82,6 +83,7 @@ pub(super) fn claim(
         };
         let lease = Lease { token: with.token, until: with.now.plus(request.lease) };
         let mut taking = Taking {
+            now: with.now,
             lane: want.lane,
             endpoint: &endpoint,
             lease,
@@ -98,7 +100,7 @@ pub(super) fn claim(
         }
         for (held, why) in unreadable {
             let key = DeliveryKey { submission: held.submission, endpoint: want.endpoint };
-            park(db, key, held, with.now, &why)?;
+            fail(db, key, with.today, &why)?;
         }
         claims.due.extend(front(db, want.endpoint, want.lane, with.now)?);
     }
@@ -146,16 +148,16 @@ fn claim_from(
         found.query(params![want.endpoint.0, want.lane as i64, until.micros(), want.count])?;
     while let Some(row) = rows.next()? {
         let held = Held {
-            submission: row.get(6)?,
-            retries: count_at(row, 8)?,
-            claims: count_at(row, 9)?,
-            resend: row.get(10)?,
+            submission: row.get(7)?,
+            retries: count_at(row, 9)?,
+            claims: count_at(row, 10)?,
+            resend: row.get(11)?,
             attempted: false,
         };
         if !taking.take(row, held) {
             break;
         }
-        last = Some((row.get::<_, i64>(7)?, held.submission));
+        last = Some((row.get::<_, i64>(8)?, held.submission));
     }
     drop(rows);
     let Some((at, submission)) = last else { return Ok(()) };
@@ -192,6 +194,7 @@ fn claim_again(
 
 /// What a worker gets, as it is put together.
 struct Taking<'a> {
+    now: FormInstant,
     lane: Lane,
     endpoint: &'a Arc<ClaimedEndpoint>,
     lease: Lease,
@@ -228,6 +231,7 @@ impl Taking<'_> {
             return Ok(None);
         }
         let data = item::data_of(stored.as_bytes()).ok_or(Unreadable::NotAnItem)?;
+        let own_fault: Option<i64> = row.get(6)?;
         let claimed = Claimed {
             key: DeliveryKey { submission: held.submission, endpoint: self.endpoint.number },
             lease: self.lease,
@@ -242,6 +246,7 @@ impl Taking<'_> {
             resend: held.resend,
             lane: self.lane,
             claims: held.claims.saturating_add(1),
+            own_fault_for: own_fault.map_or(Duration::ZERO, |at| self.now.since(instant(at))),
         };
         *self.bytes_left = self.bytes_left.saturating_sub(stored.len());
         Ok(Some(claimed))

@@ -13,7 +13,7 @@
 //! | may a submission come in at all | `intake` |
 //! | the statements | `users`, `accounts`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged`, `prune` |
 //! | how all of it is read or written, to copy it | `copy` |
-//! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `park`, `settle`, `deliveries` |
+//! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `settle`, `unreadable`, `deliveries` |
 //!
 //! Writes that wait at the same time share one transaction and one fsync; each has a savepoint of
 //! its own, and is answered after the commit. Several processes may have the file open: a command
@@ -40,7 +40,6 @@ mod leases;
 mod lock;
 mod open;
 mod open_error;
-mod park;
 mod prune;
 mod queue;
 mod readers;
@@ -55,6 +54,7 @@ mod store;
 mod submissions;
 mod submit;
 mod turns;
+mod unreadable;
 mod users;
 mod writer;
 

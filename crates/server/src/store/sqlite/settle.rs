@@ -8,8 +8,8 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
 use super::columns::instant;
 use super::leases::{self, Held, Leases};
-use super::park::{Unreadable, is_of_a_row, park};
 use super::queue::{Entry, insert, remove, state_at};
+use super::unreadable::{Unreadable, fail, is_of_a_row};
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::rules::retry_of;
@@ -22,19 +22,23 @@ pub(super) const ORIGIN: &str = "SELECT d.next_us, s.instant_us
     FROM deliveries d JOIN submissions s ON s.key = d.submission
     WHERE d.submission = ?1 AND d.endpoint_no = ?2";
 
-/// Changes a delivery that was not attempted.
+/// Changes a delivery that was not attempted. `min` of a null is null; a time that is later than now
+/// is that of a clock which was ahead.
 const CHANGE: &str = "UPDATE deliveries SET state = coalesce(?3, state), next_us = ?4,
-        finished_us = iif(?3 IS NULL, finished_us, ?5)
+        finished_us = iif(?3 IS NULL, finished_us, ?5),
+        own_fault_us = min(coalesce(own_fault_us, ?6), ?6)
     WHERE submission = ?1 AND endpoint_no = ?2";
 /// Changes a delivery, and makes an attempt its last.
 const ATTEMPTED: &str = "UPDATE deliveries SET state = coalesce(?3, state), next_us = ?4,
-        finished_us = iif(?3 IS NULL, finished_us, ?5), attempts = attempts + 1,
-        last_started_us = ?6, last_duration_us = ?7, last_status = ?8, last_error = ?9,
-        last_detail = ?10, last_address = ?11, last_snippet = ?12, last_resend = ?13
+        finished_us = iif(?3 IS NULL, finished_us, ?5),
+        own_fault_us = min(coalesce(own_fault_us, ?6), ?6), attempts = attempts + 1,
+        last_started_us = ?7, last_duration_us = ?8, last_status = ?9, last_error = ?10,
+        last_detail = ?11, last_address = ?12, last_snippet = ?13, last_resend = ?14
     WHERE submission = ?1 AND endpoint_no = ?2";
-/// Puts the last attempt with those before it, so that there is room for another.
+/// Puts the last attempt with those before it, so that there is room for another. One that is damaged,
+/// or there already, is left out: otherwise its delivery could never be settled.
 const KEEP_LAST: &str =
-    "INSERT INTO attempts (submission, endpoint_no, number, started_us, duration_us,
+    "INSERT OR IGNORE INTO attempts (submission, endpoint_no, number, started_us, duration_us,
         status, error, detail, address, snippet, resend)
     SELECT submission, endpoint_no, attempts, last_started_us, last_duration_us, last_status,
         last_error, last_detail, last_address, last_snippet, last_resend
@@ -126,7 +130,7 @@ struct Desk<'db> {
 
 impl Desk<'_> {
     fn settle(&mut self, settlement: &Settlement) -> Result<Settled, StoreError> {
-        let Settlement { key, lease, verdict, attempt } = settlement;
+        let Settlement { key, lease, verdict, attempt, .. } = settlement;
         let Some(held) = self.leases.take(*key, *lease)? else { return Ok(Settled::Lost) };
         fault_point!(InSettle);
         let (state, next) = match *verdict {
@@ -157,7 +161,8 @@ impl Desk<'_> {
             Verdict::Unchanged => (None, self.stay(*key, held)?),
         };
         let finished = state.filter(|state| !state.is_unfinished()).map(|_| self.at.today);
-        let change = Change { state, next, finished };
+        let change =
+            Change { state, next, finished, own_fault: settlement.own_fault_at(self.at.now) };
         match attempt {
             Some(attempt) => self.record(*key, change, held, attempt)?,
             None => drop(self.change.execute(params![
@@ -165,7 +170,8 @@ impl Desk<'_> {
                 key.endpoint.0,
                 change.state.map(|state| state as i64),
                 change.next.map(FormInstant::micros),
-                change.finished.map(FormInstant::micros)
+                change.finished.map(FormInstant::micros),
+                change.own_fault.map(FormInstant::micros)
             ])?),
         }
         Ok(Settled::Kept)
@@ -216,6 +222,7 @@ impl Desk<'_> {
             change.state.map(|state| state as i64),
             change.next.map(FormInstant::micros),
             change.finished.map(FormInstant::micros),
+            change.own_fault.map(FormInstant::micros),
             attempt.started_at.micros(),
             i64::try_from(attempt.duration.as_micros()).unwrap_or(i64::MAX),
             attempt.status,
@@ -236,6 +243,7 @@ struct Change {
     state: Option<DeliveryState>,
     next: Option<FormInstant>,
     finished: Option<FormInstant>,
+    own_fault: Option<FormInstant>,
 }
 
 /// Brings retries that lie further ahead than any pause to now: the clock was ahead when they were
@@ -295,7 +303,7 @@ fn give_back(
         .prepare_cached(ORIGIN)?
         .query_row([key.submission, key.endpoint.0], |row| Ok((row.get(0)?, row.get(1)?)));
     let Some((next, at)): Option<(Option<i64>, i64)> = origin.optional()? else {
-        return park(db, key, held, now, &Unreadable::Missing);
+        return fail(db, key, now, &Unreadable::Missing);
     };
     let (lane, at) = next.map_or((Lane::Fresh, instant(at)), |next| (Lane::Late, instant(next)));
     let Held { submission, retries, resend, .. } = held;

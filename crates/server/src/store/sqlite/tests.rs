@@ -470,7 +470,7 @@ async fn a_removal_that_was_cut_short_is_finished_at_the_next_start() {
         DeliveriesRequest { form, endpoint, state, submission: None, after, limit: u32::MAX };
     assert_eq!(bench.store.deliveries(request).await.unwrap().len(), 600);
     let (key, lease, verdict) = (leased.key, leased.lease, Verdict::Delivered);
-    let settlement = Settlement { key, lease, verdict, attempt: None };
+    let settlement = Settlement { key, lease, verdict, attempt: None, own_fault: false };
     assert_eq!(bench.store.settle(vec![settlement]).await.unwrap(), [Settled::Lost]);
     bench.check_integrity().await;
 }

@@ -175,7 +175,13 @@ fn settlement(claimed: &Claimed, rng: &mut Rng) -> Option<Settlement> {
         snippet: vec![0, b'\\', 0xff].into(),
         resend: claimed.resend,
     };
-    Some(Settlement { key: claimed.key, lease: claimed.lease, verdict, attempt: Some(attempt) })
+    Some(Settlement {
+        key: claimed.key,
+        lease: claimed.lease,
+        verdict,
+        attempt: Some(attempt),
+        own_fault: false,
+    })
 }
 
 /// All that a store tells but times that pass, in an order of its own.
@@ -225,6 +231,7 @@ pub(super) async fn picture(store: &dyn Store) -> Vec<String> {
             lease: one.lease,
             verdict: Verdict::Release,
             attempt: None,
+            own_fault: false,
         });
         store.settle(release.collect()).await.unwrap();
         lines.extend(claimed.iter().map(|one| {

@@ -74,7 +74,10 @@ impl Bench {
             resend: false,
         };
         let (key, lease, attempt) = (claimed.key, claimed.lease, Some(attempt));
-        self.store.settle(vec![Settlement { key, lease, verdict, attempt }]).await.unwrap()[0]
+        self.store
+            .settle(vec![Settlement { key, lease, verdict, attempt, own_fault: false }])
+            .await
+            .unwrap()[0]
     }
 }
 

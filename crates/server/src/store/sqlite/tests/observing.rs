@@ -60,7 +60,11 @@ async fn what_a_removal_cancels_is_told_and_what_was_finished_is_not() {
     let request = ClaimRequest { wants, lease, bytes_max };
     let claimed = bench.store.claim(request).await.unwrap().deliveries;
     let (key, lease, verdict) = (claimed[0].key, claimed[0].lease, Verdict::Delivered);
-    bench.store.settle(vec![Settlement { key, lease, verdict, attempt: None }]).await.unwrap();
+    bench
+        .store
+        .settle(vec![Settlement { key, lease, verdict, attempt: None, own_fault: false }])
+        .await
+        .unwrap();
     // Delivered, and to be sent again; the others are leased and waiting.
     bench.store.resend(&key.id()).await.unwrap();
     assert_eq!(bench.store.backlog().await.unwrap().unfinished, 4, "a resend is to be attempted");

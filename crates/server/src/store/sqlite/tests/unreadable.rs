@@ -1,11 +1,10 @@
-//! Rows that somebody changed by hand, or that a disk forgot: they rest, and everything else goes on.
+//! Rows that were changed by hand or damaged: their deliveries fail, and all others go on.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::{Connection, params};
 
-use super::super::park::REST;
 use super::*;
 use crate::store::{Attempt, Claimed, Claims, DeliveryKey, EndpointNo};
 
@@ -74,7 +73,8 @@ fn settlement(claimed: &Claimed, verdict: Verdict) -> Settlement {
         snippet: Bytes::new(),
         resend: false,
     };
-    Settlement { key: claimed.key, lease: claimed.lease, verdict, attempt: Some(attempt) }
+    let (key, lease, attempt) = (claimed.key, claimed.lease, Some(attempt));
+    Settlement { key, lease, verdict, attempt, own_fault: false }
 }
 
 const SPOILS: [&str; 7] = [
@@ -87,8 +87,28 @@ const SPOILS: [&str; 7] = [
     "DELETE FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2",
 ];
 
+impl Bench {
+    /// The state of a delivery, if it is still there; one that never was has none either.
+    async fn state_of(&self, key: DeliveryKey) -> Option<i64> {
+        let state = move |db: &Connection| {
+            let sql = "SELECT state FROM deliveries WHERE submission = ?1 AND endpoint_no = ?2";
+            let row = db.query_row(sql, [key.submission, key.endpoint.0], |row| row.get(0));
+            Ok(rusqlite::OptionalExtension::optional(row)?)
+        };
+        self.store.writer.run(state).await.unwrap()
+    }
+
+    /// A delivery that was spoiled has failed, or is not there, and another one is unfinished.
+    async fn assert_failed(&self, key: DeliveryKey, spoil: &str) {
+        let expected =
+            (!spoil.starts_with("DELETE FROM deliveries")).then_some(DeliveryState::Failed as i64);
+        assert_eq!(self.state_of(key).await, expected, "{spoil}");
+        assert_eq!(self.store.backlog().await.unwrap().unfinished, 1, "{spoil}");
+    }
+}
+
 #[tokio::test]
-async fn what_cannot_be_read_rests_and_what_stands_behind_it_is_claimed() {
+async fn unreadable_delivery_fails_and_the_next_is_claimed() {
     for spoil in SPOILS {
         let bench = bench().await;
         let keys = bench.submit(2, &["whe_1"]).await;
@@ -98,34 +118,27 @@ async fn what_cannot_be_read_rests_and_what_stands_behind_it_is_claimed() {
         for lane in Lane::ALL {
             assert!(bench.claim_keys(endpoint, lane).await.is_empty(), "{spoil}");
         }
-        assert_eq!(bench.store.backlog().await.unwrap().unfinished, 2, "nothing is lost: {spoil}");
-        let due = bench.store.due().await.unwrap();
-        let late = due.iter().find(|due| due.lane == Lane::Late).unwrap();
-        assert_eq!(late.after, REST, "{spoil}");
-        // Still spoiled, it rests again.
-        bench.pass(REST);
-        assert!(bench.claim_keys(endpoint, Lane::Late).await.is_empty(), "{spoil}");
-        assert_eq!(bench.store.backlog().await.unwrap().unfinished, 2, "{spoil}");
+        bench.assert_failed(keys[0], spoil).await;
     }
 }
 
 #[tokio::test]
-async fn what_can_be_read_again_is_claimed_when_it_has_rested() {
+async fn repaired_delivery_can_be_resent() {
     let bench = bench().await;
     let keys = bench.submit(1, &["whe_1"]).await;
     bench.spoil(keys[0], "UPDATE submissions SET item = 'x' || item WHERE key = ?1").await;
     assert!(bench.claim_keys(keys[0].endpoint, Lane::Fresh).await.is_empty());
     bench.spoil(keys[0], "UPDATE submissions SET item = substr(item, 2) WHERE key = ?1").await;
-    bench.pass(REST);
+    let record = bench.store.resend(&keys[0].id()).await.unwrap();
+    assert_eq!(record.state, DeliveryState::Failed);
     let claims = bench.claim_from(&[keys[0].endpoint], Lane::Late).await;
     let [claimed] = &claims.deliveries[..] else { panic!("{claims:?}") };
     assert_eq!((claimed.key, &claimed.data[..]), (keys[0], &br#"{"a":"x"}"#[..]));
-    assert_eq!((claimed.state, claimed.retries), (DeliveryState::Pending, 0));
     bench.check_integrity().await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_any_more_rests_when_its_lease_ends() {
+async fn unreadable_delivery_fails_when_its_lease_ends() {
     for spoil in SPOILS {
         let bench = bench().await;
         let keys = bench.submit(2, &["whe_1"]).await;
@@ -134,9 +147,7 @@ async fn what_cannot_be_read_any_more_rests_when_its_lease_ends() {
         bench.spoil(keys[0], spoil).await;
         bench.pass(LEASE);
         assert_eq!(bench.claim_keys(endpoint, Lane::Leased).await, [keys[1]], "{spoil}");
-        bench.pass(LEASE);
-        assert_eq!(bench.claim_keys(endpoint, Lane::Leased).await, [keys[1]], "{spoil}");
-        assert_eq!(bench.store.backlog().await.unwrap().unfinished, 2, "{spoil}");
+        bench.assert_failed(keys[0], spoil).await;
     }
 }
 
@@ -165,22 +176,34 @@ async fn an_endpoint_that_cannot_be_read_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn an_outcome_that_cannot_be_recorded_is_refused_beside_others_that_are() {
+async fn refused_outcome_fails_its_delivery_and_no_other() {
     let bench = bench().await;
     let keys = bench.submit(3, &["whe_1"]).await;
-    // Attempts of which there is no trace.
-    bench.spoil(keys[1], "UPDATE deliveries SET attempts = 1 WHERE submission = ?1").await;
     let claims = bench.claim_from(&[keys[0].endpoint], Lane::Fresh).await;
+    let spoil = "UPDATE deliveries SET state = 9 WHERE submission = ?1 AND endpoint_no = ?2";
+    bench.spoil(keys[1], spoil).await;
     let retry = Verdict::Retry { after: LEASE, retries: 1 };
-    let outcomes = [Verdict::Delivered, Verdict::Delivered, retry];
+    let outcomes = [Verdict::Delivered, Verdict::Unchanged, retry];
     let settlements = claims.deliveries.iter().zip(outcomes);
     let settlements = settlements.map(|(claimed, verdict)| settlement(claimed, verdict)).collect();
     let settled = bench.store.settle(settlements).await.unwrap();
     assert_eq!(settled, [Settled::Kept, Settled::Refused, Settled::Kept]);
-    assert_eq!(bench.store.backlog().await.unwrap().unfinished, 2);
     bench.pass(LEASE);
-    assert_eq!(bench.claim_keys(keys[0].endpoint, Lane::Leased).await, [keys[1]]);
+    assert!(bench.claim_keys(keys[0].endpoint, Lane::Leased).await.is_empty());
+    bench.assert_failed(keys[1], spoil).await;
     assert_eq!(bench.claim_keys(keys[0].endpoint, Lane::Late).await, [keys[2]]);
+}
+
+#[tokio::test]
+async fn outcome_after_a_lost_attempt_is_recorded() {
+    let bench = bench().await;
+    let keys = bench.submit(1, &["whe_1"]).await;
+    // The row of the first attempt is gone.
+    bench.spoil(keys[0], "UPDATE deliveries SET attempts = 1 WHERE submission = ?1").await;
+    let claims = bench.claim_from(&[keys[0].endpoint], Lane::Fresh).await;
+    let delivered = settlement(&claims.deliveries[0], Verdict::Delivered);
+    assert_eq!(bench.store.settle(vec![delivered]).await.unwrap(), [Settled::Kept]);
+    assert_eq!(bench.state_of(keys[0]).await, Some(DeliveryState::Delivered as i64));
 }
 
 #[tokio::test]
@@ -209,5 +232,5 @@ async fn a_start_gives_back_claims_beside_one_that_cannot_be_read() {
     bench.spoil(keys[0], "DELETE FROM submissions WHERE key = ?1").await;
     assert_eq!(bench.store.recover_claims().await.unwrap(), 2);
     assert_eq!(bench.claim_keys(keys[0].endpoint, Lane::Fresh).await, [keys[1]]);
-    assert_eq!(bench.store.backlog().await.unwrap().unfinished, 2);
+    bench.assert_failed(keys[0], "").await;
 }

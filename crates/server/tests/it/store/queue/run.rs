@@ -172,7 +172,13 @@ impl Run {
             snippet: Bytes::new(),
             resend: claimed.resend,
         });
-        let settlement = Settlement { key: claimed.key, lease: claimed.lease, verdict, attempt };
+        let settlement = Settlement {
+            key: claimed.key,
+            lease: claimed.lease,
+            verdict,
+            attempt,
+            own_fault: false,
+        };
         let settled = self.store.settle(vec![settlement]).await.unwrap();
         assert_eq!(settled, [self.model.settle(claim, verdict, attempted)]);
     }

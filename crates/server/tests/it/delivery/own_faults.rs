@@ -1,0 +1,108 @@
+//! Faults of this service itself: they use no attempt for an hour, and then end the delivery.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use formsvc_server::delivery::Carrier;
+use formsvc_server::egress::{
+    DeliveryFailure, DeliveryRequest, DeliveryResponse, FailureCode, Phase,
+};
+use formsvc_server::secrets::Vault;
+use formsvc_server::store::contract::ManualClock;
+use formsvc_server::store::contract::cluster::Cluster;
+use formsvc_server::store::postgres::{PostgresOptions, PostgresStore};
+use formsvc_server::store::sqlite::SqliteStore;
+use formsvc_server::store::{DeliveryDetail, DeliveryState, Lane, Store};
+use futures_util::future::BoxFuture;
+
+use super::world::{GRACE, World, carrier, options};
+
+const NOON: i64 = 1_767_268_800_000_000;
+const HOUR: Duration = Duration::from_secs(3_600);
+/// More than any delivery needs.
+const STEPS_MAX: u32 = 100;
+
+/// Lacks a connection for each attempt.
+struct Overloaded;
+
+impl Carrier for Overloaded {
+    fn carry<'a>(
+        &'a self,
+        _: DeliveryRequest<'a>,
+    ) -> BoxFuture<'a, Result<DeliveryResponse, DeliveryFailure>> {
+        let (code, phase) = (FailureCode::Overloaded, Phase::Connect);
+        Box::pin(async move {
+            Err(DeliveryFailure { code, phase, peer: None, denied: None, detail: None })
+        })
+    }
+}
+
+/// Lets time pass whenever the delivery waits, until it is finished. Returns it and the time passed.
+async fn end(
+    world: &World,
+    clock: &ManualClock,
+    carrier: Arc<dyn Carrier>,
+) -> (DeliveryDetail, Duration) {
+    let deliveries = world.deliver_by(carrier, options());
+    world.submit("{}").await;
+    let (id, mut passed) = (world.deliveries().await[0].key.id(), Duration::ZERO);
+    for _ in 0..STEPS_MAX {
+        let wait = loop {
+            let due = world.store.due().await.unwrap();
+            match due.first() {
+                None if world.store.backlog().await.unwrap().unfinished == 0 => {
+                    deliveries.stop(GRACE).await;
+                    return (world.store.delivery(&id).await.unwrap().unwrap(), passed);
+                }
+                Some(due) if due.lane == Lane::Late && !due.after.is_zero() => break *due,
+                _ => tokio::task::yield_now().await,
+            }
+        };
+        passed += wait.after;
+        clock.advance(i64::try_from(wait.after.as_micros()).unwrap());
+        world.store.work().announce([(wait.endpoint, Lane::Late)]);
+    }
+    panic!("not finished after {passed:?}: {:?}", world.store.delivery(&id).await.unwrap());
+}
+
+/// Every attempt of the delivery is used after an hour, and none before.
+fn assert_failed(detail: &DeliveryDetail, passed: Duration, code: &str) {
+    assert_eq!(detail.record.state, DeliveryState::Failed);
+    let codes: Vec<_> = detail.history.iter().map(|one| one.error.as_deref().unwrap()).collect();
+    assert_eq!(codes, [code; 4]);
+    assert!(passed >= HOUR && passed < 2 * HOUR, "{passed:?}");
+}
+
+async fn overloaded_service_fails_delivery(store: Arc<dyn Store>, clock: ManualClock) {
+    let world = World::on(store).await;
+    world.endpoint("whe_1", "http://127.0.0.1:9/".into()).await;
+    let (detail, passed) = end(&world, &clock, Arc::new(Overloaded)).await;
+    assert_failed(&detail, passed, "overloaded");
+}
+
+#[tokio::test]
+async fn overload_for_an_hour_fails_delivery_sqlite() {
+    let clock = ManualClock::at(NOON);
+    let store = Arc::new(SqliteStore::in_memory(clock.clock()).unwrap());
+    overloaded_service_fails_delivery(store, clock).await;
+}
+
+#[tokio::test]
+async fn overload_for_an_hour_fails_delivery_postgres() {
+    let Some(cluster) = Cluster::or_skip() else { return };
+    let clock = ManualClock::at(NOON);
+    let options = PostgresOptions::of(cluster.fresh_schema());
+    let store = Arc::new(PostgresStore::open_at(&options, clock.clock()).await.unwrap());
+    overloaded_service_fails_delivery(store, clock).await;
+}
+
+#[tokio::test]
+async fn unreadable_secret_for_an_hour_fails_delivery() {
+    let clock = ManualClock::at(NOON);
+    let store = Arc::new(SqliteStore::in_memory(clock.clock()).unwrap());
+    let mut world = World::on(store).await;
+    world.endpoint("whe_1", "http://127.0.0.1:9/".into()).await;
+    world.vault = Vault::ephemeral().unwrap();
+    let (detail, passed) = end(&world, &clock, carrier()).await;
+    assert_failed(&detail, passed, "secret_unreadable");
+}
