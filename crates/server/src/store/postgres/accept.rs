@@ -4,13 +4,13 @@
 //! order, and once one statement failed the database carries out none of those behind it, the commit
 //! included.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::ready;
 use std::pin::pin;
 use std::sync::Arc;
 
 use deadpool_postgres::{GenericClient, Object};
-use formsvc_protocol::{FormId, FormInstant, FormStatus, SubmissionId};
+use formsvc_protocol::{FormId, FormInstant, FormStatus};
 use futures_util::future::{BoxFuture, Either, select, try_join3, try_join4};
 use futures_util::{FutureExt, TryFutureExt};
 use tokio_postgres::Statement;
@@ -19,7 +19,7 @@ use tokio_postgres::error::DbError;
 use super::lent::{Lent, in_time};
 use super::pages::SEQ_BITS;
 use super::repeats::{self, Repeats};
-use super::rows::{Params, column, instant, instant_opt, prepare, text_id};
+use super::rows::{Params, column, instant, instant_opt, prepare, query, text_id};
 use super::submitter::Desk;
 use super::time::Time;
 use crate::store::rules::no_form;
@@ -403,13 +403,17 @@ fn refused(error: tokio_postgres::Error, rows: &Rows) -> StoreError {
     StoreError::Exists { what: "submission id", value }
 }
 
-/// Submissions of these ids that are kept: what a commit came to that was not answered.
+/// Returns the ids of a batch that are stored, once no transaction holds its forms any more: the one
+/// that wrote the batch has locked them until it ends, also if its connection is lost.
 pub(super) async fn kept(
     db: &impl GenericClient,
-    ids: &[SubmissionId],
-) -> Result<HashMap<String, FormInstant>, StoreError> {
-    let ids: Vec<_> = ids.iter().map(SubmissionId::as_str).collect();
-    let sql = "SELECT id, instant_us FROM submissions WHERE id = ANY($1)";
-    let found = super::rows::query(db, sql, &[&ids]).await?;
-    found.iter().map(|row| Ok((column(row, 0)?, instant(row, 1)?))).collect()
+    batch: &[NewSubmission],
+) -> Result<HashSet<String>, StoreError> {
+    let forms: Vec<_> = batch.iter().map(|new| new.form.as_str()).collect();
+    // A statement of its own: the next one begins after the wait, and sees what was committed by then.
+    let wait = "SELECT FROM forms WHERE id = ANY($1) ORDER BY form_no FOR SHARE";
+    query(db, wait, &[&forms]).await?;
+    let ids: Vec<_> = batch.iter().map(|new| new.id.as_str()).collect();
+    let found = query(db, "SELECT id FROM submissions WHERE id = ANY($1)", &[&ids]).await?;
+    found.iter().map(|row| column(row, 0)).collect()
 }

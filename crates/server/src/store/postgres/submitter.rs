@@ -289,15 +289,16 @@ impl Desk {
         }
     }
 
-    /// A commit that was not answered may have been made: what is there tells.
+    /// Returns true if a commit without an answer was made. The lost transaction may still run, so its
+    /// end is waited for.
     async fn is_kept(&self, batch: &[NewSubmission], outcome: &Outcome) -> bool {
-        const FOR: Duration = Duration::from_secs(5);
+        // No caller waits longer.
+        const FOR: Duration = Duration::from_secs(10);
         const PAUSE: Duration = Duration::from_millis(100);
-        let ids: Vec<_> = batch.iter().map(|new| new.id.clone()).collect();
         let looking = async {
             loop {
                 if let Ok(db) = Lent::by(&self.pool).await
-                    && let Ok(kept) = accept::kept(&*db, &ids).await
+                    && let Ok(kept) = accept::kept(&*db, batch).await
                 {
                     db.give_back();
                     return kept;
@@ -307,7 +308,7 @@ impl Desk {
         };
         let Ok(kept) = tokio::time::timeout(FOR, looking).await else { return false };
         let made = outcome.answers.iter().flatten().filter(|accepted| !accepted.repeated);
-        made.map(|accepted| accepted.id.as_str()).all(|id| kept.contains_key(id))
+        made.map(|accepted| accepted.id.as_str()).all(|id| kept.contains(id))
     }
 }
 
