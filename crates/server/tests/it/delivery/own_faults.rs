@@ -1,6 +1,7 @@
 //! Faults of this service itself: they use no attempt for an hour, and then end the delivery.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use formsvc_server::delivery::Carrier;
@@ -37,11 +38,26 @@ impl Carrier for Overloaded {
     }
 }
 
-/// Lets time pass whenever the delivery waits, until it is finished. Returns it and the time passed.
+/// Panics in each attempt, so that its outcome is never recorded.
+struct Panicking(AtomicU32);
+
+impl Carrier for Panicking {
+    fn carry<'a>(
+        &'a self,
+        _: DeliveryRequest<'a>,
+    ) -> BoxFuture<'a, Result<DeliveryResponse, DeliveryFailure>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { panic!("on purpose") })
+    }
+}
+
+/// Lets time pass whenever the delivery waits in one of the lanes, until it is finished. Returns it and
+/// the time passed.
 async fn end(
     world: &World,
     clock: &ManualClock,
     carrier: Arc<dyn Carrier>,
+    lanes: &[Lane],
 ) -> (DeliveryDetail, Duration) {
     let deliveries = world.deliver_by(carrier, options());
     world.submit("{}").await;
@@ -54,13 +70,13 @@ async fn end(
                     deliveries.stop(GRACE).await;
                     return (world.store.delivery(&id).await.unwrap().unwrap(), passed);
                 }
-                Some(due) if due.lane == Lane::Late && !due.after.is_zero() => break *due,
+                Some(due) if lanes.contains(&due.lane) && !due.after.is_zero() => break *due,
                 _ => tokio::task::yield_now().await,
             }
         };
         passed += wait.after;
         clock.advance(i64::try_from(wait.after.as_micros()).unwrap());
-        world.store.work().announce([(wait.endpoint, Lane::Late)]);
+        world.store.work().announce([(wait.endpoint, wait.lane)]);
     }
     panic!("not finished after {passed:?}: {:?}", world.store.delivery(&id).await.unwrap());
 }
@@ -70,13 +86,13 @@ fn assert_failed(detail: &DeliveryDetail, passed: Duration, code: &str) {
     assert_eq!(detail.record.state, DeliveryState::Failed);
     let codes: Vec<_> = detail.history.iter().map(|one| one.error.as_deref().unwrap()).collect();
     assert_eq!(codes, [code; 4]);
-    assert!(passed >= HOUR && passed < 2 * HOUR, "{passed:?}");
+    assert!(passed >= HOUR && passed < 6 * HOUR, "{passed:?}");
 }
 
 async fn overloaded_service_fails_delivery(store: Arc<dyn Store>, clock: ManualClock) {
     let world = World::on(store).await;
     world.endpoint("whe_1", "http://127.0.0.1:9/".into()).await;
-    let (detail, passed) = end(&world, &clock, Arc::new(Overloaded)).await;
+    let (detail, passed) = end(&world, &clock, Arc::new(Overloaded), &[Lane::Late]).await;
     assert_failed(&detail, passed, "overloaded");
 }
 
@@ -103,6 +119,19 @@ async fn unreadable_secret_for_an_hour_fails_delivery() {
     let mut world = World::on(store).await;
     world.endpoint("whe_1", "http://127.0.0.1:9/".into()).await;
     world.vault = Vault::ephemeral().unwrap();
-    let (detail, passed) = end(&world, &clock, carrier()).await;
+    let (detail, passed) = end(&world, &clock, carrier(), &[Lane::Late]).await;
     assert_failed(&detail, passed, "secret_unreadable");
+}
+
+#[tokio::test]
+async fn delivery_that_never_finishes_fails_after_25_attempts() {
+    let clock = ManualClock::at(NOON);
+    let store = Arc::new(SqliteStore::in_memory(clock.clock()).unwrap());
+    let world = World::on(store).await;
+    world.endpoint("whe_1", "http://127.0.0.1:9/".into()).await;
+    let panicking = Arc::new(Panicking(AtomicU32::new(0)));
+    let carrier = Arc::clone(&panicking) as Arc<dyn Carrier>;
+    let (detail, passed) = end(&world, &clock, carrier, &[Lane::Leased, Lane::Late]).await;
+    assert_failed(&detail, passed, "interrupted");
+    assert_eq!(panicking.0.load(Ordering::SeqCst), 25, "five before each pause");
 }

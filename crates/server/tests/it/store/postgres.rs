@@ -33,8 +33,8 @@ mod processes {
     use formsvc_server::admin::{Admin, FormOptions};
     use formsvc_server::store::postgres::OpenError;
     use formsvc_server::store::{
-        ClaimRequest, Commit, EndpointNo, Idempotency, Lane, NewEndpoint, NewSubmission,
-        PageRequest, SealedSecret, Store, StoreObserver, Want,
+        ClaimRequest, Commit, DeliveriesRequest, DeliveryState, EndpointNo, Idempotency, Lane,
+        NewEndpoint, NewSubmission, PageRequest, SealedSecret, Store, StoreObserver, Want,
     };
     use secrecy::{ExposeSecret, SecretString};
     use tokio::task::JoinSet;
@@ -225,6 +225,37 @@ mod processes {
         let page = store.page(request).await.unwrap().unwrap();
         assert_eq!(page.len as u64, PANICS);
         tokio::time::timeout(PATIENCE, store.close()).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn unreadable_delivery_fails_and_the_next_is_claimed() {
+        let Some(options) = schema() else { return };
+        let store = open(&options).await;
+        let (admin, form, _) = form(&store).await;
+        for _ in 0..2 {
+            admin.submit(&form, "{}").await.unwrap();
+        }
+        let schema = options.address.expose_secret().rsplit("%3D").next().unwrap();
+        let sql = format!("UPDATE {schema}.submissions SET item = 'no item' WHERE key & 1 = 1");
+        Cluster::shared().unwrap().sql(&sql);
+        let endpoint = store.due().await.unwrap()[0].endpoint;
+        let wants = vec![Want { endpoint, lane: Lane::Fresh, count: 9 }];
+        let lease = Duration::from_secs(60);
+        let request = ClaimRequest { wants, lease, bytes_max: usize::MAX };
+        let claimed = store.claim(request).await.unwrap().deliveries;
+        assert_eq!(claimed.len(), 1);
+        let request = DeliveriesRequest {
+            form,
+            endpoint: None,
+            state: Some(DeliveryState::Failed),
+            submission: None,
+            after: None,
+            limit: 9,
+        };
+        let failed = store.deliveries(request).await.unwrap();
+        assert_eq!(failed.len(), 1);
+        assert!(failed[0].finished_at.is_some() && failed[0].key != claimed[0].key);
+        assert_eq!(store.backlog().await.unwrap().unfinished, 1);
     }
 
     #[tokio::test]
