@@ -6,14 +6,15 @@ use std::time::Duration;
 use crate::causes::on_one_line;
 use crate::store::{Store, StoreFuture};
 
-/// How often old idempotency keys, sessions and links are forgotten.
+/// How often old idempotency keys, sessions and links are forgotten, and removals are finished.
 const EVERY: Duration = Duration::from_secs(600);
 
 /// What is tidied up: its name in the log, and the call that does some of it and says whether there may
 /// be more.
 type Chore = (&'static str, fn(&dyn Store) -> StoreFuture<'_, bool>);
 
-const CHORES: [Chore; 2] = [
+const CHORES: [Chore; 3] = [
+    ("removals", |store| store.finish_removals()),
     ("idempotency keys", |store| store.forget_idempotency_keys()),
     ("sessions and links", |store| store.forget_expired()),
 ];
@@ -35,7 +36,7 @@ async fn tidy(store: &dyn Store) {
                 Ok(false) => break,
                 Err(error) => {
                     let cause = on_one_line(&error);
-                    tracing::warn!(what, cause, "what is old could not be forgotten");
+                    tracing::warn!(what, cause, "maintenance failed; it is retried later");
                     break;
                 }
             }

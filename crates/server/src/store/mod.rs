@@ -260,8 +260,12 @@ pub trait Store: Send + Sync + 'static {
     ) -> StoreFuture<'_, EndpointRecord>;
     /// Removes an endpoint: its unfinished deliveries are canceled, its secrets erased. Nothing is
     /// claimed for it once this has begun. Removing twice does nothing more, but finishes what an
-    /// earlier call left when its future was dropped. [`StoreError::NotFound`].
+    /// earlier call left when its future was dropped, as [`finish_removals`](Self::finish_removals)
+    /// does. [`StoreError::NotFound`].
     fn remove_endpoint(&self, endpoint: &EndpointId) -> StoreFuture<'_, EndpointRecord>;
+    /// Takes one step of removals that were begun and not finished, of endpoints and of staged forms,
+    /// and of staged forms that were given up; `true` when there may be more.
+    fn finish_removals(&self) -> StoreFuture<'_, bool>;
 
     /// Makes claims of workers that are gone available at once, where the store can know that they
     /// are gone: in an embedded one, all claims older than the process. Also finishes removals of

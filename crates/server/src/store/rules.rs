@@ -109,7 +109,7 @@ pub(super) fn staged_public_id(form: &NewForm) -> String {
 }
 
 /// What stands in place of the public id of a form under import that is being removed: it may have lost
-/// submissions already, so that nobody may go on with it.
+/// submissions already, so that nobody may go on with it. Statements find such forms by it.
 pub(super) fn removed_public_id(id: &FormId) -> String {
     format!(" {id}")
 }

@@ -134,6 +134,7 @@ passed_on! {
     rotate_secret(endpoint: &EndpointId, secret: SealedSecret, grace: Duration) -> EndpointRecord;
     set_endpoint_enabled(endpoint: &EndpointId, enabled: bool) -> EndpointRecord;
     remove_endpoint(endpoint: &EndpointId) -> EndpointRecord;
+    finish_removals() -> bool;
     recover_claims() -> u64;
     due() -> Vec<Due>;
     settle(settlements: Vec<Settlement>) -> Vec<Settled>;

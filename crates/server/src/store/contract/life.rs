@@ -83,6 +83,7 @@ pub(super) async fn a_closed_store_refuses_everything(factory: Factory) {
         store.remove_endpoint(&endpoint.id).await.err(),
         store.add_endpoint(endpoint).await.err(),
         store.endpoints(&form.id).await.err(),
+        store.finish_removals().await.err(),
         store.recover_claims().await.err(),
         store.due().await.err(),
         store.claim(claim).await.err(),

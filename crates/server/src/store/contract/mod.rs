@@ -33,6 +33,7 @@ mod links;
 mod order;
 mod outcomes;
 mod prune;
+mod removals;
 mod repeats;
 mod resends;
 mod spam;
@@ -142,6 +143,9 @@ checks! {
         a_refused_chunk_leaves_what_was_staged_before,
         a_published_form_goes_on_after_its_last_instant,
         a_large_staged_form_can_be_discarded;
+    removals: dropped_endpoint_removal_is_finished,
+        dropped_form_removal_is_finished,
+        given_up_import_is_removed;
     repeats: a_repeat_is_told_what_the_first_was_told,
         a_repeat_is_answered_though_the_form_was_closed,
         answers_checked_by_a_form_as_it_was_are_refused,

@@ -378,13 +378,32 @@ impl Store for PostgresStore {
         })
     }
 
+    fn finish_removals(&self) -> StoreFuture<'_, bool> {
+        Box::pin(async move {
+            let step = self.write(|tx, shared| {
+                let now = shared.time.given();
+                Box::pin(async move {
+                    if let Some(endpoint) = endpoints::being_removed(tx).await? {
+                        let canceled = endpoints::cancel_some(tx, &endpoint, now).await?;
+                        return Ok((canceled.deliveries, true));
+                    }
+                    let Some(form) = staged::given_up(tx, now).await?.pop() else {
+                        return Ok((0, false));
+                    };
+                    staged::remove_some(tx, &form).await?;
+                    Ok((0, true))
+                })
+            });
+            let (canceled, more) = step.await?;
+            self.report_canceled(canceled);
+            Ok(more)
+        })
+    }
+
     fn recover_claims(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             // Other processes may be well; leases of those that are not run out.
-            let begun = self.read(move |db, _| Box::pin(endpoints::being_removed(db))).await?;
-            for id in begun {
-                self.cancel_deliveries(id).await?;
-            }
+            while self.finish_removals().await? {}
             Ok(0)
         })
     }

@@ -225,11 +225,13 @@ pub(super) async fn begin_removal(
     Ok(endpoint(db, id, now).await?.0)
 }
 
-/// Endpoints whose removal is not finished.
-pub(super) async fn being_removed(db: &impl GenericClient) -> Result<Vec<EndpointId>, StoreError> {
+/// An endpoint whose removal is not finished, if there is one.
+pub(super) async fn being_removed(
+    db: &impl GenericClient,
+) -> Result<Option<EndpointId>, StoreError> {
     let sql = "SELECT e.id FROM endpoints e WHERE e.status = 'removed'
-        AND EXISTS (SELECT 1 FROM queue q WHERE q.endpoint_no = e.endpoint_no)";
-    query(db, sql, &[]).await?.iter().map(|row| text_id(row, 0, EndpointId::new)).collect()
+        AND EXISTS (SELECT 1 FROM queue q WHERE q.endpoint_no = e.endpoint_no) LIMIT 1";
+    query_opt(db, sql, &[]).await?.map(|row| text_id(&row, 0, EndpointId::new)).transpose()
 }
 
 /// A step of a removal.

@@ -135,13 +135,14 @@ pub(super) async fn remove_some(db: &impl GenericClient, id: &FormId) -> Result<
     Ok(all)
 }
 
-/// Staged forms that were given up.
+/// Staged forms that were given up, or are being removed.
 pub(super) async fn given_up(
     db: &impl GenericClient,
     now: Option<i64>,
 ) -> Result<Vec<FormId>, StoreError> {
     let patience = i64::try_from(GIVEN_UP_AFTER.as_micros()).expect("an hour fits");
-    let sql = "SELECT id FROM forms WHERE NOT ready AND updated_us < now_us($1) - $2";
+    let sql = "SELECT id FROM forms WHERE NOT ready
+        AND (updated_us < now_us($1) - $2 OR public_id = ' ' || id)";
     query(db, sql, &[&now, &patience])
         .await?
         .iter()

@@ -243,13 +243,17 @@ impl PostgresStore {
                 Box::pin(async move { endpoints::cancel_some(tx, &id, now).await })
             });
             let canceled = cancel.await?;
-            if let (1.., Some(observer)) = (canceled.deliveries, self.shared.observer.get()) {
-                observer.canceled(canceled.deliveries);
-            }
+            self.report_canceled(canceled.deliveries);
             if canceled.all {
                 return Ok(());
             }
             fault_point!(MidRemoval);
+        }
+    }
+
+    pub(super) fn report_canceled(&self, deliveries: u64) {
+        if let (1.., Some(observer)) = (deliveries, self.shared.observer.get()) {
+            observer.canceled(deliveries);
         }
     }
 }

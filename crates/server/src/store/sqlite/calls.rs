@@ -96,13 +96,17 @@ impl SqliteStore {
         loop {
             let canceled =
                 self.write(move |db, now| endpoints::cancel_some(db, endpoint, now)).await?;
-            if let Some(observer) = self.observer.get() {
-                observer.canceled(canceled.deliveries);
-            }
+            self.report_canceled(canceled.deliveries);
             if canceled.all {
                 return Ok(());
             }
             fault_point!(MidRemoval);
+        }
+    }
+
+    fn report_canceled(&self, deliveries: u64) {
+        if let (1.., Some(observer)) = (deliveries, self.observer.get()) {
+            observer.canceled(deliveries);
         }
     }
 
@@ -447,14 +451,29 @@ impl Store for SqliteStore {
         })
     }
 
+    fn finish_removals(&self) -> StoreFuture<'_, bool> {
+        Box::pin(async move {
+            let step = self.write(|db, now| {
+                if let Some(endpoint) = endpoints::being_removed(db)? {
+                    let canceled = endpoints::cancel_some(db, endpoint, now)?;
+                    return Ok((canceled.deliveries, true));
+                }
+                let Some(form) = staged::given_up(db, now)?.pop() else { return Ok((0, false)) };
+                staged::remove_some(db, &form)?;
+                Ok((0, true))
+            });
+            let (canceled, more) = step.await?;
+            self.report_canceled(canceled);
+            Ok(more)
+        })
+    }
+
     fn recover_claims(&self) -> StoreFuture<'_, u64> {
         Box::pin(async move {
             let given_back = self.write_steadily(settle::give_back_all).await?;
             self.write_steadily(|db, now| settle::bring_near(db, now, RETRY_PAUSE_MAX)).await?;
             fault_point!(MidRecovery);
-            for endpoint in self.write(|db, _| endpoints::being_removed(db)).await? {
-                self.cancel_deliveries(endpoint).await?;
-            }
+            while self.finish_removals().await? {}
             Ok(given_back)
         })
     }

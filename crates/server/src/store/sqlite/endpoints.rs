@@ -232,15 +232,14 @@ pub(super) fn begin_removal(
     Ok((endpoint(db, id, now)?, endpoint_no(db, id)?))
 }
 
-/// Endpoints whose removal is not finished.
-pub(super) fn being_removed(db: &Connection) -> Result<Vec<EndpointNo>, StoreError> {
-    let mut statement = db.prepare(
+/// An endpoint whose removal is not finished, if there is one.
+pub(super) fn being_removed(db: &Connection) -> Result<Option<EndpointNo>, StoreError> {
+    let mut statement = db.prepare_cached(
         "SELECT e.endpoint_no FROM endpoints e WHERE e.status = 'removed'
             AND (EXISTS (SELECT 1 FROM queue q WHERE q.endpoint_no = e.endpoint_no)
-                OR EXISTS (SELECT 1 FROM leases l WHERE l.endpoint_no = e.endpoint_no))",
+                OR EXISTS (SELECT 1 FROM leases l WHERE l.endpoint_no = e.endpoint_no)) LIMIT 1",
     )?;
-    let rows = statement.query_map([], |row| row.get(0).map(EndpointNo))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(statement.query_row([], |row| row.get(0).map(EndpointNo)).optional()?)
 }
 
 /// A step of a removal.

@@ -104,11 +104,12 @@ pub(super) fn remove_some(db: &Connection, id: &FormId) -> Result<bool, StoreErr
     Ok(all)
 }
 
-/// Staged forms that were given up.
+/// Staged forms that were given up, or are being removed.
 pub(super) fn given_up(db: &Connection, now: FormInstant) -> Result<Vec<FormId>, StoreError> {
     let patience = i64::try_from(GIVEN_UP_AFTER.as_micros()).expect("an hour fits");
-    let mut statement =
-        db.prepare_cached("SELECT id FROM forms WHERE NOT ready AND updated_us < ?1")?;
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM forms WHERE NOT ready AND (updated_us < ?1 OR public_id = ' ' || id)",
+    )?;
     let rows = statement
         .query_map([now.micros() - patience], |row| super::columns::text_id(row, 0, FormId::new))?;
     Ok(rows.collect::<Result<_, _>>()?)

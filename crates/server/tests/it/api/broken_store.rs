@@ -133,6 +133,7 @@ all_broken! {
     rotate_secret(&EndpointId, SealedSecret, Duration) -> EndpointRecord;
     set_endpoint_enabled(&EndpointId, bool) -> EndpointRecord;
     remove_endpoint(&EndpointId) -> EndpointRecord;
+    finish_removals() -> bool;
     recover_claims() -> u64;
     due() -> Vec<Due>;
     claim(ClaimRequest) -> Claims;
