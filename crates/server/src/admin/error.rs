@@ -3,6 +3,7 @@
 use formsvc_protocol::NotAnObject;
 
 use crate::egress::{Denied, EndpointUrlError};
+use crate::printable::Excerpt;
 use crate::random::NoRandomness;
 use crate::store::StoreError;
 
@@ -19,6 +20,14 @@ pub enum AdminError {
         value: String,
         /// The rule, as the end of a sentence: "cannot be blank".
         rule: &'static str,
+    },
+    /// An answer contains a number out of bounds.
+    #[error("field `{}` {rule}", Excerpt(.field))]
+    UnfitNumber {
+        /// The label of the field.
+        field: String,
+        /// The rule, as the end of a sentence.
+        rule: String,
     },
     /// The answers are not one JSON object.
     #[error(transparent)]

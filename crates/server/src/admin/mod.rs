@@ -24,6 +24,7 @@ pub use registrar::Registrar;
 pub use webhooks::{AddedEndpoint, GRACE_DEFAULT, GRACE_MAX, RotatedSecret};
 
 use crate::api_key;
+use crate::json_number::unfit_numbers;
 use crate::store::{
     Accepted, KeyRecord, NewForm, NewKey, NewSubmission, Store, StoreError, UserRecord,
 };
@@ -170,6 +171,9 @@ impl Admin {
         form: &FormId,
         answers: Answers,
     ) -> Result<Accepted, AdminError> {
+        if let Some(unfit) = unfit_numbers(&answers).next() {
+            return Err(AdminError::UnfitNumber { field: unfit.label, rule: unfit.rule });
+        }
         let id = formsvc_protocol::SubmissionId::from_bits(new_id());
         Ok(self
             .store

@@ -196,9 +196,10 @@ impl From<AdminError> for CommandError {
                 Self::of(Exit::Usage, &error)
                     .hint(format!("`serve` and `webhook add` must both be told: {told}"))
             }
-            AdminError::Invalid { .. } | AdminError::Answers(_) | AdminError::Url(_) => {
-                Self::of(Exit::Usage, &error)
-            }
+            AdminError::Invalid { .. }
+            | AdminError::UnfitNumber { .. }
+            | AdminError::Answers(_)
+            | AdminError::Url(_) => Self::of(Exit::Usage, &error),
         }
     }
 }

@@ -8,9 +8,11 @@ use serde_json::Value;
 
 use super::FIELDS_MAX;
 use super::input::{Input, PAGE_ID, Sent, TRAP};
-use super::refusal::FieldErrors;
+use super::refusal::{FieldError, FieldErrors};
 use super::text::typed;
+use crate::json_number::{UnfitNumber, unfit_numbers};
 use crate::json_text::json_text;
+use crate::printable::Excerpt;
 
 /// Longest answers as JSON, in bytes: what escapes make of a body may be six times as long.
 const ANSWERS_MAX: usize = 2 * FORM_BODY_MAX;
@@ -53,7 +55,14 @@ pub(super) fn answers(input: &Input) -> Result<Answers, FieldErrors> {
         let rule = "the answers have half of a surrogate pair, which stands for no character";
         return Err(FieldErrors::Whole(rule.into()));
     }
-    Ok(answers)
+    let unfit: Vec<_> = unfit_numbers(&answers)
+        .map(|UnfitNumber { label, rule, .. }| FieldError {
+            field: Excerpt(&label).to_string(),
+            place: None,
+            rule,
+        })
+        .collect();
+    if unfit.is_empty() { Ok(answers) } else { Err(FieldErrors::Fields(unfit)) }
 }
 
 /// Whether a JSON text has half of a surrogate pair alone, which stands for no character: strict readers

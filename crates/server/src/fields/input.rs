@@ -56,6 +56,7 @@ impl Input {
     /// Reads a body of `application/x-www-form-urlencoded`. Unlike decoders that
     /// replace what they cannot read it refuses: a value is kept as it was meant, or not at all.
     pub fn from_urlencoded(body: &[u8]) -> Result<Self, InputError> {
+        check_value_count(body)?;
         let body = std::str::from_utf8(body).map_err(|_| InputError::NotUtf8)?;
         let pairs = body.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -159,6 +160,12 @@ impl Input {
         }
         all
     }
+}
+
+/// Refuses a urlencoded body with too many values, before memory is taken for each of them.
+pub(crate) fn check_value_count(body: &[u8]) -> Result<(), InputError> {
+    let count = body.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()).count();
+    if count > VALUES_MAX { Err(InputError::TooMany(count)) } else { Ok(()) }
 }
 
 fn decoded(text: &str) -> Result<String, InputError> {

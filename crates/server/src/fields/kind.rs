@@ -167,9 +167,9 @@ fn length(options: &Options, usual: u32) -> Result<u32, Flaw> {
 }
 
 /// `min` and `max`, which must leave something between them.
-fn range<T: Ord>(
+fn range<T: Ord, E: Into<String>>(
     options: &Options,
-    parse: impl Fn(&str) -> Result<T, &'static str>,
+    parse: impl Fn(&str) -> Result<T, E>,
 ) -> Result<(Option<T>, Option<T>), Flaw> {
     let bound = |text: &Option<String>| match text {
         None => Ok(None),

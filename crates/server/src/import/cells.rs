@@ -10,7 +10,7 @@ use super::csv::{Record, Records};
 
 use super::source::Source;
 use super::{CellTypes, Flaw, ImportError, too_long};
-use crate::json_number::is_json_number;
+use crate::json_number::{exceeded_bound, is_json_number};
 use crate::json_text::json_text;
 
 /// Longest label, in bytes.
@@ -78,12 +78,17 @@ fn number_columns(input: impl BufRead, reading: Reading<'_>) -> Result<Vec<bool>
         for (column, cell) in columns.cells(&record)?.enumerate() {
             let cell = cell?;
             if reading.null != Some(cell) {
-                all[column] = all[column] && is_json_number(cell);
+                all[column] = all[column] && is_number(cell);
                 any[column] = true;
             }
         }
     }
     Ok(any.into_iter().zip(all).map(|(any, all)| any && all).collect())
+}
+
+/// Returns true for a number that a form accepts.
+fn is_number(cell: &str) -> bool {
+    is_json_number(cell) && exceeded_bound(cell).is_none()
 }
 
 fn header(
@@ -130,7 +135,7 @@ impl Columns {
                 object.push_str("null");
             } else if !self.numbers[column] {
                 object.push_str(&json_text(cell));
-            } else if is_json_number(cell) {
+            } else if is_number(cell) {
                 object.push_str(cell);
             } else {
                 let rule = "was a number when the file was first read";

@@ -1,5 +1,6 @@
 //! JSON objects of a file, a line each or in one array; their text is kept as it stands.
 
+use std::fmt;
 use std::io::{BufRead, Read};
 
 use formsvc_protocol::Answers;
@@ -9,7 +10,9 @@ use serde_json::value::RawValue;
 
 use super::meter::Meter;
 use super::{Flaw, ImportError, too_long};
+use crate::json_number::{UnfitNumber, unfit_numbers};
 use crate::json_text::json_text;
+use crate::printable::Excerpt;
 
 /// Longest line read, in bytes: the longest answers and an end of line.
 const LINE_MAX: usize = ANSWERS_MAX + 2;
@@ -41,9 +44,20 @@ pub(super) fn lines(mut input: impl BufRead, keep: Keep<'_>) -> Result<(), Impor
         };
         let answers = Answers::parse(json)
             .map_err(|error| Flaw::at_line(number, text, format!("is {error}{}", cause(&error))))?;
+        check_numbers(&answers, format_args!("line {number}"))?;
         keep(answers)?;
     }
     Ok(())
+}
+
+/// Refuses numbers that forms do not accept.
+fn check_numbers(answers: &Answers, place: fmt::Arguments<'_>) -> Result<(), Flaw> {
+    match unfit_numbers(answers).next() {
+        None => Ok(()),
+        Some(UnfitNumber { label, value, rule }) => {
+            Err(Flaw::new(format!("{place}, field `{}`", Excerpt(&label)), value.as_bytes(), rule))
+        }
+    }
 }
 
 /// What the parser said of a text of one line, whose number in the file is another.
@@ -96,7 +110,7 @@ impl<'de> DeserializeSeed<'de> for Elements<'_, '_> {
 impl<'de> Visitor<'de> for Elements<'_, '_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an array")
     }
 
@@ -139,5 +153,6 @@ fn answers(element: &RawValue, number: u64, label: Option<&str>) -> Result<Answe
     if json.len() > ANSWERS_MAX {
         return Err(flaw(format!("begins an element {}", too_long(json.len()))));
     }
-    Answers::parse(json).map_err(|_| flaw("is not a JSON object".into()))
+    let answers = Answers::parse(json).map_err(|_| flaw("is not a JSON object".into()))?;
+    check_numbers(&answers, format_args!("element {number}")).map(|()| answers)
 }

@@ -57,6 +57,14 @@ impl World {
 }
 
 #[tokio::test]
+async fn submission_with_number_out_of_bounds_is_refused() {
+    let world = World::new().await;
+    let refused = world.admin.submit(&world.form, r#"{"b":1.0,"a":[1e309]}"#).await.unwrap_err();
+    let rule = "must contain only numbers within the range of a 64-bit float (about ±1.8e308)";
+    assert_eq!(refused.to_string(), format!("field `a` {rule}"));
+}
+
+#[tokio::test]
 async fn a_secret_is_shown_once_and_kept_sealed_for_its_endpoint() {
     let world = World::new().await;
     let url = "https://example.org/hook";

@@ -72,6 +72,28 @@ impl World {
 }
 
 #[tokio::test]
+async fn number_out_of_bounds_is_text_in_csv_and_refused_in_json() {
+    let world = world().await;
+    let long = "9".repeat(129);
+    let rows = world.csv(&format!("a,b,c\n{long},1e309,1.0\n1,2,1e308\n")).await.unwrap();
+    let first = format!(r#"{{"a":"{long}","b":"1e309","c":1.0}}"#);
+    assert_eq!(rows, [first.as_str(), r#"{"a":"1","b":"2","c":1e308}"#]);
+    let world = self::world().await;
+    let object = format!(r#"{{"ok":1.0,"a":[{{"b":{long}}}]}}"#);
+    let refused = world.import(world.options(ImportFormat::Ndjson), object.as_bytes()).await;
+    let refused = refused.unwrap_err();
+    assert!(refused.starts_with("line 1, field `a`: `[{"), "{refused}");
+    assert!(
+        refused.ends_with("` must contain only numbers of at most 128 characters"),
+        "{refused}"
+    );
+    let array = r#"[{"a":1.0},{"a":-1e309}]"#;
+    let refused = world.import(world.options(ImportFormat::Json), array.as_bytes()).await;
+    let rule = "must contain only numbers within the range of a 64-bit float (about ±1.8e308)";
+    assert_eq!(refused.unwrap_err(), format!("element 2, field `a`: `-1e309` {rule}"));
+}
+
+#[tokio::test]
 async fn csv_columns_of_numbers_become_numbers_with_their_digits() {
     let text = "n,mixed,zip\n1.50,1,007\n-0,x,010\n12345678901234567890.10,2,1\n";
     let expected = [

@@ -8,7 +8,7 @@ fn json_is_kept_to_the_byte() {
     for json in [
         "{}",
         r#"{ "b" : 1.50, "a":[{"x":null}], "b":2 }"#,
-        r#"{"\ud83e\udd80":"\u0041\r","n":1E400}"#,
+        r#"{"\ud83e\udd80":"\u0041\r","n":1E300}"#,
     ] {
         assert_eq!(sent_json(&free, json).unwrap(), json);
     }
@@ -48,6 +48,40 @@ fn there_are_bounds() {
     assert!(sent_json(&free, &nested(100_000)).is_err());
     let many = vec!["a="; 4_097].join("&");
     assert!(matches!(Input::from_urlencoded(many.as_bytes()), Err(InputError::TooMany(4_097))));
+}
+
+#[test]
+fn values_are_counted_before_they_are_decoded() {
+    let many = "a&".repeat(4_096) + "%zz";
+    assert!(matches!(Input::from_urlencoded(many.as_bytes()), Err(InputError::TooMany(4_097))));
+    let empty = "&".repeat(5_000) + "a";
+    assert!(Input::from_urlencoded(empty.as_bytes()).is_ok());
+}
+
+#[test]
+fn number_out_of_bounds_is_refused_at_any_depth() {
+    let free = Fields::free();
+    let (long, most) = ("9".repeat(200_000), "9".repeat(128));
+    for (number, bound) in [
+        (long.as_str(), "of at most 128 characters"),
+        ("1e309", "within the range of a 64-bit float (about ±1.8e308)"),
+        ("-1E+400", "within the range of a 64-bit float (about ±1.8e308)"),
+        ("1e-1234567890", "whose exponent has at most 9 digits"),
+    ] {
+        for json in [
+            format!(r#"{{"ok":1.0,"a":{number}}}"#),
+            format!(r#"{{"ok":1.0,"a":{{"b":[true,"x\"",[-{number}]]}}}}"#).replace("--", "-"),
+        ] {
+            let refused = sent_json(&free, &json).unwrap_err();
+            assert_eq!(refused, [format!("a must contain only numbers {bound}")], "{number:.9}");
+        }
+    }
+    for json in [
+        format!(r#"{{"a":{most},"b":[1.0,-0,1e308,1.7976931348623157e308,1e-400]}}"#),
+        format!(r#"{{"a":"{long}","{long}":true,"b":"\"1e400"}}"#),
+    ] {
+        assert_eq!(sent_json(&free, &json).unwrap(), json);
+    }
 }
 
 #[test]
