@@ -18,6 +18,7 @@ mod errors;
 mod exit_codes;
 mod forms;
 mod help;
+mod ids;
 #[cfg(target_os = "linux")]
 mod interrupts;
 #[cfg(unix)]

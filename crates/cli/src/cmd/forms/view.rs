@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{FIELDS, Shown};
+use crate::again::Line;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -25,8 +26,12 @@ impl View {
         let Some(form) = form.listed else {
             let what =
                 format!("the form `{}` exists, but the list of forms ends before it", form.id);
-            let hint = format!("its submissions can be read: formsvc submissions list {}", form.id);
-            return Err(CliError::new(Exit::NotFound, what).hint(hint));
+            let error = CliError::new(Exit::NotFound, what);
+            let line = Line::of(&cx.settings, &["submissions", "list", form.id.as_str()]);
+            return Err(match line.shown() {
+                Some(line) => error.hint(format!("its submissions can be read: {line}")),
+                None => error,
+            });
         };
         listing.push(&Shown::new(&form, cx.client().await?.base_url()));
         cx.output.item(&listing)

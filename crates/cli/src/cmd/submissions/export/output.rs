@@ -9,6 +9,7 @@ use formsvc_export::{
     Compression, Existing, ExportError, FORMATS, FileFormat, Format, MonthFolder, Output, Rendered,
 };
 use indicatif::HumanCount;
+use sha2::{Digest, Sha256};
 
 use super::{Export, stdout};
 use crate::cmd::submissions::hint_name;
@@ -69,22 +70,28 @@ impl Export {
     }
 }
 
-/// The names of the forms' files in a folder. Forms with names that are equal on some file system have
-/// their id in the name, whatever their order; should these be equal too, a number.
+/// Longest part of a form's name in the name of its file, in bytes.
+const STEM_MAX: usize = 80;
+
+/// The names of the forms' files in a folder. The name has a hash of the id if the form's own name is
+/// cut or has characters that not every file system takes, or if two forms' names differ in case
+/// only; should these be equal too, a number.
 pub(super) fn file_names(forms: &[FormMatch], format: FileFormat) -> Vec<String> {
-    let stems: Vec<String> = forms.iter().map(|form| plain(hint_name(form))).collect();
-    let is_shared =
-        |stem: &str| stems.iter().filter(|other| other.eq_ignore_ascii_case(stem)).nth(1).is_some();
+    let is_shared = |name: &str| {
+        forms.iter().filter(|form| hint_name(form).eq_ignore_ascii_case(name)).nth(1).is_some()
+    };
     let ending = match format.compression {
         Compression::Gzip => ".gz",
         Compression::Zstd => ".zst",
         _ => "",
     };
     let mut taken = HashSet::new();
-    let names = forms.iter().zip(&stems).map(|(form, stem)| {
-        let id = plain(form.id.as_str());
-        let first = if is_shared(stem) { format!("{stem}-{id}") } else { stem.clone() };
-        let numbered = (2..).map(|number| format!("{stem}-{id}-{number}"));
+    let names = forms.iter().map(|form| {
+        let (name, stem) = (hint_name(form), plain(hint_name(form)));
+        let hash = hex::encode(&Sha256::digest(form.id.as_str())[..4]);
+        let is_own = stem == name && !is_shared(name);
+        let first = if is_own { stem.clone() } else { format!("{stem}-{hash}") };
+        let numbered = (2..).map(|number| format!("{stem}-{hash}-{number}"));
         let mut candidates = std::iter::once(first).chain(numbered);
         let stem = candidates.find(|stem| taken.insert(stem.to_ascii_lowercase()));
         format!("{}.{}{ending}", stem.expect("there are endless numbers"), format.format.name())
@@ -92,10 +99,10 @@ pub(super) fn file_names(forms: &[FormMatch], format: FileFormat) -> Vec<String>
     names.collect()
 }
 
-/// Replaces the characters that not every file system takes.
+/// Returns the beginning of a name, with `_` for each character that not every file system takes.
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(STEM_MAX).collect()
 }
 
 /// The manifest beside an output.
@@ -163,8 +170,11 @@ mod tests {
             file_names(&forms, Format::Csv.into())
         };
         assert_eq!(names(&["a", "b"]), ["a.csv", "b.csv"]);
-        assert_eq!(names(&["A", "b", "a"]), ["A-A.csv", "b.csv", "a-a-2.csv"]);
-        assert_eq!(names(&["a.b", "a_b"]), ["a_b-a_b.csv", "a_b-a_b-2.csv"]);
-        assert_eq!(names(&["x-x", "x", "X"])[0], "x-x.csv");
+        assert_eq!(names(&["A", "b", "a"]), ["A-559aead0.csv", "b.csv", "a-ca978112.csv"]);
+        assert_eq!(names(&["a.b", "a_b"]), ["a_b-2e7336dc.csv", "a_b.csv"]);
+        let taken = names(&["x-2d711642", "x", "X"]);
+        assert_eq!(taken, ["x-2d711642.csv", "x-2d711642-2.csv", "X-4b68ab38.csv"]);
+        let long = names(&[&"q7/3=".repeat(900)]);
+        assert_eq!(long[0].len(), STEM_MAX + "-00000000.csv".len());
     }
 }
