@@ -10,6 +10,7 @@ use formsvc_protocol::RollingWindow;
 use formsvc_protocol::limits::{PAGE_SIZE_MAX, RATE_LIMIT, RATE_WINDOW};
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::ExposeSecret;
 use url::{Position, Url};
 
@@ -19,6 +20,8 @@ use super::{ApiOptions, Key};
 use crate::report::excerpt;
 use crate::send::{HttpSender, Outgoing};
 
+/// The bytes that an id in a path needs encoded: all but the unreserved ones of RFC 3986, §2.3.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Forms that are read to find one with several pages.
 const FORMS_TRIED_MAX: usize = 10;
 /// Pages that are read to find the end of a list.
@@ -184,6 +187,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
             }
             Probe::ForeignForm => {
                 let form = self.options.foreign_form.clone().ok_or("needs --foreign-form")?;
+                check_segment(&form)?;
                 self.read(&["forms", &form, "submissions"], &[], key).await
             }
             Probe::Overload => return self.overload().await,
@@ -251,13 +255,14 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         let forms = self.get(Probe::Forms).await.ok().and_then(|forms| forms[0].json.clone());
         let forms = forms.as_deref().and_then(|json| json.get("data")?.as_array());
         let ids = forms.into_iter().flatten().filter_map(|form| form.get("id")?.as_str());
-        ids.filter(|id| id.len() <= FORM_ID_MAX).map(str::to_owned).collect()
+        let ids = ids.filter(|id| id.len() <= FORM_ID_MAX && check_segment(id).is_ok());
+        ids.map(str::to_owned).collect()
     }
 
     /// Chooses the form to read submissions of: the first with several pages, else with most rows.
     async fn form(&mut self) -> Result<String, String> {
         if let Some(form) = self.options.form.clone() {
-            return Ok(form);
+            return check_segment(&form).map(|()| form);
         }
         if let Some(form) = &self.form {
             return form.clone();
@@ -326,13 +331,24 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     /// A URL below `/api/v1`.
     pub(super) fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Url {
         let mut url = self.options.base_url.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(["api", "v1"]).extend(path);
+        let mut full = format!("{}/api/v1", url.path().trim_end_matches('/'));
+        for segment in path {
+            full.push('/');
+            full.extend(utf8_percent_encode(segment, RESERVED));
         }
+        url.set_path(&full);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
         url
+    }
+}
+
+/// Returns an error for an id that is a step of a path in every encoding.
+fn check_segment(id: &str) -> Result<(), String> {
+    match id {
+        "." | ".." => Err(format!("the form id `{id}` cannot be a segment of a path")),
+        _ => Ok(()),
     }
 }
 

@@ -43,6 +43,22 @@ async fn each_probe_answered_wrongly_fails_a_check() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn form_id_of_any_text_is_percent_encoded() {
+    let fake = Fake::start("odd ids").await;
+    let mut options = options(&fake.url);
+    let results = run_only(&options, &["submissions"]).await;
+    assert_eq!(ids(&results, Verdict::Pass), ["submissions"], "{:#?}", results.reports);
+    let request = results.reports[0].request.as_deref().unwrap();
+    let path = "GET /api/v1/forms/q7%2F1%3D%0A%3F%20%C3%A9/submissions";
+    assert!(request.starts_with(path), "{request}");
+    // A path cannot contain it: the request would be another.
+    options.form = Some("..".to_owned());
+    let results = run_only(&options, &["submissions"]).await;
+    let rule = "the form id `..` cannot be a segment of a path";
+    assert_eq!(results.reports[0].found, rule);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn api_checks_pass_for_a_service_without_fault() {
     let fake = Fake::start("").await;
     let mut options = options(&fake.url);
