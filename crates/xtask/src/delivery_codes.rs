@@ -18,8 +18,8 @@ pub(crate) fn section() -> Section {
         title: "Why a delivery failed",
         about: "The `error` of an attempt, as `formsvc-server deliveries show` prints it. All of them \
                 are failures,\nand are tried again as [WEBHOOKS.md](WEBHOOKS.md) says, except \
-                `url_refused`, which is final,\nand `overloaded`, which is this service's \
-                own and spends no retry.",
+                `url_refused`, which is final.\n`secret_unreadable`, `interrupted` and \
+                `overloaded` are this service's own and use no attempt for an hour.",
         columns: &["Code", "Meaning"],
         rows: rows.collect(),
     }

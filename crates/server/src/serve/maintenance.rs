@@ -46,11 +46,13 @@ async fn tidy(store: &dyn Store) {
 
 #[cfg(test)]
 mod tests {
+    use formsvc_protocol::{FormId, FormStatus, PublicId};
+
     use super::*;
     use crate::admin::Admin;
     use crate::store::contract::ManualClock;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewLink, NewSession, TokenHash};
+    use crate::store::{NewForm, NewLink, NewSession, StoreError, TokenHash};
 
     #[tokio::test]
     async fn expired_sessions_and_links_are_forgotten() {
@@ -68,5 +70,24 @@ mod tests {
         tidy(&*store).await;
         assert_eq!(store.end_sessions(&user, None).await.unwrap(), 1, "the one that lasts");
         assert!(store.link(&TokenHash([0; 32])).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn interrupted_removal_is_finished() {
+        let clock = ManualClock::at(1_000_000);
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory(clock.clock()).unwrap());
+        let user = Admin::new(Arc::clone(&store)).create_user("a@b.c", "A").await.unwrap().id;
+        let new = NewForm {
+            id: FormId::new("frm_1").unwrap(),
+            user,
+            public_id: PublicId::new("form").unwrap(),
+            title: "T".into(),
+            status: FormStatus::Published,
+        };
+        let staged = store.stage_form(new).await.unwrap();
+        clock.advance(3_600_000_001);
+        tidy(&*store).await;
+        let gone = store.publish_staged(&staged).await;
+        assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
     }
 }
