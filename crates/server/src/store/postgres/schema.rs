@@ -98,21 +98,35 @@ fn known() -> i32 {
     i32::try_from(MIGRATIONS.len()).expect("there are few migrations")
 }
 
+/// Whether `formsvc_schema` is an ordinary table, and its owner is this user, a role whose rights the user
+/// has, the owner of the schema or of the database, or a superuser; null if there is no such relation. A
+/// view would run code of its owner with the rights of the server.
+const IS_TRUSTED: &str = "SELECT c.relkind = 'r' AND (r.rolsuper \
+     OR r.oid IN (u.oid, n.nspowner, d.datdba) \
+     OR (NOT u.rolsuper AND pg_catalog.pg_has_role(u.oid, r.oid, 'USAGE'))) \
+     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \
+     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+     JOIN pg_catalog.pg_roles u ON u.rolname = current_user \
+     JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
+     WHERE n.nspname = current_schema() AND c.relname = 'formsvc_schema'";
+
 /// How many migrations a schema has had. Refuses one that is not ours.
 async fn version(db: &impl GenericClient) -> Result<i32, OpenError> {
-    let ours = "SELECT to_regclass(quote_ident(current_schema()) || '.formsvc_schema') IS NOT NULL,
-        current_schema()::text,
-        EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema())";
-    let row = query_opt(db, ours, &[]).await?;
+    let ours = format!(
+        "SELECT ({IS_TRUSTED}), current_schema()::text,
+        EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema())"
+    );
+    let row = query_opt(db, &ours, &[]).await?;
     let row = row.ok_or_else(|| StoreError::Internal("a statement without a row".into()))?;
     let schema: Option<String> = column(&row, 1)?;
     let schema = schema.ok_or(OpenError::NoSchema)?;
-    if column(&row, 0)? {
-        let row = query_opt(db, "SELECT version FROM formsvc_schema", &[]).await?;
-        return Ok(row.map(|row| column(&row, 0)).transpose()?.unwrap_or(0));
+    let (is_trusted, has_tables): (Option<bool>, bool) = (column(&row, 0)?, column(&row, 2)?);
+    match is_trusted {
+        Some(true) => {
+            let row = query_opt(db, "SELECT version FROM formsvc_schema", &[]).await?;
+            Ok(row.map(|row| column(&row, 0)).transpose()?.unwrap_or(0))
+        }
+        None if !has_tables => Ok(0),
+        _ => Err(OpenError::NotOurs { schema }),
     }
-    if column(&row, 2)? {
-        return Err(OpenError::NotOurs { schema });
-    }
-    Ok(0)
 }

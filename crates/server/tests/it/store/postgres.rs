@@ -287,6 +287,31 @@ mod processes {
     }
 
     #[tokio::test]
+    async fn version_view_or_table_of_another_role_is_refused() {
+        let Some(options) = schema() else { return };
+        let cluster = Cluster::shared().unwrap();
+        let name = options.address.expose_secret().rsplit("%3D").next().unwrap().to_owned();
+        open(&options).await.close().await.unwrap();
+        let stranger = format!("stranger_{name}");
+        cluster.sql(&format!(
+            "CREATE ROLE {stranger}; GRANT CREATE, USAGE ON SCHEMA {name} TO {stranger}; \
+             DROP TABLE {name}.formsvc_schema"
+        ));
+        for create in ["VIEW formsvc_schema AS", "TABLE formsvc_schema AS"] {
+            cluster.sql(&format!(
+                "SET search_path TO {name}; SET ROLE {stranger}; CREATE {create} SELECT 1 AS version"
+            ));
+            let refused = PostgresStore::open(&options).await.unwrap_err();
+            assert!(
+                matches!(&refused, OpenError::NotOurs { schema } if *schema == name),
+                "{refused}"
+            );
+            let kind = create.split(' ').next().unwrap();
+            cluster.sql(&format!("DROP {kind} {name}.formsvc_schema"));
+        }
+    }
+
+    #[tokio::test]
     async fn an_address_that_cannot_be_used_is_refused_and_not_repeated() {
         for (address, refused) in [
             ("mysql://me:hunter2@h/d", "is not like"),
