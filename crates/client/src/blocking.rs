@@ -37,7 +37,9 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::{Error, ErrorKind};
 use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
-use crate::{ClientBuilder, RequestOptions, Response, ResumeToken, SubmissionPage, SyncPoint};
+use crate::{
+    ClientBuilder, Forms, RequestOptions, Response, ResumeToken, SubmissionPage, SyncPoint,
+};
 
 /// A client with the calls of [`Client`](crate::Client), which block the thread. Clones are cheap and share everything.
 #[derive(Clone, Debug)]
@@ -78,7 +80,7 @@ impl Client {
     }
 
     /// See [`Client::forms`](crate::Client::forms).
-    pub fn forms(&self) -> Result<Response<Vec<Form>>, Error> {
+    pub fn forms(&self) -> Result<Response<Forms>, Error> {
         self.runtime.block_on(FORMS, self.client.forms())
     }
 

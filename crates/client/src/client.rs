@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formsvc_protocol::{Form, FormList, User, paths};
+use formsvc_protocol::{User, paths};
 
 use crate::call::call;
 use crate::shared::Shared;
-use crate::{Error, RatePolicy, RequestOptions, Response, decode, operation};
+use crate::{Error, Forms, RatePolicy, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
 /// one rate limiter and one retry budget: create one client per API key and clone it.
@@ -33,17 +33,19 @@ impl Client {
     /// a key.
     pub async fn me(&self) -> Result<Response<User>, Error> {
         let address = self.shared.base.join(paths::ME.template);
-        let (user, meta) = call(&self.shared, operation::ME, address, decode::json::<User>).await?;
+        let parse = |body: &Bytes| decode::json::<User>(body);
+        let (user, meta) = call(&self.shared, operation::ME, address, parse).await?;
         Ok(Response::new(user, meta))
     }
 
     /// Requests the owner's forms, newest first: `GET /api/v1/forms` (SPEC §4). The service returns
-    /// at most [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX).
-    pub async fn forms(&self) -> Result<Response<Vec<Form>>, Error> {
+    /// at most [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX). Items that are not what the
+    /// API promises are no error: see [`Forms::skipped`].
+    pub async fn forms(&self) -> Result<Response<Forms>, Error> {
         let address = self.shared.base.join(paths::FORMS.template);
-        let (list, meta) =
-            call(&self.shared, operation::FORMS, address, decode::json::<FormList>).await?;
-        Ok(Response::new(list.data, meta))
+        let parse = |body: &Bytes| Forms::parse(body, &self.shared.key);
+        let (forms, meta) = call(&self.shared, operation::FORMS, address, parse).await?;
+        Ok(Response::new(forms, meta))
     }
 
     /// Returns the limit that the service announced last in `RateLimit-Policy`; `None` before the first

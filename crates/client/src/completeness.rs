@@ -44,7 +44,9 @@ pub enum Completeness {
     /// Submissions that share a time could be missing: see [`FallbackReason`]. Also if more of them
     /// share a microsecond than a page can show.
     Unproven,
-    /// More submissions share a unit of the cursor than a page can show: see [`TieOverflow`].
+    /// More submissions share a unit of the cursor than a page can show: see [`TieOverflow`]. Or
+    /// submissions were left out that are not what the API promises: see
+    /// [`SkippedItem`](crate::SkippedItem).
     Incomplete,
 }
 
@@ -99,7 +101,8 @@ impl fmt::Display for CursorUnit {
 }
 
 /// A unit of the service's cursor, one second or one millisecond, in which more submissions were
-/// made than a page can show. Some of them may be missing in the list.
+/// made than a page can show. Some of them may be missing in the list. Or a time that more than 1,000,000
+/// submissions share: repeated ones are then not recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TieOverflow {
     pub(crate) unit: CursorUnit,

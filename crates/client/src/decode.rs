@@ -3,8 +3,12 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_path_to_error::Path;
 
+use crate::SkippedItem;
+use crate::api_key::ApiKey;
 use crate::error::looks_like_json;
 
 /// A body that cannot be used.
@@ -23,21 +27,48 @@ const TRUNCATED: &str = "the response is truncated";
 const UNEXPECTED: &str = "the response is not what the API promises";
 
 /// Parses a body. A byte order mark before the JSON is skipped (RFC 8259 §8.1 allows that).
-pub(crate) fn json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Broken> {
+pub(crate) fn json<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Broken> {
     read(text(body)?)
 }
 
 /// Parses a text, which must be an object: serde would also read an array of the members in order.
-pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Broken> {
+pub(crate) fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Broken> {
     if text.trim_start().starts_with('[') {
         return Err(rule_broken(".", "invalid type: sequence, expected an object".to_owned()));
     }
     let mut parser = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut parser);
     let value =
-        value.map_err(|error| broken(text, Some(error.path().to_string()), error.inner()))?;
+        value.map_err(|error| broken(text, Some(path_text(error.path())), error.inner()))?;
     parser.end().map_err(|error| broken(text, None, &error))?;
     Ok(value)
+}
+
+/// Parses the item of a list at this index. Items are parsed one by one, so that one that is not what the
+/// API promises does not disturb the others.
+pub(crate) fn item<T: DeserializeOwned>(
+    json: &str,
+    index: usize,
+    key: &ApiKey,
+) -> Result<T, SkippedItem> {
+    let mut parser = serde_json::Deserializer::from_str(json);
+    serde_path_to_error::deserialize(&mut parser).map_err(|error| {
+        let path = match &*path_text(error.path()) {
+            "" | "." | "?" => format!("data[{index}]"),
+            path => format!("data[{index}].{path}"),
+        };
+        // A position within the item would be taken for one in the body.
+        let error = error.inner();
+        let why = error.to_string();
+        let position = format!(" at line {} column {}", error.line(), error.column());
+        SkippedItem::new(json, path, why.strip_suffix(&position).unwrap_or(&why).to_owned(), key)
+    })
+}
+
+/// Returns a path, which ends with a question mark before the name of a member is parsed.
+fn path_text(path: &Path) -> String {
+    let text = path.to_string();
+    text.strip_suffix(".?").map(str::to_owned).unwrap_or(text)
 }
 
 fn text(body: &[u8]) -> Result<&str, Broken> {
@@ -66,8 +97,6 @@ fn broken(text: &str, path: Option<String>, error: &serde_json::Error) -> Broken
     } else {
         NOT_JSON
     };
-    // The path ends with a question mark before the name of a member is parsed.
-    let path = path.map(|path| path.trim_end_matches(".?").to_owned());
     let json_path = path.filter(|path| what == UNEXPECTED || !matches!(&**path, "" | "." | "?"));
     // An empty body is truncated too: JSON was announced, and none of it was received.
     let truncated = error.is_eof();

@@ -2,10 +2,10 @@
 
 use formsvc_protocol::{Form, FormId, IdError};
 
-use crate::Client;
 use crate::error::{Error, ErrorKind, EscapedText};
 use crate::operation::{FORMS, SUBMISSIONS};
 use crate::paging::SubmissionQuery;
+use crate::{Client, ResponseMeta, SkippedItem};
 
 /// A form of the key's owner; cheap to create and to clone. Created by [`Client::form`].
 #[derive(Clone, Debug)]
@@ -31,6 +31,9 @@ impl Client {
     /// Returns the form with exactly this title; `None` if there is none. Two forms with the title
     /// are an [`ErrorKind::Config`] that names both ids. Requests the list of forms.
     ///
+    /// An [item that is not what the API promises](crate::Forms::skipped) is an
+    /// [`ErrorKind::InvalidItem`] if it has the title, or if it has none and no other form has the title.
+    ///
     /// ```no_run
     /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
     /// if let Some(form) = client.find_form("Contact").await? {
@@ -40,10 +43,10 @@ impl Client {
     /// # }
     /// ```
     pub async fn find_form(&self, title: &str) -> Result<Option<Form>, Error> {
-        let forms = self.forms().await?.into_inner();
-        let mut found = forms.into_iter().filter(|form| form.title == title);
+        let forms = self.forms().await?;
+        let mut found = forms.iter().filter(|form| form.title == title);
         let first = found.next();
-        if let (Some(first), Some(second)) = (&first, found.next()) {
+        if let (Some(first), Some(second)) = (first, found.next()) {
             let what = format!(
                 "two forms have the title `{}`: `{}` and `{}`; use the id",
                 EscapedText(title),
@@ -52,8 +55,27 @@ impl Client {
             );
             return Err(Error::config(FORMS, what));
         }
-        Ok(first)
+        let mut skipped = forms.skipped().iter();
+        let in_doubt = skipped.clone().find(|item| item.title() == Some(title));
+        let untitled = || skipped.find(|item| first.is_none() && item.title().is_none());
+        match in_doubt.or_else(untitled) {
+            Some(item) => Err(undecided(title, item, forms.meta())),
+            None => Ok(first.cloned()),
+        }
     }
+}
+
+/// Returns the error of a look-up by title that an unusable item leaves undecided.
+fn undecided(title: &str, item: &SkippedItem, meta: &ResponseMeta) -> Error {
+    let what = format!(
+        "the form `{}` cannot be looked up by its title, because a form of the list is not what the API \
+         promises; use the id",
+        EscapedText(title)
+    );
+    let mut parts = Error::parts(ErrorKind::InvalidItem, FORMS, what);
+    parts.json_path = Some(item.json_path().to_owned());
+    parts.source = Some(item.to_string().into());
+    parts.with_meta(meta).into()
 }
 
 impl FormHandle {

@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod file;
 mod form;
+mod forms;
 mod limiter;
 pub mod network;
 mod operation;
@@ -21,6 +22,7 @@ mod paging;
 mod response;
 mod retry;
 mod shared;
+mod skipped_item;
 #[cfg(feature = "test-util")]
 pub mod test_util;
 mod transport;
@@ -38,6 +40,7 @@ pub use completeness::{Completeness, CursorUnit, FallbackReason, TieOverflow};
 pub use error::{Error, ErrorKind};
 pub use event::ClientEvent;
 pub use form::FormHandle;
+pub use forms::Forms;
 /// The error of converting a time that [`Timestamp`] cannot represent.
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 pub use formsvc_protocol::OutOfRange;
@@ -57,6 +60,7 @@ pub use paging::{
 pub use paging::{NextStep as PageNext, Walk as PageWalk};
 pub use response::{Response, ResponseMeta};
 pub use retry::{RetryPolicy, RetryReason};
+pub use skipped_item::SkippedItem;
 pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 
 /// The guide, with examples that need these features.

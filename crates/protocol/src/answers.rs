@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{self, DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -36,7 +36,7 @@ impl Answers {
         RawValue::from_string(json.into()).and_then(Self::from_raw).map_err(NotAnObject)
     }
 
-    fn from_raw<E: serde::de::Error>(raw: Box<RawValue>) -> Result<Self, E> {
+    fn from_raw<E: de::Error>(raw: Box<RawValue>) -> Result<Self, E> {
         if raw.get().starts_with('{') {
             Ok(Self(raw))
         } else {
@@ -181,9 +181,15 @@ impl Serialize for Answers {
     }
 }
 
+/// Reads an empty array as no answers: PHP writes an empty map like that. [`Answers::parse`] refuses it.
 impl<'de> Deserialize<'de> for Answers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::from_raw(Box::<RawValue>::deserialize(deserializer)?)
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let array = raw.get().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if array.is_some_and(|items| items.trim_ascii().is_empty()) {
+            return RawValue::from_string("{}".to_owned()).map(Self).map_err(de::Error::custom);
+        }
+        Self::from_raw(raw)
     }
 }
 
@@ -276,6 +282,16 @@ mod tests {
     fn anything_but_one_object_is_refused() {
         for text in ["", "[]", "1", "null", "\"{}\"", "{} {}", "{", "{\"a\"}", "{'a':1}"] {
             assert!(Answers::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn empty_array_on_the_wire_is_no_answers() {
+        for text in ["[]", "[ \n]"] {
+            assert_eq!(serde_json::from_str::<Answers>(text).unwrap().as_json(), "{}");
+        }
+        for text in ["[1]", "[[]]", "null", "\"[]\""] {
+            assert!(serde_json::from_str::<Answers>(text).is_err(), "{text}");
         }
     }
 

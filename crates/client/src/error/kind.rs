@@ -18,6 +18,10 @@ pub enum ErrorKind {
     /// The response is not JSON, is truncated, or violates the API's contract: see
     /// [`json_path`](crate::Error::json_path).
     Decode,
+    /// An item of a list violates the API's contract. The error names the item and its page; see also
+    /// [`json_path`](crate::Error::json_path). [`allow_incomplete`](crate::SubmissionQuery::allow_incomplete)
+    /// leaves such submissions out.
+    InvalidItem,
     /// A body is larger than [`max_body`](crate::ClientBuilder::max_body), or a list is longer than
     /// the caller allows.
     TooLarge,
@@ -28,7 +32,8 @@ pub enum ErrorKind {
     /// newer than the row before it (SPEC §4). Continuing could lose or repeat rows.
     Pagination,
     /// More submissions share a unit of the service's cursor, a second or a millisecond, than a page
-    /// can show: some may be missing.
+    /// can show: some may be missing. Or more than 1,000,000 share one time, so that a repeated one would
+    /// not be recognized.
     TieOverflow,
 }
 
@@ -46,6 +51,7 @@ impl ErrorKind {
             Self::Transport => "transport",
             Self::Api => "api",
             Self::Decode => "decode",
+            Self::InvalidItem => "invalid_item",
             Self::TooLarge => "too_large",
             Self::RateLimitWait => "rate_limit_wait",
             Self::Pagination => "pagination",

@@ -19,6 +19,8 @@ pub(crate) use causes::causes;
 pub(crate) use excerpt::{EscapedText, KEPT, body_start, cut, head, keep, looks_like_json, short};
 pub use kind::ErrorKind;
 
+use crate::response::ResponseMeta;
+
 /// The failure of a call.
 ///
 /// Display names the failure, and [`source`](StdError::source) its cause; neither repeats the other.
@@ -158,8 +160,8 @@ impl Error {
         self.0.body_start.as_deref()
     }
 
-    /// The position of a [`Decode`](ErrorKind::Decode) error in the JSON, such as
-    /// `data[3].created_at`, cut after 1,000 characters. Untrusted: names in it may come from the
+    /// The position of a [`Decode`](ErrorKind::Decode) or [`InvalidItem`](ErrorKind::InvalidItem) error in
+    /// the JSON of the response, such as `data[3].created_at`, cut after 1,000 characters. Untrusted: names in it may come from the
     /// service; Display escapes them.
     pub fn json_path(&self) -> Option<&str> {
         self.0.json_path.as_deref()
@@ -207,6 +209,11 @@ impl Parts {
         self.status = Some(status);
         self.headers = Some(headers.clone());
         self
+    }
+
+    /// Adds the head and the attempts of a successful call.
+    pub(crate) fn with_meta(self, meta: &ResponseMeta) -> Self {
+        Self { attempts: meta.attempts(), ..self.with_answer(meta.status(), meta.headers()) }
     }
 
     fn write_answer(&self, f: &mut fmt::Formatter<'_>, status: StatusCode) -> fmt::Result {
@@ -275,7 +282,7 @@ impl fmt::Debug for Error {
         let mut out = f.debug_struct("Error");
         out.field("kind", &parts.kind).field("text", &format_args!("{self}"));
         // The parser's message may quote an answer.
-        if parts.kind != ErrorKind::Decode {
+        if !matches!(parts.kind, ErrorKind::Decode | ErrorKind::InvalidItem) {
             out.field("source", &parts.source);
         }
         out.finish_non_exhaustive()

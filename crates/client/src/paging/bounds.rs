@@ -23,14 +23,13 @@ pub(super) struct Bounds {
     pub(super) stop_when: Option<StopWhen>,
 }
 
-/// The rows of a page that are within the bounds: `start..end`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct RowRange {
-    /// Number of leading rows that are too new.
-    pub(super) start: usize,
-    pub(super) end: usize,
-    /// Whether the list ends after these rows.
-    pub(super) ends_list: bool,
+/// The place of a row relative to the bounds of its list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowPlace {
+    TooNew,
+    Within,
+    /// The list ends before this row.
+    End,
 }
 
 impl Bounds {
@@ -44,21 +43,19 @@ impl Bounds {
         }
     }
 
-    /// Checks the rows of a page in order, newest first, until one ends the list.
-    pub(super) fn range(&self, rows: &[Submission]) -> RowRange {
-        let mut range = RowRange::default();
-        for row in rows {
-            if self.since.as_ref().is_some_and(|since| row.created_at < *since)
-                || self.stop_when.as_ref().is_some_and(|stop| (stop.0)(row))
-            {
-                range.ends_list = true;
-                break;
-            }
-            range.end += 1;
-            if self.until.as_ref().is_some_and(|until| row.created_at >= *until) {
-                range.start = range.end;
-            }
+    /// Returns the place of a row with this time, in microseconds since 1970. To be called for each row in
+    /// order, newest first, until one ends the list. `row` is `None` if the row cannot be used; the stop
+    /// condition then does not apply.
+    pub(super) fn place(&self, time: i64, row: Option<&Submission>) -> RowPlace {
+        let stops = |stop: &StopWhen| row.is_some_and(|row| (stop.0)(row));
+        if self.since.as_ref().is_some_and(|since| time < since.unix_micros())
+            || self.stop_when.as_ref().is_some_and(stops)
+        {
+            RowPlace::End
+        } else if self.until.as_ref().is_some_and(|until| time >= until.unix_micros()) {
+            RowPlace::TooNew
+        } else {
+            RowPlace::Within
         }
-        range
     }
 }

@@ -5,6 +5,7 @@
 //! | settings of a list | `query` | no |
 //! | decide which rows of a page are new and where the list continues | `walk` | no |
 //! | choose cursors that lose no rows of one time | `tie` | no |
+//! | rows that may be repeated | `known_rows` | no |
 //! | limits of the caller: time range, stop condition | `bounds` | no |
 //! | position to resume from, state between two syncs | `resume_token`, `sync_point` | no |
 //! | text and file of both | `sealed_text` | files |
@@ -46,6 +47,7 @@ macro_rules! list_stream {
 }
 
 mod bounds;
+mod known_rows;
 mod new_submissions;
 mod page;
 mod pages;

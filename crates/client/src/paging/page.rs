@@ -1,20 +1,32 @@
 //! One page of submissions.
 
 use bytes::Bytes;
-use formsvc_protocol::{Cursor, Page, Pagination, Submission, SubmissionId};
+use formsvc_protocol::{Cursor, Page, Pagination, Submission, SubmissionId, Timestamp};
+use serde_json::value::RawValue;
 
-use super::bounds::Bounds;
-use super::walk::PageOutcome;
-use crate::ResponseMeta;
-use crate::decode::{Broken, json, rule_broken};
+use super::bounds::{Bounds, RowPlace};
+use super::known_rows::RowKey;
+use super::walk::{PageOutcome, WalkRow};
+use crate::api_key::ApiKey;
+use crate::decode::{Broken, item, json, rule_broken};
+use crate::{ResponseMeta, SkippedItem};
 
 /// Longest cursor accepted, in bytes. A longer one would not fit into a URL.
 const MAX_CURSOR_LEN: usize = 1024;
 
 /// A page as it was received, before the walk has judged it.
 pub(crate) struct RawPage {
-    page: Page<Submission>,
+    rows: Vec<RawRow>,
+    pagination: Pagination,
     body_len: usize,
+}
+
+/// An item of a page.
+struct RawRow {
+    key: RowKey,
+    /// Microseconds since 1970; `None` if `created_at` is not a time.
+    time: Option<i64>,
+    item: Result<Submission, SkippedItem>,
 }
 
 /// One page of submissions, newest first, without the rows that an earlier page had and without
@@ -24,36 +36,71 @@ pub(crate) struct RawPage {
 #[derive(Clone, Debug)]
 pub struct SubmissionPage {
     rows: Vec<Submission>,
-    /// Rows before them that the bounds exclude as too new.
-    too_new: PassedRows,
+    skipped: Vec<SkippedItem>,
+    /// Rows that are not yielded: those that the bounds exclude as too new, and the skipped ones.
+    passed: PassedRows,
     pagination: Pagination,
     meta: ResponseMeta,
-    body_len: usize,
 }
 
-/// The rows of a page, from the first, that are yielded or excluded as too new.
+/// How a page ends, if the list ends with it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PageEnd {
+    /// The bounds exclude the next row and all after it.
+    Bounds,
+    /// The next row is not what the API promises.
+    InvalidItem(SkippedItem),
+}
+
+/// The rows of a page that are yielded or left out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassedRows {
-    ids: Vec<SubmissionId>,
-    /// The time of the last one, in microseconds since 1970.
-    pub(super) last_time: Option<i64>,
+    keys: Vec<RowKey>,
+    /// The time of the oldest one, in microseconds since 1970.
+    pub(super) oldest: Option<i64>,
 }
 
 impl PassedRows {
     pub(super) fn push(&mut self, row: &Submission) {
-        self.ids.push(row.id.clone());
-        self.last_time = Some(row.created_at.unix_micros());
+        let key = RowKey::of_id(row.id.as_str());
+        self.push_row(WalkRow { key, time: row.created_at.unix_micros() });
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.ids.iter().map(SubmissionId::as_str)
+    fn push_row(&mut self, row: WalkRow) {
+        self.keys.push(row.key);
+        self.oldest = Some(self.oldest.map_or(row.time, |oldest| oldest.min(row.time)));
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = RowKey> {
+        self.keys.iter().copied()
+    }
+}
+
+impl RawRow {
+    fn parse(index: usize, json: &str, key: &ApiKey) -> Self {
+        match item::<Submission>(json, index, key) {
+            Ok(row) => Self {
+                key: RowKey::of_id(row.id.as_str()),
+                time: Some(row.created_at.unix_micros()),
+                item: Ok(row),
+            },
+            Err(skipped) => {
+                let id = skipped.id().filter(|id| SubmissionId::new(id).is_ok());
+                Self {
+                    key: id.map_or_else(|| RowKey::of_item(json), RowKey::of_id),
+                    time: skipped.created_at().map(Timestamp::unix_micros),
+                    item: Err(skipped),
+                }
+            }
+        }
     }
 }
 
 impl RawPage {
-    /// Parses a body. Refuses a page with more rows than requested and a cursor over 1 KiB.
-    pub(super) fn parse(body: &Bytes, requested: u32) -> Result<Self, Broken> {
-        let page: Page<Submission> = json(body)?;
+    /// Parses a body. Refuses a page with more rows than requested and a cursor over 1 KiB. An item that is
+    /// not what the API promises is no error here.
+    pub(super) fn parse(body: &Bytes, requested: u32, key: &ApiKey) -> Result<Self, Broken> {
+        let page: Page<&RawValue> = json(body)?;
         let rows = page.data.len();
         if usize::try_from(requested).is_ok_and(|requested| rows > requested) {
             let why = format!("`{rows}` submissions, though at most `{requested}` were requested");
@@ -64,25 +111,67 @@ impl RawPage {
             let why = format!("a cursor of `{cursor}` bytes is longer than `{MAX_CURSOR_LEN}`");
             return Err(rule_broken("pagination.next_cursor", why));
         }
-        Ok(Self { page, body_len: body.len() })
+        let items = page.data.iter().enumerate();
+        let rows = items.map(|(index, json)| RawRow::parse(index, json.get(), key)).collect();
+        Ok(Self { rows, pagination: page.pagination, body_len: body.len() })
     }
 
     pub(crate) fn pagination(&self) -> &Pagination {
-        &self.page.pagination
+        &self.pagination
     }
 
-    /// Returns id and time of each row.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (&str, i64)> + Clone {
-        self.page.data.iter().map(|row| (row.id.as_str(), row.created_at.unix_micros()))
+    pub(super) fn body_len(&self) -> usize {
+        self.body_len
     }
 
-    /// Keeps the new rows.
-    pub(super) fn keep(self, outcome: &PageOutcome, meta: ResponseMeta) -> SubmissionPage {
-        let Page { data: mut rows, pagination } = self.page;
-        let mut at = 0..;
-        rows.retain(|_| at.next().is_some_and(|at| outcome.new_rows.binary_search(&at).is_ok()));
-        let (too_new, body_len) = (PassedRows::default(), self.body_len);
-        SubmissionPage { rows, too_new, pagination, meta, body_len }
+    /// Returns key and time of each row. A row whose `created_at` is not a time takes the time of the row
+    /// before it, because the list is newest first; the first row of a page takes `oldest`, the oldest time
+    /// so far. If it is the last row of its page, the cursor is not its time, and the walk then uses the
+    /// service's cursor.
+    pub(crate) fn walk_rows(&self, oldest: Option<i64>) -> Vec<WalkRow> {
+        let first = || self.rows.iter().find_map(|row| row.time);
+        let mut before = oldest.or_else(first).unwrap_or(i64::MAX);
+        let rows = self.rows.iter().map(|row| {
+            before = row.time.unwrap_or(before);
+            WalkRow { key: row.key, time: before }
+        });
+        rows.collect()
+    }
+
+    /// Keeps the new rows within the bounds, up to a row that ends the list. `walk_rows` are the rows that
+    /// the walk has judged. Rows that are not what the API promises are skipped or end the list.
+    pub(super) fn into_page(
+        self,
+        walk_rows: &[WalkRow],
+        outcome: &PageOutcome,
+        meta: ResponseMeta,
+        bounds: &Bounds,
+        skips_items: bool,
+    ) -> (SubmissionPage, Option<PageEnd>) {
+        let mut page = SubmissionPage {
+            rows: Vec::new(),
+            skipped: Vec::new(),
+            passed: PassedRows::default(),
+            pagination: self.pagination,
+            meta,
+        };
+        let rows = self.rows.into_iter().zip(walk_rows).enumerate();
+        let new_rows = rows.filter(|(at, _)| outcome.new_rows.binary_search(at).is_ok());
+        for (_, (row, walk_row)) in new_rows {
+            match (bounds.place(walk_row.time, row.item.as_ref().ok()), row.item) {
+                (RowPlace::End, _) => return (page, Some(PageEnd::Bounds)),
+                (RowPlace::TooNew, _) => page.passed.push_row(*walk_row),
+                (RowPlace::Within, Ok(submission)) => page.rows.push(submission),
+                (RowPlace::Within, Err(skipped)) if skips_items => {
+                    page.passed.push_row(*walk_row);
+                    page.skipped.push(skipped);
+                }
+                (RowPlace::Within, Err(skipped)) => {
+                    return (page, Some(PageEnd::InvalidItem(skipped)));
+                }
+            }
+        }
+        (page, None)
     }
 }
 
@@ -100,6 +189,12 @@ impl SubmissionPage {
     /// Returns an iterator over the submissions, newest first.
     pub fn iter(&self) -> std::slice::Iter<'_, Submission> {
         self.rows.iter()
+    }
+
+    /// Returns the items of the page that are not what the API promises. Empty unless
+    /// [`allow_incomplete`](super::SubmissionQuery::allow_incomplete) is set.
+    pub fn skipped(&self) -> &[SkippedItem] {
+        &self.skipped
     }
 
     /// Returns the number of submissions.
@@ -128,30 +223,16 @@ impl SubmissionPage {
         &self.meta
     }
 
-    pub(super) fn body_len(&self) -> usize {
-        self.body_len
-    }
-
-    /// Drops the rows that the bounds exclude. Returns true if the list ends with this page.
-    pub(super) fn apply(&mut self, bounds: &Bounds) -> bool {
-        let range = bounds.range(&self.rows);
-        self.rows.truncate(range.end);
-        for row in self.rows.drain(..range.start) {
-            self.too_new.push(&row);
-        }
-        range.ends_list
-    }
-
     /// Returns all rows of the page as passed.
     pub(super) fn all_passed(&self) -> PassedRows {
-        let mut passed = self.too_new.clone();
+        let mut passed = self.passed.clone();
         self.rows.iter().for_each(|row| passed.push(row));
         passed
     }
 
     /// Returns the rows to yield, and those already passed.
     pub(super) fn into_rows(self) -> (Vec<Submission>, PassedRows) {
-        (self.rows, self.too_new)
+        (self.rows, self.passed)
     }
 }
 

@@ -6,13 +6,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::Timestamp;
 
-use super::page::{PassedRows, RawPage};
-use super::report::{refuses_cursor, walk_error};
+use super::known_rows::RowKey;
+use super::page::{PageEnd, PassedRows, RawPage};
+use super::report::{item_error, refuses_cursor, walk_error};
 use super::walk::{ListPosition, NextStep, PagingError, REFUSED, Walk};
 use super::{ResumeToken, SubmissionPage, SubmissionQuery};
 use crate::completeness::{Completeness, TieOverflow};
-use crate::error::Error;
-use crate::{BoxFuture, ClientEvent, ResponseMeta};
+use crate::error::{Error, ErrorKind};
+use crate::{BoxFuture, ClientEvent, ResponseMeta, SkippedItem};
+
+/// Maximum number of skipped items that a list describes.
+const MAX_SKIPPED_DESCRIBED: usize = 100;
 
 const SECOND: i64 = 1_000_000;
 
@@ -49,8 +53,13 @@ pub struct SubmissionPages {
     /// The request in flight. The lock is never contended: it makes a future that is only `Send`
     /// part of a stream that is `Sync`.
     request: Option<Mutex<BoxFuture<'static, Fetched>>>,
-    /// The position to resume from, if `since`, `stop_when` or `max_pages` ended the list.
+    /// The position to resume from, if the list ended within a page.
     stopped: Option<ResumeToken>,
+    /// Number of pages so far.
+    page_number: u64,
+    /// The first items that were skipped, and the number of all.
+    skipped: Vec<SkippedItem>,
+    skipped_count: u64,
     /// The error to yield next.
     error: Option<Error>,
     done: bool,
@@ -69,6 +78,9 @@ impl SubmissionPages {
             first_read_at: None,
             request: None,
             stopped: None,
+            page_number: 0,
+            skipped: Vec::new(),
+            skipped_count: 0,
             done: walk.is_none(),
             walk: walk.unwrap_or_else(|| Walk::new(None)),
             error,
@@ -78,7 +90,8 @@ impl SubmissionPages {
     /// Returns whether a submission can be missing between the first and the last one that were read,
     /// including the pages before a resume.
     pub fn completeness(&self) -> Completeness {
-        self.walk.completeness().max(self.query.completeness_before())
+        let completeness = self.walk.completeness().max(self.query.completeness_before());
+        if self.skipped_count > 0 { Completeness::Incomplete } else { completeness }
     }
 
     /// Returns the seconds or milliseconds of which submissions may be missing, newest first; empty unless
@@ -95,12 +108,24 @@ impl SubmissionPages {
         Timestamp::from_unix_nanos(i128::from(self.first_read_at?) * 1_000)
     }
 
+    /// Returns the first 100 submissions that were left out because they are not what the API promises;
+    /// empty unless [`allow_incomplete`](SubmissionQuery::allow_incomplete) is set. Those of one page are
+    /// [`SubmissionPage::skipped`].
+    pub fn skipped(&self) -> &[SkippedItem] {
+        &self.skipped
+    }
+
+    /// Returns the number of submissions that were left out because they are not what the API promises.
+    pub fn skipped_count(&self) -> u64 {
+        self.skipped_count
+    }
+
     /// Returns the position after the pages yielded so far; valid at any time, also after an error.
     pub fn resume_token(&self) -> ResumeToken {
         if let Some(token) = &self.stopped {
             return token.clone();
         }
-        let oldest = self.walk.known_oldest(self.walk.oldest());
+        let oldest = self.walk.known_oldest(self.walk.position().oldest);
         match self.next {
             None => self.query.first_token(),
             Some(NextStep::Finished) => ResumeToken::at_end(self.query.list(), self.completeness()),
@@ -108,36 +133,37 @@ impl SubmissionPages {
                 NextStep::Continue
                 | NextStep::Retry
                 | NextStep::Failed(PagingError::TieOverflow(_)),
-            ) => self.token(self.walk.position(), self.walk.known(), oldest),
+            ) => self.token(self.walk.position(), self.walk.known_before_next_page(), oldest),
             // The walk cannot continue after the last page. The token requests it again and lists its
             // rows as yielded.
             Some(NextStep::Failed(_)) => {
-                let position = self.walk.position_before().clone();
-                self.token(position, self.walk.known_once_more(), oldest)
+                self.token(self.walk.last_position(), self.walk.known_with_last_page(), oldest)
             }
         }
     }
 
     /// Returns the position in the last page after the given rows.
     pub(super) fn token_within_page(&self, passed: &PassedRows) -> ResumeToken {
-        let position = self.walk.position_before().clone();
-        let oldest = self.walk.known_oldest(passed.last_time.or(position.oldest));
-        self.token(position, self.walk.known_before().chain(passed.ids()), oldest)
+        let position = self.walk.last_position();
+        let oldest = self.walk.known_oldest(passed.oldest.or(position.oldest));
+        self.token(position, self.walk.known_before_last_page().chain(passed.keys()), oldest)
     }
 
-    fn token<'i>(
+    fn token(
         &self,
-        position: ListPosition,
-        seen: impl Iterator<Item = &'i str>,
+        position: &ListPosition,
+        seen: impl Iterator<Item = RowKey>,
         seen_oldest: Option<i64>,
     ) -> ResumeToken {
-        let completeness = self.completeness();
-        ResumeToken::at_page(self.query.list(), position, seen, seen_oldest, completeness)
+        let (list, completeness) = (self.query.list(), self.completeness());
+        ResumeToken::at_page(list, position.clone(), seen, seen_oldest, completeness)
     }
 
-    /// Returns true if a row of the last page was newer than the one before it.
-    pub(super) fn is_out_of_order(&self) -> bool {
+    /// Returns true if an error cuts the last page short: a row that is newer than the one before it, or
+    /// one that is not what the API promises.
+    pub(super) fn is_cut_short(&self) -> bool {
         matches!(self.next, Some(NextStep::Failed(PagingError::OutOfOrder(_))))
+            || self.error.as_ref().is_some_and(|error| error.kind() == ErrorKind::InvalidItem)
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -204,8 +230,9 @@ impl SubmissionPages {
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
         let clock = &self.query.client.shared.settings.clock;
         self.first_read_at.get_or_insert_with(|| read_at(&meta, clock()));
-        let outcome = self.walk.accept(page.rows(), page.pagination());
-        let (mut page, next) = (page.keep(&outcome, meta), outcome.next);
+        let rows = page.walk_rows(self.walk.position().oldest);
+        let outcome = self.walk.accept_rows(&rows, page.pagination());
+        let next = outcome.next;
         if let Some(warning) = &outcome.warning {
             self.report(warning);
         }
@@ -213,29 +240,41 @@ impl SubmissionPages {
             return None;
         }
         self.report(&ClientEvent::PageFetched {
-            rows: page.len(),
+            rows: outcome.new_rows.len(),
             duplicates: outcome.duplicates,
             bytes: page.body_len(),
-            has_more: page.has_more(),
-            elapsed: page.meta().elapsed(),
+            has_more: page.pagination().has_more,
+            elapsed: meta.elapsed(),
         });
         self.next = Some(next);
         if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
-            self.error = Some(walk_error(overflow, page.meta()));
+            self.error = Some(walk_error(overflow, &meta));
             return None;
         }
         self.pages_left = self.pages_left.map(|left| left - 1);
-        if page.apply(&self.query.bounds) {
+        self.page_number += 1;
+        let SubmissionQuery { bounds, allow_incomplete, .. } = &self.query;
+        let (page, end) = page.into_page(&rows, &outcome, meta, bounds, *allow_incomplete);
+        self.record_skipped(page.skipped());
+        if end.is_some() {
             self.stopped = Some(self.token_within_page(&page.all_passed()));
-            self.done = true;
-            return Some(page);
         }
-        match next {
-            NextStep::Continue | NextStep::Retry => {}
-            NextStep::Finished => self.done = true,
-            NextStep::Failed(failure) => self.error = Some(walk_error(failure, page.meta())),
+        match (end, next) {
+            (Some(PageEnd::Bounds), _) | (None, NextStep::Finished) => self.done = true,
+            (Some(PageEnd::InvalidItem(item)), _) => {
+                let cursor = self.walk.last_cursor();
+                self.error = Some(item_error(&item, self.page_number, cursor, page.meta()));
+            }
+            (None, NextStep::Failed(error)) => self.error = Some(walk_error(error, page.meta())),
+            (None, NextStep::Continue | NextStep::Retry) => {}
         }
         Some(page)
+    }
+
+    fn record_skipped(&mut self, items: &[SkippedItem]) {
+        self.skipped_count += items.len() as u64;
+        let left = MAX_SKIPPED_DESCRIBED - self.skipped.len();
+        self.skipped.extend(items.iter().take(left).cloned());
     }
 }
 

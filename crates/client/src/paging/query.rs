@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
 use formsvc_protocol::{Cursor, FormId, IdError, Submission, Timestamp};
 
@@ -43,7 +44,7 @@ pub struct SubmissionQuery {
     resume: Option<ResumeToken>,
     pub(super) max_pages: Option<u64>,
     pub(super) bounds: Bounds,
-    allow_incomplete: bool,
+    pub(super) allow_incomplete: bool,
 }
 
 impl SubmissionQuery {
@@ -123,15 +124,23 @@ impl SubmissionQuery {
         self
     }
 
-    /// Continues where more submissions share a unit of the service's cursor, a second or a
-    /// millisecond, than a page can show. By default the list ends there with an
-    /// [`ErrorKind::TieOverflow`](crate::ErrorKind::TieOverflow). If allowed, the rest of the list follows, each such unit is
-    /// reported as an [`ClientEvent::TieOverflow`](crate::ClientEvent::TieOverflow) and in
-    /// [`tie_overflows`](SubmissionPages::tie_overflows), and the result is
+    /// Continues where submissions have to be left out, instead of ending with an error. The result is then
     /// [`Incomplete`](crate::Completeness::Incomplete).
     ///
-    /// A larger [`page_size`](Self::page_size) shows more submissions of a unit. A single
-    /// [`page`](Self::page) always fails there.
+    /// - More submissions share a unit of the service's cursor, a second or a millisecond, than a page can
+    ///   show: [`ErrorKind::TieOverflow`](crate::ErrorKind::TieOverflow). Each such unit is reported as an
+    ///   [`ClientEvent::TieOverflow`](crate::ClientEvent::TieOverflow) and in
+    ///   [`tie_overflows`](SubmissionPages::tie_overflows). A larger [`page_size`](Self::page_size) shows
+    ///   more submissions of a unit.
+    /// - More than 1,000,000 submissions share one time, which is the same error. If this is allowed, those
+    ///   that the service sends again could be yielded again.
+    /// - A submission is not what the API promises:
+    ///   [`ErrorKind::InvalidItem`](crate::ErrorKind::InvalidItem). If this is allowed, it is counted and
+    ///   described in [`skipped`](SubmissionPages::skipped). An item without a usable `created_at` counts as
+    ///   made at the time of the item before it. If the last item of a page has none, the list continues
+    ///   with the service's cursor, which does not distinguish submissions of one time.
+    ///
+    /// A single [`page`](Self::page) always fails there.
     pub fn allow_incomplete(mut self, allow: bool) -> Self {
         self.allow_incomplete = allow;
         self
@@ -180,8 +189,8 @@ impl SubmissionQuery {
         let Some(page) = pages.try_next().await? else {
             return Err(config_error("the resume token is at the end of the list"));
         };
-        if pages.is_out_of_order() {
-            // The error that follows the rows in order.
+        if pages.is_cut_short() {
+            // The error that follows the rows.
             pages.try_next().await?;
         }
         Ok(page)
@@ -194,7 +203,8 @@ impl SubmissionQuery {
         Box::pin(async move {
             let cursor = cursor.as_ref().map(Cursor::as_str);
             let url = client.shared.base.submissions(form?.as_str(), rows, cursor);
-            call(&client.shared, SUBMISSIONS, url, |body| RawPage::parse(body, rows)).await
+            let parse = |body: &Bytes| RawPage::parse(body, rows, &client.shared.key);
+            call(&client.shared, SUBMISSIONS, url, parse).await
         })
     }
 
@@ -241,7 +251,7 @@ impl SubmissionQuery {
         if let Some(token) = &self.resume {
             return token.clone();
         }
-        let position = ListPosition { cursor: self.start.clone(), oldest: None };
+        let position = ListPosition { cursor: self.start.clone(), ..ListPosition::default() };
         let proven = Completeness::Proven;
         ResumeToken::at_page(self.list(), position, std::iter::empty(), None, proven)
     }

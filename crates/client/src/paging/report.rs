@@ -1,11 +1,12 @@
 //! The errors of a walk.
 
+use formsvc_protocol::Cursor;
 use http::StatusCode;
 
 use super::walk::PagingError;
-use crate::ResponseMeta;
-use crate::error::{Error, ErrorKind, Parts};
+use crate::error::{Error, ErrorKind, EscapedText, Parts};
 use crate::operation::SUBMISSIONS;
+use crate::{ResponseMeta, SkippedItem};
 
 /// Returns true if the service may have refused the cursor.
 pub(super) fn refuses_cursor(error: &Error) -> bool {
@@ -24,12 +25,12 @@ impl From<PagingError> for Parts {
                 let json_path = Some(format!("data[{at}].created_at"));
                 Parts { json_path, ..Error::parts(ErrorKind::Pagination, SUBMISSIONS, what) }
             }
-            PagingError::TooManyTies => Error::parts(
-                ErrorKind::TooLarge,
-                SUBMISSIONS,
-                "more than 100,000 submissions share one `created_at`, so repeated ones cannot be \
-                 recognized",
-            ),
+            PagingError::TooManyTies(overflow) => {
+                let what = format!(
+                    "more submissions share a time than are recognized when they are repeated: {overflow}"
+                );
+                Error::parts(ErrorKind::TieOverflow, SUBMISSIONS, what)
+            }
             PagingError::TieOverflow(overflow) => {
                 let unit = overflow.unit();
                 let what =
@@ -49,6 +50,29 @@ impl From<PagingError> for Error {
 
 /// Returns the error with the details of the page.
 pub(super) fn walk_error(error: PagingError, meta: &ResponseMeta) -> Error {
-    let parts = Parts::from(error).with_answer(meta.status(), meta.headers());
-    Parts { attempts: meta.attempts(), ..parts }.into()
+    Parts::from(error).with_meta(meta).into()
+}
+
+/// Returns the error of a submission that cannot be used, on the page with this number from 1, which was
+/// requested with this cursor.
+pub(super) fn item_error(
+    item: &SkippedItem,
+    page: u64,
+    cursor: Option<&Cursor>,
+    meta: &ResponseMeta,
+) -> Error {
+    let name = item.id().map_or("a submission without an id".to_owned(), |id| {
+        format!("the submission `{}`", EscapedText(id))
+    });
+    let requested = cursor.map_or_else(String::new, |cursor| {
+        format!(", requested with the cursor `{}`", EscapedText(cursor.as_str()))
+    });
+    let what = format!(
+        "{name} is not what the API promises at `{}` of page {page}{requested}",
+        EscapedText(item.json_path())
+    );
+    let mut parts = Error::parts(ErrorKind::InvalidItem, SUBMISSIONS, what);
+    parts.json_path = Some(item.json_path().to_owned());
+    parts.source = Some(EscapedText(item.reason()).to_string().into());
+    parts.with_meta(meta).into()
 }

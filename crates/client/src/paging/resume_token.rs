@@ -1,8 +1,9 @@
 //! A position in a list, to resume from.
 
-use formsvc_protocol::{Cursor, FormId, SubmissionId};
+use formsvc_protocol::{Cursor, FormId};
 use serde::{Deserialize, Serialize};
 
+use super::known_rows::RowKey;
 use super::sealed_text::{ListId, sealed_text};
 use super::walk::{ListPosition, Walk};
 use crate::completeness::Completeness;
@@ -11,13 +12,13 @@ use crate::completeness::Completeness;
 /// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).
 ///
 /// Contains the service's base URL, the form's id, the cursor of the page, the
-/// [`Completeness`] of the list so far, and the ids that may be repeated: those yielded of that page,
-/// those of the page before it, and those that share the oldest time, however often a list is
-/// resumed. It contains no API key and no answers.
+/// [`Completeness`] of the list so far, and hashes of the ids that may be repeated: those yielded of that
+/// page, those of the page before it, and those of the token that the list was resumed from, until the
+/// list has passed them. It contains no API key and no answers.
 ///
 /// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
 /// a text that was changed on purpose can be valid. A token of another form or another service is
-/// refused. The text has a few kilobytes, so keep only the latest.
+/// refused. The text has a few kilobytes, and never more than 500, so keep only the latest.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -41,23 +42,21 @@ struct Content {
     list: ListId,
     /// `None` at the end of the list.
     position: Option<ListPosition>,
-    seen: Vec<SubmissionId>,
+    seen: Vec<RowKey>,
     /// The oldest time of the seen rows, in microseconds since 1970.
     seen_oldest: Option<i64>,
     completeness: Completeness,
 }
 
 impl ResumeToken {
-    pub(super) fn at_page<'i>(
+    pub(super) fn at_page(
         list: ListId,
         position: ListPosition,
-        seen: impl Iterator<Item = &'i str>,
+        seen: impl Iterator<Item = RowKey>,
         seen_oldest: Option<i64>,
         completeness: Completeness,
     ) -> Self {
-        let mut seen: Vec<_> = seen
-            .map(|id| SubmissionId::new(id).expect("ids are checked when a page is parsed"))
-            .collect();
+        let mut seen: Vec<_> = seen.collect();
         seen.sort_unstable();
         let seen_oldest = seen_oldest.filter(|_| !seen.is_empty());
         Self(Content { list, position: Some(position), seen, seen_oldest, completeness })
@@ -96,8 +95,7 @@ impl ResumeToken {
     /// Returns the walk that continues here; `None` at the end.
     pub(super) fn walk(&self) -> Option<Walk> {
         let position = self.0.position.clone()?;
-        let seen = self.0.seen.iter().map(SubmissionId::as_str);
-        Some(Walk::resume(position, seen, self.0.seen_oldest))
+        Some(Walk::resume(position, self.0.seen.iter().copied(), self.0.seen_oldest))
     }
 }
 
@@ -129,8 +127,8 @@ mod tests {
             seen_oldest in any::<Option<i64>>(),
             completeness in any_completeness(),
         ) {
-            let position = ListPosition { cursor: cursor.map(Cursor::new), oldest };
-            let seen = seen.iter().map(String::as_str);
+            let position = ListPosition { cursor: cursor.map(Cursor::new), oldest, tied: 1 };
+            let seen = seen.iter().map(|id| RowKey::of_id(id));
             let token = ResumeToken::at_page(list(&form), position, seen, seen_oldest, completeness);
             let text = token.to_string();
             prop_assert!(text.bytes().all(|b| b.is_ascii_graphic() && !b"'\"`$\\".contains(&b)));
@@ -149,8 +147,11 @@ mod tests {
     fn walk_from_an_extreme_time_does_not_overflow() {
         for oldest in [i64::MIN, i64::MAX] {
             for cursor in ["c", "9999-12-31T23:59:59.999999Z"] {
-                let position =
-                    ListPosition { cursor: Some(Cursor::new(cursor)), oldest: Some(oldest) };
+                let position = ListPosition {
+                    cursor: Some(Cursor::new(cursor)),
+                    oldest: Some(oldest),
+                    tied: 1,
+                };
                 let (seen, proven) = (std::iter::empty(), Completeness::Proven);
                 let token = ResumeToken::at_page(list("frm_1"), position, seen, None, proven);
                 assert!(token.walk().unwrap().cursor().is_some());

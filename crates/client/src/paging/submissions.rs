@@ -7,6 +7,7 @@ use formsvc_protocol::{Submission, Timestamp};
 
 use super::page::PassedRows;
 use super::{ResumeToken, SubmissionPages};
+use crate::SkippedItem;
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
@@ -81,6 +82,17 @@ impl Submissions {
     /// Returns the time of [`SubmissionPages::first_read_at`].
     pub(super) fn first_read_at(&self) -> Option<Timestamp> {
         self.pages.first_read_at()
+    }
+
+    /// Returns the first submissions that were left out because they are not what the API promises: see
+    /// [`SubmissionPages::skipped`].
+    pub fn skipped(&self) -> &[SkippedItem] {
+        self.pages.skipped()
+    }
+
+    /// Returns the number of submissions that were left out because they are not what the API promises.
+    pub fn skipped_count(&self) -> u64 {
+        self.pages.skipped_count()
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -297,6 +297,20 @@ impl TieGuard {
         Verdict::Overflow(overflow)
     }
 
+    /// Returns the overflow of a time that more rows share than are recognized when they are repeated;
+    /// `None` if it was allowed before.
+    pub(crate) fn too_many_rows(&mut self, time: i64, rows: u64) -> Option<TieOverflow> {
+        let UnitStart { unit, start } = UnitStart::of(CursorUnit::Millisecond, time);
+        let overflow = TieOverflow { unit, start, rows };
+        if self.allow_incomplete {
+            if self.overflows.last().is_some_and(|last| last.start == start) {
+                return None;
+            }
+            self.overflows.push(overflow);
+        }
+        Some(overflow)
+    }
+
     /// Whether the rows after an overflow count.
     pub(crate) fn continues_after_overflow(&self) -> bool {
         self.allow_incomplete

@@ -1,33 +1,30 @@
-//! Decides which rows of a page are new and where the list continues. Pure: pages in, decisions out.
+//! Decides which rows of a page are new, and how the list continues. Pure: pages in, decisions out.
 //!
-//! Guarantee: every submission id is yielded exactly once, or the walk ends with an error. This
-//! relies on two properties of the service (SPEC §4): lists are newest first, and an id always has
-//! the same time and content. A row older than all rows before it is new. A row that was on the
-//! previous page, or that shares the oldest time seen so far and was already yielded, is a duplicate
-//! and is dropped. Any other row violates the order and ends the walk.
-
-use std::collections::HashSet;
+//! Guarantee: the walk reports every row exactly once, or it ends with an error. This relies on two
+//! properties of the service (SPEC §4): a list is newest first, and an id always has the same time and
+//! content. For each row of a page there are three cases:
+//!
+//! 1. The row was received before: it is a duplicate, and is dropped. [`KnownRows`] recognizes the rows of
+//!    the page before, and all rows that share the oldest time so far.
+//! 2. The row is not newer than the oldest time so far: it is new.
+//! 3. The row is newer than that, and unknown: it violates the order, and the walk ends.
 
 use formsvc_protocol::{Cursor, Pagination};
 use serde::{Deserialize, Serialize};
 
+use super::known_rows::{KnownRows, MAX_ROWS_OF_ONE_TIME, RowKey};
 use super::report::refuses_cursor;
 use super::tie::{SeenRow, TieGuard, Verdict};
 use crate::completeness::{Completeness, FallbackReason, TieOverflow};
 use crate::error::Error;
 use crate::event::ClientEvent;
 
-/// Consecutive pages without a new row after which the list counts as stuck.
+/// Number of consecutive pages without a new row after which the list counts as stuck.
 const MAX_IDLE_PAGES: usize = 100;
 
-/// Most ids that are kept to recognize repeated rows. A service that gives all rows one time would
-/// require any number.
-const MAX_KNOWN_IDS: usize = 100_000;
-
-/// Rows that a request with the walk's own cursor must have room for: a known one and a new one.
+/// Smallest page for a request with a cursor of the walk's own: its response repeats a known row, and
+/// must have room for a new one.
 const MIN_ROWS_WITH_KNOWN: u32 = 2;
-
-type IdSet = HashSet<Box<str>>;
 
 /// A walk through one list. Public for programs that fetch the pages themselves: request the page at
 /// [`cursor`](Self::cursor) with [`rows_to_request`](Self::rows_to_request) rows, pass it to
@@ -35,44 +32,47 @@ type IdSet = HashSet<Box<str>>;
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Walk {
-    /// The service's cursor of the next page.
-    cursor: Option<Cursor>,
-    /// Time of the oldest row so far.
-    oldest: Option<i64>,
-    /// Ids of the last page that had rows.
-    page: IdSet,
-    /// Ids of the page before it, and of earlier pages while all rows have the oldest time.
-    earlier: IdSet,
-    /// Ids of the resume token, and the time of the oldest among them.
-    resumed: IdSet,
-    resumed_oldest: Option<i64>,
-    /// Whether the last page had no row, so that `page` belongs to the page before it.
-    page_was_empty: bool,
-    /// Whether the last page left the oldest time unchanged.
-    tie_continues: bool,
+    /// The position of the next page.
+    position: ListPosition,
     /// The position from which the last page was requested.
     requested: ListPosition,
-    /// The cursor sent for the last page.
+    /// The cursor of the last request: that of `requested`, or one of the walk's own.
     sent: Option<Cursor>,
+    known: KnownRows,
+    /// Replaces cursors that would lose rows of one time.
     ties: TieGuard,
-    /// Cursors sent since the last new row.
+    /// The cursors sent since the last new row.
     idle_cursors: Vec<Option<Cursor>>,
+    /// The limit of rows that share one time.
+    max_tied: u64,
 }
 
-/// A position in a list: the service's cursor and the oldest time seen.
+/// A position in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListPosition {
+    /// The service's cursor; `None` at the newest row.
     pub(crate) cursor: Option<Cursor>,
+    /// The time of the oldest row so far.
     pub(crate) oldest: Option<i64>,
+    /// The number of new rows that had this time.
+    pub(crate) tied: u64,
+}
+
+/// A row of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WalkRow {
+    pub(crate) key: RowKey,
+    /// Microseconds since 1970.
+    pub(crate) time: i64,
 }
 
 /// The walk's decision about one page.
 #[doc(hidden)]
 #[derive(Debug, PartialEq)]
 pub struct PageOutcome {
-    /// Positions of the rows that earlier pages did not have, ascending.
+    /// Positions in the page of the rows that were not received before, ascending.
     pub new_rows: Vec<usize>,
-    /// Number of rows that earlier pages had.
+    /// Number of rows that were received before.
     pub(crate) duplicates: usize,
     pub next: NextStep,
     /// The reason why rows could be missing.
@@ -85,7 +85,7 @@ pub struct PageOutcome {
 pub enum NextStep {
     /// Request the next page.
     Continue,
-    /// Discard this page and request again with the current cursor.
+    /// Discard this page, and request it again with the walk's new cursor.
     Retry,
     /// The list is complete.
     Finished,
@@ -97,14 +97,14 @@ pub enum NextStep {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagingError {
-    /// The list claims to have more, but no cursor leads there, for this reason.
+    /// The list has more rows, but no cursor leads to them, for this reason.
     Stuck(&'static str),
-    /// The row at this position is newer than the one before it.
+    /// The row at this position is newer than the row before it.
     OutOfOrder(usize),
     /// Rows of a unit of the cursor may be missing.
     TieOverflow(TieOverflow),
-    /// More rows share one time than ids are kept.
-    TooManyTies,
+    /// So many rows share one time that duplicates cannot be recognized any more.
+    TooManyTies(TieOverflow),
 }
 
 /// Why no cursor leads to the rest of the list.
@@ -118,49 +118,43 @@ impl Walk {
     /// Starts at a cursor, or at the newest row.
     pub fn new(cursor: Option<Cursor>) -> Self {
         Self {
-            cursor,
-            oldest: None,
-            page: IdSet::default(),
-            earlier: IdSet::default(),
-            resumed: IdSet::default(),
-            resumed_oldest: None,
-            page_was_empty: false,
-            tie_continues: false,
+            position: ListPosition { cursor, ..ListPosition::default() },
             requested: ListPosition::default(),
             sent: None,
+            known: KnownRows::default(),
             ties: TieGuard::new(),
             idle_cursors: Vec::new(),
+            max_tied: MAX_ROWS_OF_ONE_TIME as u64,
         }
     }
 
-    /// Continues another walk that had yielded the `seen` ids, the oldest of them at `seen_oldest`.
-    pub(crate) fn resume<'i>(
+    /// Continues another walk that had received the rows `seen`, the oldest of them at `seen_oldest`.
+    pub(crate) fn resume(
         position: ListPosition,
-        seen: impl Iterator<Item = &'i str>,
+        seen: impl Iterator<Item = RowKey>,
         seen_oldest: Option<i64>,
     ) -> Self {
-        let ListPosition { cursor, oldest } = position;
-        let ties = match (&cursor, oldest) {
+        let ties = match (&position.cursor, position.oldest) {
             (Some(cursor), Some(oldest)) => TieGuard::resume(cursor, oldest),
             _ => TieGuard::new(),
         };
-        let resumed = seen.map(Box::from).collect();
-        Self { oldest, resumed, resumed_oldest: seen_oldest, ties, ..Self::new(cursor) }
+        Self { position, known: KnownRows::resume(seen, seen_oldest), ties, ..Self::new(None) }
     }
 
-    /// Continues after units of which rows may be missing, instead of failing there.
+    /// Continues where rows may be missing or repeated because they share a time, instead of ending with
+    /// an error.
     #[must_use]
     pub fn allow_incomplete(mut self, allow: bool) -> Self {
         self.ties.allow_incomplete(allow);
         self
     }
 
-    /// The cursor of the next request.
+    /// Returns the cursor of the next request.
     pub fn cursor(&self) -> Option<&Cursor> {
-        self.ties.own().or(self.cursor.as_ref())
+        self.ties.own().or(self.position.cursor.as_ref())
     }
 
-    /// The `limit` of the next request.
+    /// Returns the `limit` of the next request.
     pub fn rows_to_request(&self, page_size: u32) -> u32 {
         if self.ties.expects_known_row() { page_size.max(MIN_ROWS_WITH_KNOWN) } else { page_size }
     }
@@ -169,80 +163,78 @@ impl Walk {
         self.ties.completeness()
     }
 
-    /// The units of which rows may be missing.
+    /// Returns the times of which rows may be missing or repeated.
     pub fn tie_overflows(&self) -> &[TieOverflow] {
         self.ties.overflows()
     }
 
-    /// The position of the next page.
-    pub(crate) fn position(&self) -> ListPosition {
-        ListPosition { cursor: self.cursor.clone(), oldest: self.oldest }
+    /// Returns the position of the next page.
+    pub(crate) fn position(&self) -> &ListPosition {
+        &self.position
     }
 
-    /// The position of the last page.
-    pub(crate) fn position_before(&self) -> &ListPosition {
+    /// Returns the position from which the last page was requested.
+    pub(crate) fn last_position(&self) -> &ListPosition {
         &self.requested
     }
 
-    /// Ids of rows that the next page may repeat.
-    pub(crate) fn known(&self) -> impl Iterator<Item = &str> {
-        let tied = Some(&self.earlier).filter(|_| self.tie_continues);
-        let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed());
-        resumed.into_iter().chain(tied).chain([&self.page]).flatten().map(|id| &**id)
+    /// Returns the cursor with which the last page was requested.
+    pub(crate) fn last_cursor(&self) -> Option<&Cursor> {
+        self.sent.as_ref()
     }
 
-    /// Ids of earlier pages' rows that the last page may repeat.
-    pub(crate) fn known_before(&self) -> impl Iterator<Item = &str> {
-        let page = Some(&self.page).filter(|_| self.page_was_empty);
-        [&self.resumed, &self.earlier].into_iter().chain(page).flatten().map(|id| &**id)
+    /// Returns the rows that the next page may repeat.
+    pub(crate) fn known_before_next_page(&self) -> impl Iterator<Item = RowKey> {
+        self.known.before_next_page(self.position.oldest)
     }
 
-    /// Ids of rows that the last page may repeat if it is requested again.
-    pub(crate) fn known_once_more(&self) -> impl Iterator<Item = &str> {
-        let page = Some(&self.page).filter(|_| !self.page_was_empty);
-        self.known_before().chain(page.into_iter().flatten().map(|id| &**id))
+    /// Returns the rows of earlier pages that the last page may repeat.
+    pub(crate) fn known_before_last_page(&self) -> impl Iterator<Item = RowKey> {
+        self.known.before_last_page()
     }
 
-    /// The time below which no known row can be repeated, if the last row yielded was at `yielded`.
+    /// Returns the rows that the last page may repeat if it is requested again.
+    pub(crate) fn known_with_last_page(&self) -> impl Iterator<Item = RowKey> {
+        self.known.with_last_page()
+    }
+
+    /// Returns the time below which no known row is, if the last row yielded was at `yielded`.
     pub(crate) fn known_oldest(&self, yielded: Option<i64>) -> Option<i64> {
-        let resumed = self.resumed_oldest.filter(|_| !self.resumed.is_empty());
-        yielded.into_iter().chain(resumed).min()
+        self.known.oldest(yielded)
     }
 
-    /// Time of the oldest row so far.
-    pub(crate) fn oldest(&self) -> Option<i64> {
-        self.oldest
-    }
-
-    /// Takes the response to the last request: id and time of each row, and the pagination object.
+    /// Takes the response to the last request: the id and the time of each row, and the pagination object.
     pub fn accept<'r>(
         &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)> + Clone,
+        rows: impl Iterator<Item = (&'r str, i64)>,
         pagination: &Pagination,
     ) -> PageOutcome {
+        let rows = rows.map(|(id, time)| WalkRow { key: RowKey::of_id(id), time });
+        self.accept_rows(&rows.collect::<Vec<_>>(), pagination)
+    }
+
+    /// Takes the response to the last request.
+    pub(crate) fn accept_rows(&mut self, rows: &[WalkRow], pagination: &Pagination) -> PageOutcome {
         let mut outcome = PageOutcome::new(NextStep::Continue);
-        let seen = rows.clone().map(|(id, time)| SeenRow { time, known: self.is_known(id) });
-        // Collected, because the judgement changes the walk that `seen` borrows.
-        let seen: Vec<SeenRow> = seen.collect();
+        let known = |row: &WalkRow| SeenRow { time: row.time, known: self.known.contains(row.key) };
+        let seen: Vec<SeenRow> = rows.iter().map(known).collect();
         let verdict = self.ties.judge(seen.into_iter(), pagination.has_more);
-        if !self.apply_verdict(verdict, &mut outcome) {
+        if !self.apply_verdict(verdict, &mut outcome) || !self.add_rows(rows, &mut outcome) {
             return outcome;
         }
-        let Some(any_new) = self.sort_out(rows.clone(), &mut outcome) else { return outcome };
-        outcome.next = self.next_step(any_new, pagination);
+        outcome.next = self.next_step(pagination, &mut outcome);
         if outcome.next == NextStep::Continue {
-            let all = rows.map(|(_, time)| time);
-            let is_new = |(at, _): &(usize, i64)| outcome.new_rows.binary_search(at).is_ok();
-            let new = all.clone().enumerate().filter(is_new).map(|(_, time)| time);
-            let fallback = self.ties.advance(all, new, pagination);
-            outcome.warning =
-                outcome.warning.take().or(fallback.map(|reason| ClientEvent::Fallback { reason }));
+            let new_times = outcome.new_rows.iter().map(|at| rows[*at].time);
+            let all_times = rows.iter().map(|row| row.time);
+            let fallback = self.ties.advance(all_times, new_times, pagination);
+            let fallback = fallback.map(|reason| ClientEvent::Fallback { reason });
+            outcome.warning = outcome.warning.take().or(fallback);
         }
         outcome
     }
 
-    /// Takes an error of the last request. Returns the step if the request can be repeated with
-    /// another cursor, because the service refused one that it had not issued.
+    /// Takes an error of the last request. Returns the step if the request can be repeated with another
+    /// cursor, because the service refused a cursor that it had not issued.
     pub fn refused(&mut self, error: &Error) -> Option<PageOutcome> {
         if refuses_cursor(error) { self.retry_refused() } else { None }
     }
@@ -254,43 +246,7 @@ impl Walk {
         Some(outcome)
     }
 
-    /// Separates new rows from known ones. Returns whether any was new, or `None` when they break the
-    /// order.
-    fn sort_out<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)>,
-        outcome: &mut PageOutcome,
-    ) -> Option<bool> {
-        self.sent = self.cursor().cloned();
-        self.requested = self.position();
-        let mut any_row = false;
-        for (at, (id, time)) in rows.enumerate() {
-            if !std::mem::replace(&mut any_row, true) {
-                self.open_page();
-            }
-            let known = self.is_known_before(id);
-            let newer = self.oldest.is_some_and(|oldest| time > oldest);
-            if newer && !known && !self.page.contains(id) {
-                outcome.next = NextStep::Failed(PagingError::OutOfOrder(at));
-                return None;
-            }
-            if !self.page.insert(id.into()) || known {
-                outcome.duplicates += 1;
-            } else {
-                outcome.new_rows.push(at);
-            }
-            // Also of known rows: the next cursor is the time of the page's last row.
-            self.oldest = Some(self.oldest.map_or(time, |oldest| oldest.min(time)));
-        }
-        self.page_was_empty = !any_row;
-        if any_row {
-            let before = self.requested.oldest;
-            self.tie_continues = before.is_some() && self.oldest == before;
-        }
-        Some(!outcome.new_rows.is_empty())
-    }
-
-    /// Returns whether the page counts.
+    /// Executes the decision of the tie guard. Returns whether the rows of the page count.
     fn apply_verdict(&mut self, verdict: Verdict, outcome: &mut PageOutcome) -> bool {
         match verdict {
             Verdict::Accept => return true,
@@ -305,41 +261,45 @@ impl Walk {
                 return false;
             }
         }
-        self.cursor = self.ties.service().cloned();
+        self.position.cursor = self.ties.service().cloned();
         outcome.next = NextStep::Retry;
         false
     }
 
-    /// Whether an earlier page had the row.
-    fn is_known(&self, id: &str) -> bool {
-        self.is_known_before(id) || self.page.contains(id)
-    }
-
-    fn is_known_before(&self, id: &str) -> bool {
-        self.earlier.contains(id) || self.resumed.contains(id)
-    }
-
-    /// Whether rows of the resume token would now break the order, and need no id to be recognized.
-    fn is_past_resumed(&self) -> bool {
-        self.oldest.zip(self.resumed_oldest).is_some_and(|(oldest, resumed)| oldest < resumed)
-    }
-
-    /// Starts the ids of a page, and drops those that can no longer be repeated.
-    fn open_page(&mut self) {
-        if !self.tie_continues {
-            self.earlier.clear();
+    /// Finds the new rows of a page, and moves the position to its last row. Returns false if a row
+    /// violates the order.
+    fn add_rows(&mut self, rows: &[WalkRow], outcome: &mut PageOutcome) -> bool {
+        self.sent = self.cursor().cloned();
+        self.requested = self.position.clone();
+        if !rows.is_empty() {
+            self.known.begin_page(self.position.oldest);
         }
-        if self.is_past_resumed() {
-            self.resumed.clear();
+        for (at, row) in rows.iter().enumerate() {
+            let is_newer = self.position.oldest.is_some_and(|oldest| row.time > oldest);
+            if is_newer && !self.known.contains(row.key) {
+                outcome.next = NextStep::Failed(PagingError::OutOfOrder(at));
+                return false;
+            }
+            let is_new = self.known.add(row.key);
+            if is_new {
+                outcome.new_rows.push(at);
+            } else {
+                outcome.duplicates += 1;
+            }
+            self.position.add_row(row.time, is_new);
         }
-        self.earlier.extend(self.page.drain());
+        let before = self.requested.oldest;
+        let tie_continues = before.is_some() && self.position.oldest == before;
+        self.known.end_page(rows.is_empty(), tie_continues);
+        true
     }
 
-    fn next_step(&mut self, any_new: bool, pagination: &Pagination) -> NextStep {
-        if any_new {
-            self.idle_cursors.clear();
-        } else {
+    /// Decides how the list continues after the rows of a page were added.
+    fn next_step(&mut self, pagination: &Pagination, outcome: &mut PageOutcome) -> NextStep {
+        if outcome.new_rows.is_empty() {
             self.idle_cursors.push(self.sent.clone());
+        } else {
+            self.idle_cursors.clear();
         }
         if !pagination.has_more {
             return NextStep::Finished;
@@ -347,21 +307,42 @@ impl Walk {
         let Some(next) = &pagination.next_cursor else {
             return NextStep::Failed(PagingError::Stuck(NO_CURSOR));
         };
-        let known = self.resumed.len() + self.earlier.len() + self.page.len();
-        if self.tie_continues && known > MAX_KNOWN_IDS {
-            return NextStep::Failed(PagingError::TooManyTies);
+        if let Some(overflow) = self.check_ties() {
+            if !self.ties.continues_after_overflow() {
+                return NextStep::Failed(PagingError::TooManyTies(overflow));
+            }
+            outcome.warning = Some(ClientEvent::TieOverflow(overflow));
         }
-        let next = Some(next);
-        let circle = self.sent.as_ref() == next
-            || self.idle_cursors.iter().any(|used| used.as_ref() == next);
-        if circle {
+        let is_sent_again = self.sent.as_ref() == Some(next)
+            || self.idle_cursors.iter().any(|sent| sent.as_ref() == Some(next));
+        if is_sent_again {
             return NextStep::Failed(PagingError::Stuck(CIRCLE));
         }
         if self.idle_cursors.len() >= MAX_IDLE_PAGES {
             return NextStep::Failed(PagingError::Stuck(IDLE));
         }
-        self.cursor = next.cloned();
+        self.position.cursor = Some(next.clone());
         NextStep::Continue
+    }
+
+    /// Returns the oldest time, if more rows share it than are recognized when they are repeated. If that
+    /// is allowed, the time is returned once.
+    fn check_ties(&mut self) -> Option<TieOverflow> {
+        let oldest = self.position.oldest.filter(|_| self.position.tied > self.max_tied)?;
+        self.ties.too_many_rows(oldest, self.position.tied)
+    }
+}
+
+impl ListPosition {
+    /// Takes a row of the page. A known row counts too, because the next cursor is the time of the page's
+    /// last row.
+    fn add_row(&mut self, time: i64, is_new: bool) {
+        if self.oldest.is_none_or(|oldest| time < oldest) {
+            (self.oldest, self.tied) = (Some(time), 0);
+        }
+        if is_new && self.oldest == Some(time) {
+            self.tied += 1;
+        }
     }
 }
 
@@ -370,7 +351,7 @@ impl PageOutcome {
         Self { new_rows: Vec::new(), duplicates: 0, next, warning: None }
     }
 
-    /// Set once: from now on the result is not proven complete.
+    /// Returns the reason if from now on the result is not proven complete.
     pub fn fallback(&self) -> Option<FallbackReason> {
         match self.warning {
             Some(ClientEvent::Fallback { reason }) => Some(reason),

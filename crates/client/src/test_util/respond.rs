@@ -83,9 +83,9 @@ fn parameters(seen: &SeenRequest) -> Result<(usize, i64), String> {
 }
 
 fn page(form: &StoredForm, limit: usize, before: i64) -> Response<Bytes> {
-    let older = form.rows.range(..before).rev();
-    let page: Vec<_> = older.clone().take(limit).collect();
-    let has_more = older.count() > page.len();
+    let mut older = form.rows.range(..before).rev();
+    let page: Vec<_> = older.by_ref().take(limit).collect();
+    let has_more = older.next().is_some();
     let next_cursor = page.last().map(|(at, _)| FormInstant::from_micros(**at).to_cursor());
     let data = page.into_iter().map(|(_, row)| row.clone()).collect();
     json(&Page { data, pagination: Pagination { next_cursor, has_more } })

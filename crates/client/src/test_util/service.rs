@@ -1,6 +1,6 @@
 //! The mock service.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -43,6 +43,8 @@ pub(super) struct State {
 pub(super) struct StoredForm {
     pub(super) form: Form,
     pub(super) rows: BTreeMap<i64, Submission>,
+    /// The first key that may be free for a time, so that many rows of one time take no quadratic time.
+    next_keys: HashMap<i64, i64>,
 }
 
 /// A request that the service received.
@@ -85,7 +87,11 @@ impl MockService {
     /// Adds a form; it is the newest.
     #[must_use]
     pub fn form(self, form: Form) -> Self {
-        self.state().forms.push(StoredForm { form, rows: BTreeMap::new() });
+        self.state().forms.push(StoredForm {
+            form,
+            rows: BTreeMap::new(),
+            next_keys: HashMap::new(),
+        });
         self
     }
 
@@ -106,11 +112,12 @@ impl MockService {
         let mut state = self.state();
         let stored = state.forms.iter_mut().find(|stored| stored.form.id.as_str() == form);
         let stored = stored.unwrap_or_else(|| panic!("the mock has no form `{form}`"));
-        let mut instant = row.created_at.unix_micros();
-        while stored.rows.contains_key(&instant) {
-            instant += 1;
+        let time = row.created_at.unix_micros();
+        let key = stored.next_keys.entry(time).or_insert(time);
+        while stored.rows.contains_key(key) {
+            *key += 1;
         }
-        stored.rows.insert(instant, row);
+        stored.rows.insert(*key, row);
     }
 
     /// Sets the `Date` of the following responses. A new service sends none.

@@ -20,11 +20,11 @@ async fn list(answer: Answer) -> formsvc_client::Error {
 }
 
 #[tokio::test]
-async fn decode_error_names_status_request_id_and_path() {
+async fn invalid_item_error_names_page_request_id_and_path() {
     let with = |row: &str| ok(page_of(&[self::row(0), row.to_owned()], None, false));
     let time = "2026-01-31T09:30:00.000Z";
     for (answer, path) in [
-        (with(&format!(r#"{{"id":"s","data":[],"created_at":"{time}"}}"#)), "data[1].data"),
+        (with(&format!(r#"{{"id":"s","data":[1],"created_at":"{time}"}}"#)), "data[1].data"),
         (with(&format!(r#"{{"id":"s","data":null,"created_at":"{time}"}}"#)), "data[1].data"),
         (with(&format!(r#"{{"id":"a\u0000b","data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
         (with(&format!(r#"{{"id":"","data":{{}},"created_at":"{time}"}}"#)), "data[1].id"),
@@ -33,6 +33,21 @@ async fn decode_error_names_status_request_id_and_path() {
         (with(&row_at(1, "2026-02-30T09:30:00.000Z")), "data[1].created_at"),
         (with(r#"{"id":"s","data":{}}"#), "data[1]"),
         (with(&format!(r#"["s",{{}},"{time}"]"#)), "data[1]"),
+    ] {
+        let error = list(answer.clone()).await;
+        assert_eq!(error.kind(), ErrorKind::InvalidItem, "{answer:?}");
+        assert_eq!(error.json_path(), Some(path), "{answer:?}");
+        assert_eq!(error.status().unwrap().as_u16(), 200);
+        assert_eq!(error.request_id(), Some("req_1"));
+        let shown = error.to_string();
+        let end = format!("at `{path}` of page 1 (request id req_1, 1 attempt)");
+        assert!(shown.ends_with(&end) && error.source().is_some(), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn decode_error_names_status_request_id_and_path() {
+    for (answer, path) in [
         (ok(r#"{"data":[],"pagination":[null,false]}"#), "pagination"),
         (ok(r#"{"data":[]}"#), "."),
         (ok("[]"), "."),

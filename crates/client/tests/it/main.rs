@@ -11,6 +11,7 @@ mod errors;
 mod events;
 mod hostile;
 mod ids;
+mod invalid_items;
 mod limit;
 mod list;
 mod mock;

@@ -315,14 +315,9 @@ proptest! {
             if ended.is_some() {
                 break;
             }
-            let seen: Vec<String> = after.known().map(str::to_owned).collect();
-            let seen_oldest = after.known_oldest(after.oldest());
-            let ListPosition { cursor, oldest } = after.position();
-            walk = Walk::resume(
-                ListPosition { cursor, oldest },
-                seen.iter().map(String::as_str),
-                seen_oldest,
-            );
+            let seen: Vec<_> = after.known_before_next_page().collect();
+            let seen_oldest = after.known_oldest(after.position().oldest);
+            walk = Walk::resume(after.position().clone(), seen.into_iter(), seen_oldest);
         }
         prop_assert!(!has_duplicates(&ids), "{:?}", ids);
         // A resumed walk does not know yet that the service cuts cursors to seconds, and may fall back.
@@ -544,7 +539,8 @@ fn opaque_cursor_is_used_as_is_and_unproven() {
 
 #[test]
 fn walk_resumed_at_opaque_cursor_is_unproven() {
-    let position = ListPosition { cursor: Some(Cursor::new("a")), oldest: Some(5_000_000) };
+    let position =
+        ListPosition { cursor: Some(Cursor::new("a")), oldest: Some(5_000_000), tied: 1 };
     let mut walk = Walk::resume(position, std::iter::empty(), None);
     assert_eq!(walk.completeness(), Completeness::Unproven);
     let last = Pagination { next_cursor: None, has_more: false };

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::completeness::CursorUnit;
 
 /// A page: the numbers of its rows, and the next cursor. A row's number determines its id and its
 /// time, which three rows share.
@@ -15,6 +16,10 @@ struct Page {
 
 fn time(row: u32) -> i64 {
     -i64::from(row / 3)
+}
+
+fn key(id: &str) -> RowKey {
+    RowKey::of_id(id)
 }
 
 fn page(rows: &[u32], next: u8) -> Page {
@@ -108,9 +113,9 @@ proptest! {
         stops in prop::collection::vec(0_usize..12, 1..6),
     ) {
         let mut all = Vec::new();
-        let (mut position, mut seen, mut oldest) = (ListPosition::default(), Vec::<String>::new(), None);
+        let (mut position, mut seen, mut oldest) = (ListPosition::default(), Vec::new(), None);
         for stop in stops {
-            let mut walk = Walk::resume(position.clone(), seen.iter().map(String::as_str), oldest);
+            let mut walk = Walk::resume(position.clone(), seen.into_iter(), oldest);
             let mut left = stop;
             loop {
                 let at = walk.cursor().map_or(0, |c| c.as_str().parse::<usize>().unwrap() + 1);
@@ -118,10 +123,9 @@ proptest! {
                 if kept.len() > left {
                     // Stops within this page.
                     all.extend(&kept[..left]);
-                    let handed_on = kept[..left].iter().map(|row| format!("sub_{row}"));
-                    let known = walk.known_before().map(str::to_owned);
-                    seen = known.chain(handed_on).collect();
-                    position = walk.position_before().clone();
+                    let yielded = kept[..left].iter().map(|row| key(&format!("sub_{row}")));
+                    seen = walk.known_before_last_page().chain(yielded).collect::<Vec<_>>();
+                    position = walk.last_position().clone();
                     let last = kept[..left].last().map(|row| time(*row)).or(position.oldest);
                     oldest = walk.known_oldest(last);
                     break;
@@ -196,7 +200,7 @@ fn ties_across_pages_are_not_repeated() {
 #[test]
 fn resumed_rows_moved_by_new_rows_not_repeated() {
     // Before the stop the newest page was 10, 11, 12; now 0 and 1 came on top of it.
-    let seen = ["sub_10", "sub_11"];
+    let seen = ["sub_10", "sub_11"].map(key);
     let mut walk = Walk::resume(ListPosition::default(), seen.into_iter(), Some(time(11)));
     assert_eq!(accept(&mut walk, &page(&[0, 1, 10], 1)), (vec![0, 1], NextStep::Continue));
     assert_eq!(accept(&mut walk, &last(&[11, 12, 13])), (vec![12, 13], NextStep::Finished));
@@ -205,7 +209,7 @@ fn resumed_rows_moved_by_new_rows_not_repeated() {
 #[test]
 fn known_last_row_is_the_oldest_of_the_position() {
     // The token's rows end the page, so the cursor is the time of row 11 and not of row 1.
-    let seen = ["sub_10", "sub_11"];
+    let seen = ["sub_10", "sub_11"].map(key);
     let mut walk = Walk::resume(ListPosition::default(), seen.into_iter(), Some(time(11)));
     assert_eq!(accept(&mut walk, &page(&[0, 1, 10, 11], 1)), (vec![0, 1], NextStep::Continue));
     assert_eq!(walk.position().oldest, Some(time(11)));
@@ -213,30 +217,68 @@ fn known_last_row_is_the_oldest_of_the_position() {
 
 #[test]
 fn resumed_ids_are_dropped_when_passed() {
-    let mut walk = Walk::resume(ListPosition::default(), ["sub_0"].into_iter(), Some(time(0)));
+    let mut walk = Walk::resume(ListPosition::default(), [key("sub_0")].into_iter(), Some(time(0)));
     accept(&mut walk, &page(&[0, 3], 1));
     accept(&mut walk, &page(&[6], 2));
     accept(&mut walk, &page(&[9], 3));
-    assert_eq!(walk.known().collect::<Vec<_>>(), ["sub_9"]);
+    assert_eq!(walk.known_before_next_page().collect::<Vec<_>>(), [key("sub_9")]);
+}
+
+/// Reads pages of 100 rows with one time until the walk ends, at most 40 pages.
+fn read_one_time(walk: &mut Walk, first_page: usize) -> (usize, NextStep, Option<ClientEvent>) {
+    let (mut rows, mut warning) = (0, None);
+    for page in first_page..first_page + 40 {
+        let ids: Vec<String> = (0..100).map(|n| format!("sub_{page}_{n}")).collect();
+        let pagination = Pagination {
+            next_cursor: Some(Cursor::new((page + 1).to_string())),
+            has_more: page < first_page + 39,
+        };
+        let outcome = walk.accept(ids.iter().map(|id| (id.as_str(), 7_000)), &pagination);
+        rows += outcome.new_rows.len();
+        warning = warning.or(outcome.warning.filter(|w| matches!(w, ClientEvent::TieOverflow(_))));
+        if outcome.next != NextStep::Continue {
+            return (rows, outcome.next, warning);
+        }
+    }
+    (rows, NextStep::Continue, warning)
+}
+
+fn limited_walk() -> Walk {
+    Walk { max_tied: 1_000, ..Walk::new(None) }
 }
 
 #[test]
-fn endless_ties_are_bounded() {
+fn rows_of_one_time_over_the_limit_are_an_error() {
+    let mut walk = limited_walk();
+    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000, rows: 1_100 };
+    let failed = NextStep::Failed(PagingError::TooManyTies(overflow));
+    assert_eq!(read_one_time(&mut walk, 0), (1_100, failed, None));
+    // A token does not forget how many there were.
+    let seen = walk.known_with_last_page().collect::<Vec<_>>();
+    let position = walk.last_position().clone();
+    let mut resumed =
+        Walk { max_tied: 1_000, ..Walk::resume(position, seen.into_iter(), Some(7_000)) };
+    assert!(matches!(
+        read_one_time(&mut resumed, 10),
+        (100, NextStep::Failed(PagingError::TooManyTies(_)), None)
+    ));
+}
+
+#[test]
+fn allowed_rows_of_one_time_are_read_and_reported_once() {
+    let mut walk = limited_walk().allow_incomplete(true);
+    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000, rows: 1_100 };
+    let warning = Some(ClientEvent::TieOverflow(overflow));
+    assert_eq!(read_one_time(&mut walk, 0), (4_000, NextStep::Finished, warning));
+    assert_eq!(walk.tie_overflows(), [overflow]);
+    assert_eq!(walk.completeness(), Completeness::Incomplete);
+}
+
+#[test]
+fn token_of_many_rows_of_one_time_stays_short() {
     let mut walk = Walk::new(None);
-    let mut pages = 0;
-    let next = loop {
-        let ids: Vec<String> = (0..1_000).map(|n| format!("sub_{pages}_{n}")).collect();
-        let rows = ids.iter().map(|id| (id.as_str(), 7));
-        let next_cursor = Some(Cursor::new(pages.to_string()));
-        let outcome = walk.accept(rows, &Pagination { next_cursor, has_more: true });
-        pages += 1;
-        if outcome.next != NextStep::Continue {
-            break outcome.next;
-        }
-        assert!(pages <= 101, "not bounded");
-    };
-    assert_eq!((next, pages), (NextStep::Failed(PagingError::TooManyTies), 101));
-    // A token of this place does not forget how many there are.
-    let known: Vec<String> = walk.known().map(str::to_owned).collect();
-    assert!(known.len() > 100_000 && known.len() <= 101_000);
+    read_one_time(&mut walk, 0);
+    assert_eq!(walk.known_before_next_page().count(), 200);
+    assert_eq!(walk.known_before_last_page().count(), 100);
+    assert_eq!(walk.position().tied, 4_000);
 }

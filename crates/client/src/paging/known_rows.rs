@@ -1,0 +1,180 @@
+//! The rows that a service may send again. Pure.
+//!
+//! Memory is bounded whatever the service sends: a row is known by a hash of its id, and only rows that
+//! the next page may repeat are kept.
+
+use std::collections::HashSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest as _, Sha256};
+
+/// Maximum number of rows of one time that are kept.
+pub(super) const MAX_ROWS_OF_ONE_TIME: usize = 1_000_000;
+
+/// Maximum number of rows in a resume token. More can only be there if a list was resumed many times
+/// within one time, or while many new rows came.
+const MAX_ROWS_IN_TOKEN: usize = 10_000;
+
+/// Identifies a row: the first 128 bits of the SHA-256 of its id, because ids may have any length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RowKey([u8; 16]);
+
+impl RowKey {
+    pub(crate) fn of_id(id: &str) -> Self {
+        Self::of_bytes(&[id.as_bytes()])
+    }
+
+    /// Returns the key of an item without a usable id: that of its exact text. It differs from the key of
+    /// every id, because no id contains the NUL character.
+    pub(crate) fn of_item(json: &str) -> Self {
+        Self::of_bytes(&[b"\0", json.as_bytes()])
+    }
+
+    fn of_bytes(parts: &[&[u8]]) -> Self {
+        let hash = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part));
+        let mut key = [0; 16];
+        key.copy_from_slice(&hash.finalize()[..16]);
+        Self(key)
+    }
+}
+
+impl Serialize for RowKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for RowKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let bytes = URL_SAFE_NO_PAD.decode(&*text).map_err(de::Error::custom)?;
+        bytes.try_into().map(Self).map_err(|_| de::Error::custom("a row key has 16 bytes"))
+    }
+}
+
+/// The rows that a walk has received and that the service may send again.
+#[derive(Debug, Default)]
+pub(super) struct KnownRows {
+    /// The rows of the last page that had rows.
+    page: HashSet<RowKey>,
+    /// The rows of the page before it.
+    previous: HashSet<RowKey>,
+    /// The rows of older pages, as long as all of them have the oldest time.
+    older: HashSet<RowKey>,
+    /// The rows of the resume token, and the time of the oldest among them.
+    resumed: HashSet<RowKey>,
+    resumed_oldest: Option<i64>,
+    /// Whether the last page had no rows, so that `page` belongs to the page before it.
+    page_was_empty: bool,
+    /// Whether the last page left the oldest time unchanged.
+    tie_continues: bool,
+}
+
+impl KnownRows {
+    /// Starts with the rows of a resume token, the oldest of them at this time.
+    pub(super) fn resume(keys: impl Iterator<Item = RowKey>, oldest: Option<i64>) -> Self {
+        Self { resumed: keys.collect(), resumed_oldest: oldest, ..Self::default() }
+    }
+
+    pub(super) fn contains(&self, key: RowKey) -> bool {
+        self.page.contains(&key) || self.is_from_earlier_page(key)
+    }
+
+    fn is_from_earlier_page(&self, key: RowKey) -> bool {
+        [&self.previous, &self.older, &self.resumed].into_iter().any(|rows| rows.contains(&key))
+    }
+
+    /// Starts a page with rows. Forgets the rows that it cannot repeat. `oldest` is the oldest time so far.
+    pub(super) fn begin_page(&mut self, oldest: Option<i64>) {
+        if self.is_past_resumed(oldest) {
+            self.resumed.clear();
+        }
+        let previous = std::mem::replace(&mut self.previous, std::mem::take(&mut self.page));
+        if !self.tie_continues {
+            self.older.clear();
+        } else if self.older.len() < MAX_ROWS_OF_ONE_TIME {
+            self.older.extend(previous);
+        }
+    }
+
+    /// Adds a row of the page that has begun. Returns false if the row was received before.
+    pub(super) fn add(&mut self, key: RowKey) -> bool {
+        self.page.insert(key) && !self.is_from_earlier_page(key)
+    }
+
+    /// Ends a page. `tie_continues` is whether a page with rows left the oldest time unchanged.
+    pub(super) fn end_page(&mut self, was_empty: bool, tie_continues: bool) {
+        self.page_was_empty = was_empty;
+        if !was_empty {
+            self.tie_continues = tie_continues;
+        }
+    }
+
+    /// Returns the rows that the next page may repeat, for a resume token.
+    pub(super) fn before_next_page(&self, oldest: Option<i64>) -> impl Iterator<Item = RowKey> {
+        let previous = Some(&self.previous).filter(|_| self.tie_continues);
+        let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed(oldest));
+        token_rows(Some(&self.page), previous, resumed)
+    }
+
+    /// Returns the rows of earlier pages that the last page may repeat, for a resume token within it.
+    pub(super) fn before_last_page(&self) -> impl Iterator<Item = RowKey> {
+        let page = Some(&self.page).filter(|_| self.page_was_empty);
+        token_rows(page, Some(&self.previous), Some(&self.resumed))
+    }
+
+    /// Returns the rows that the last page may repeat if it is requested again.
+    pub(super) fn with_last_page(&self) -> impl Iterator<Item = RowKey> {
+        token_rows(Some(&self.page), Some(&self.previous), Some(&self.resumed))
+    }
+
+    /// Returns the time below which no known row is, if the last row yielded was at `yielded`.
+    pub(super) fn oldest(&self, yielded: Option<i64>) -> Option<i64> {
+        let resumed = self.resumed_oldest.filter(|_| !self.resumed.is_empty());
+        yielded.into_iter().chain(resumed).min()
+    }
+
+    /// Whether all rows of the resume token are newer than the list by now: a service that sends one of
+    /// them violates the order.
+    fn is_past_resumed(&self, oldest: Option<i64>) -> bool {
+        oldest.zip(self.resumed_oldest).is_some_and(|(oldest, resumed)| oldest < resumed)
+    }
+}
+
+type Rows<'r> = Option<&'r HashSet<RowKey>>;
+
+/// Joins rows, the most recent first.
+fn token_rows<'r>(
+    page: Rows<'r>,
+    previous: Rows<'r>,
+    resumed: Rows<'r>,
+) -> impl Iterator<Item = RowKey> + use<'r> {
+    let rows = [page, previous, resumed].into_iter().flatten().flatten();
+    rows.copied().take(MAX_ROWS_IN_TOKEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_survives_json_and_differs_from_an_item() {
+        let key = RowKey::of_id("sub_1");
+        let json = serde_json::to_string(&key).unwrap();
+        assert_eq!(json.len(), 24);
+        assert_eq!(serde_json::from_str::<RowKey>(&json).unwrap(), key);
+        assert_ne!(RowKey::of_item("sub_1"), key);
+        for bad in [r#""""#, r#""AAAA""#, r#""?""#, "1"] {
+            assert!(serde_json::from_str::<RowKey>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn token_rows_are_bounded() {
+        let keys = (0..2 * MAX_ROWS_IN_TOKEN).map(|n| RowKey::of_id(&n.to_string()));
+        let known = KnownRows::resume(keys, Some(0));
+        assert_eq!(known.before_next_page(None).count(), MAX_ROWS_IN_TOKEN);
+    }
+}

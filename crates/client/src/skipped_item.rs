@@ -1,0 +1,87 @@
+//! Items of a list that cannot be used.
+
+use std::fmt;
+
+use formsvc_protocol::{Timestamp, decode_string, object_members};
+
+use crate::api_key::ApiKey;
+use crate::error::{EscapedText, cut, short};
+
+/// Characters of a JSON path that are kept. Names in the path may be foreign text.
+const PATH_KEPT: usize = 1_000;
+
+/// An item of a list that is not what the API promises (SPEC §2), such as a form without a title. It was
+/// left out of the list.
+///
+/// Contains no answers. Its texts are untrusted: they may contain control characters, which Display
+/// escapes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedItem {
+    id: Option<String>,
+    public_id: Option<String>,
+    title: Option<String>,
+    created_at: Option<Timestamp>,
+    json_path: String,
+    reason: String,
+}
+
+impl SkippedItem {
+    /// Describes an item by its JSON. The texts do not contain the API key.
+    pub(crate) fn new(json: &str, json_path: String, reason: String, key: &ApiKey) -> Self {
+        let members = object_members(json).unwrap_or_default();
+        let text = |wanted: &str| {
+            let (_, value) =
+                members.iter().find(|(name, _)| decode_string(name.get()) == wanted)?;
+            serde_json::from_str::<String>(value.get()).ok().map(|text| key.redact(text))
+        };
+        Self {
+            id: text("id"),
+            public_id: text("public_id"),
+            title: text("title"),
+            created_at: text("created_at").and_then(|time| time.parse().ok()),
+            json_path: cut(&key.redact(json_path), PATH_KEPT).to_owned(),
+            reason: short(&key.redact(reason)).to_owned(),
+        }
+    }
+
+    /// Returns the member `id`, if it is a text. It may break the rules of ids.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// Returns the member `public_id` of a form, if it is a text.
+    pub fn public_id(&self) -> Option<&str> {
+        self.public_id.as_deref()
+    }
+
+    /// Returns the member `title` of a form, if it is a text.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// Returns the member `created_at`, if it is a time.
+    pub fn created_at(&self) -> Option<&Timestamp> {
+        self.created_at.as_ref()
+    }
+
+    /// Returns the position of the fault in the JSON of the response, such as `data[30].data`.
+    pub fn json_path(&self) -> &str {
+        &self.json_path
+    }
+
+    /// Returns the rule that the item breaks.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+/// Names the item, the position of the fault and the rule.
+impl fmt::Display for SkippedItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.id {
+            Some(id) => write!(f, "`{}`", EscapedText(short(id)))?,
+            None => f.write_str("an item without an id")?,
+        }
+        write!(f, " at `{}`: {}", EscapedText(&self.json_path), EscapedText(&self.reason))
+    }
+}
