@@ -5,12 +5,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use formsvc_export::WorkingFiles;
+use tokio::sync::SetOnce;
+use tokio::time::{Instant, sleep_until};
 
-/// What to remove when a signal ends the process while the command is stuck inside a read or a
-/// write, so that it cannot clean up itself. Shared between the command and whoever waits for
-/// signals.
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// What to remove when a signal or the time limit ends the process while the command is stuck inside
+/// a read or a write, so that it cannot clean up itself. Shared between the command and the thread
+/// that waits for signals.
 #[derive(Clone, Default)]
-pub(crate) struct Abort(Arc<Mutex<Left>>);
+pub(crate) struct Abort {
+    left: Arc<Mutex<Left>>,
+    /// The time limit of the command.
+    deadline: Arc<SetOnce<Instant>>,
+}
 
 #[derive(Default)]
 struct Left {
@@ -21,7 +30,14 @@ struct Left {
     terminal: Option<Box<dyn FnOnce() + Send>>,
     /// Time that the command takes to end by itself once a signal came.
     ends_within: Option<Duration>,
+    /// The command that continues this one.
+    continuation: Option<String>,
+    /// Description of the saved data.
+    saved: Option<String>,
 }
+
+/// The message of a command that its time limit ended.
+pub(crate) const TIME_IS_OVER: &str = "the time of `--max-time` is over";
 
 /// What the command is at while it cannot be asked to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +95,48 @@ impl Abort {
         self.left().ends_within = Some(time);
     }
 
+    /// Sets the time limit of the command.
+    pub(crate) fn set_deadline(&self, deadline: Instant) {
+        // A command has one time limit, so that a second value is the same.
+        let _ = self.deadline.set(deadline);
+    }
+
+    /// Waits until the command is this much later than its time limit; for ever without a limit.
+    pub(crate) async fn overdue(&self, grace: Duration) {
+        let deadline = *self.deadline.wait().await;
+        sleep_until(deadline + self.end().unwrap_or_default() + grace).await;
+    }
+
+    /// Sets the command that continues this one.
+    pub(crate) fn set_continuation(&self, command: Option<String>) {
+        self.left().continuation = command;
+    }
+
+    /// Sets the description of the saved data.
+    pub(crate) fn set_saved(&self, saved: String) {
+        self.left().saved = Some(saved);
+    }
+
+    /// The error of a command that a signal or its time limit ended.
+    pub(crate) fn stopped(&self, exit: Exit) -> CliError {
+        let error = CliError::new(
+            exit,
+            match exit {
+                Exit::Interrupted => "interrupted",
+                Exit::HungUp => "its terminal was closed",
+                Exit::Incomplete => TIME_IS_OVER,
+                _ => "terminated",
+            },
+        );
+        let left = self.left();
+        match (left.continuation.clone(), left.saved.clone()) {
+            (Some(command), Some(saved)) => error.hint(saved).continued_by(command),
+            (Some(command), None) => error.resumed_by(command),
+            (None, Some(saved)) => error.hint(saved),
+            (None, None) => error,
+        }
+    }
+
     /// Time the command takes to end by itself, if it does.
     pub(crate) fn end(&self) -> Option<Duration> {
         self.left().ends_within
@@ -104,6 +162,6 @@ impl Abort {
     }
 
     fn left(&self) -> std::sync::MutexGuard<'_, Left> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

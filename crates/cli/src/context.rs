@@ -13,6 +13,7 @@ use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
+use tokio::time::{Instant, timeout_at};
 
 use crate::abort::Abort;
 use crate::address;
@@ -25,7 +26,6 @@ use crate::exit::Exit;
 use crate::key::{self, Key, KeyPlace};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::run::stopped;
 use crate::settings::{KeySource, Service, Settings};
 use crate::when;
 
@@ -41,10 +41,8 @@ pub(crate) struct Context {
     pub(crate) abort: Abort,
     /// Whether the command ends only by a signal, which is then no failure to speak of.
     runs_until_stopped: Cell<bool>,
-    /// The command that goes on where a signal ends this one.
-    go_on: RefCell<Option<String>>,
-    /// Description of the saved data, for a command that a signal ends.
-    saved: RefCell<Option<String>>,
+    /// When the command began.
+    began: Instant,
     /// Tells a command that ends by itself of a signal.
     told_to_end: RefCell<Option<oneshot::Sender<Exit>>>,
     zone_told: Cell<bool>,
@@ -65,8 +63,7 @@ impl Context {
             progress,
             abort,
             runs_until_stopped: Cell::new(false),
-            go_on: RefCell::default(),
-            saved: RefCell::default(),
+            began: Instant::now(),
             told_to_end: RefCell::default(),
             zone_told: Cell::new(false),
             network: OnceCell::new(),
@@ -105,29 +102,40 @@ impl Context {
 
     /// Where a signal ends the command, this one goes on.
     pub(crate) fn can_go_on_with(&self, command: Option<String>) {
-        *self.go_on.borrow_mut() = command;
+        self.abort.set_continuation(command);
     }
 
     /// Sets the description of the saved data, for a signal that ends the command now.
     pub(crate) fn saves(&self, saved: String) {
-        *self.saved.borrow_mut() = Some(saved);
+        self.abort.set_saved(saved);
     }
 
-    /// What a signal means for the command.
+    /// The error of a command that a signal or its time limit ended.
     pub(crate) fn stopped(&self, exit: Exit) -> CliError {
-        if self.runs_until_stopped.get() {
+        if self.runs_until_stopped.get() && exit != Exit::Incomplete {
             return CliError::silent(exit);
         }
-        match self.go_on.borrow().as_ref() {
-            Some(command) => match self.saved.borrow().as_ref() {
-                Some(saved) => stopped(exit).hint(saved.clone()).continued_by(command.clone()),
-                None => stopped(exit).resumed_by(command.clone()),
-            },
-            None => match self.saved.borrow().as_ref() {
-                Some(saved) => stopped(exit).hint(saved.clone()),
-                None => stopped(exit),
-            },
-        }
+        self.abort.stopped(exit)
+    }
+
+    /// Returns the end of the time limit of the command, which counts from its start. A command that
+    /// does not end by then, because it is inside a read, a write or a calculation, is ended by the
+    /// process a little later.
+    pub(crate) fn deadline(&self, max_time: Option<Duration>) -> Option<Instant> {
+        let deadline = self.began.checked_add(max_time?)?;
+        self.abort.set_deadline(deadline);
+        Some(deadline)
+    }
+
+    /// Runs work of a command until its deadline.
+    pub(crate) async fn until<T>(
+        &self,
+        deadline: Option<Instant>,
+        work: impl Future<Output = Result<T, CliError>>,
+    ) -> Result<T, CliError> {
+        let Some(deadline) = deadline else { return work.await };
+        // Work that has a time limit of its own with the same end returns its own error.
+        timeout_at(deadline, work).await.unwrap_or_else(|_| Err(self.stopped(Exit::Incomplete)))
     }
 
     /// Says so where the times that are told, or that a date stands for, are not those of the zone that

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Command, FromArgMatches};
+use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use crate::abort::{Abort, Busy};
@@ -28,7 +29,7 @@ use crate::settings::{self, Settings, Terminal};
 use crate::signals::Signals;
 use crate::wrap::stderr_width;
 
-/// Time a command has to end after a signal, before it is left where it is.
+/// Time a command has to end after a signal or its time limit, before it is left where it is.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Stack of the thread that runs the command.
@@ -171,8 +172,9 @@ fn start(
     Ok(ended)
 }
 
-/// Waits for the command or a signal. A command that waits for something is dropped where it waits;
-/// one that is inside a write or a read that does not end is left there, and the process ends.
+/// Waits for the command, a signal or the time limit. A command that waits for something is dropped
+/// where it waits; one that is inside a write or a read that does not end is left there, and the
+/// process ends.
 async fn wait(
     mut ended: oneshot::Receiver<Result<(), CliError>>,
     cancel: oneshot::Sender<Exit>,
@@ -183,10 +185,20 @@ async fn wait(
         // The command is gone without a word: it panicked, which its hook has reported.
         ended.unwrap_or_else(|_| Err(CliError::silent(Exit::Failed)))
     };
+    let mut overdue = std::pin::pin!(abort.overdue(GRACE).fuse());
     let exit = loop {
         let exit = tokio::select! {
+            biased;
             done = &mut ended => return outcome(done),
             exit = signals.next() => exit,
+            () = &mut overdue => {
+                // The work is done, and the user reads its result.
+                if abort.busy() == Busy::TerminalLent {
+                    continue;
+                }
+                abort.run();
+                return Err(abort.stopped(Exit::Incomplete));
+            }
         };
         // Ctrl-C in a pager is a key of the pager.
         if !(exit == Exit::Interrupted && abort.busy() == Busy::TerminalLent) {
@@ -206,11 +218,11 @@ async fn wait(
         done = &mut ended => outcome(done),
         () = tokio::time::sleep(grace) => {
             abort.run();
-            Err(stopped(exit))
+            Err(abort.stopped(exit))
         }
         () = signals.another() => {
             abort.run();
-            Err(stopped(exit))
+            Err(abort.stopped(exit))
         }
     }
 }
@@ -221,16 +233,6 @@ fn on_a_runtime<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<
         Ok(runtime) => runtime.block_on(future),
         Err(error) => Err(CliError::new(Exit::LocalIo, "cannot start").because(&error)),
     }
-}
-
-/// The end of a command that a signal interrupted.
-pub(crate) fn stopped(exit: Exit) -> CliError {
-    let how = match exit {
-        Exit::Interrupted => "interrupted",
-        Exit::HungUp => "its terminal was closed",
-        _ => "terminated",
-    };
-    CliError::new(exit, how)
 }
 
 #[cfg(test)]

@@ -45,5 +45,7 @@ mod submissions;
 mod support;
 #[cfg(unix)]
 mod terminal;
+#[cfg(unix)]
+mod time_limits;
 mod topics;
 mod webhook;

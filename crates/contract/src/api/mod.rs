@@ -68,7 +68,7 @@ pub struct ApiOptions {
     pub spend_quota: bool,
     /// Longest wait for the rate limit.
     pub max_wait: Duration,
-    /// Time limit of the run, in addition to that of its last request.
+    /// Time limit of the run.
     pub time_limit: Duration,
 }
 

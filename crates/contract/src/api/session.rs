@@ -12,6 +12,7 @@ use http::header::{ACCEPT_ENCODING, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::ExposeSecret;
+use tokio::time::timeout;
 use url::{Position, Url};
 
 use super::judge::Page;
@@ -99,11 +100,10 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     /// Returns the exchanges of a probe. Sends it first if necessary.
     pub(super) async fn get(&mut self, probe: Probe) -> Result<&[Exchange], String> {
         if !self.probed.contains_key(&probe) {
-            let probed = if self.is_late() {
-                Err("the time limit of the run ended".to_owned())
-            } else {
-                Box::pin(self.send_probe(probe)).await
-            };
+            let left = self.options.time_limit.saturating_sub(self.started.elapsed());
+            let probed = timeout(left, Box::pin(self.send_probe(probe))).await;
+            let probed =
+                probed.unwrap_or_else(|_| Err("the time limit of the run ended".to_owned()));
             self.probed.insert(probe, probed);
         }
         self.probed[&probe].as_deref().map_err(String::clone)
@@ -119,10 +119,6 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         for probe in [Probe::Compressed, Probe::ForeignCursor, Probe::OverMax] {
             let _ = self.get(probe).await;
         }
-    }
-
-    fn is_late(&self) -> bool {
-        self.started.elapsed() >= self.options.time_limit
     }
 
     /// All exchanges so far.
@@ -239,7 +235,7 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
         let is_small = |read: &[Exchange]| {
             read.iter().map(|exchange| exchange.size).sum::<usize>() < PAGES_BYTES_MAX
         };
-        while exchanges.len() < pages_max && is_small(&exchanges) && !self.is_late() {
+        while exchanges.len() < pages_max && is_small(&exchanges) {
             let page = Page::of(&exchanges[exchanges.len() - 1]);
             let next = page.ok().filter(|page| page.has_more == Some(true));
             let cursor = next.and_then(|page| page.next_cursor);

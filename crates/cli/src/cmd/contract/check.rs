@@ -14,6 +14,7 @@ use formsvc_contract::sender::{
 };
 use secrecy::SecretString;
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use url::Url;
 
 use super::ids;
@@ -32,7 +33,8 @@ use crate::webhook::target::target;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for the rate limit.
 const MAX_WAIT: Duration = Duration::from_secs(90);
-/// Time limit of the API checks, and of the delivery checks: longer than the service's schedule of retries.
+/// The usual time limit of the API checks, and of the delivery checks: longer than the service's schedule
+/// of retries.
 const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Check that a service follows its specification
@@ -86,7 +88,8 @@ pub(crate) struct Check {
     /// Longest wait for a retry; the checks of later attempts are skipped
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Deliveries")]
     max_pause: Option<Duration>,
-    /// Time limit of the API checks, and of the delivery checks [default: 30m]
+    /// Stop after this time, and end with exit 8 if no check failed until then [default: 30m for the API
+    /// checks, and 30m for the delivery checks]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
     #[command(flatten)]
@@ -109,12 +112,13 @@ struct Receiver {
 
 impl Check {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let deadline = cx.deadline(self.max_time);
         let listing = show::listing(cx)?;
         let junit = self.junit.as_deref().map(Junit::create).transpose()?;
         // Before any request: these steps report wrong arguments.
-        let mut receiver = self.receiver(cx).await?;
+        let mut receiver = cx.until(deadline, self.receiver(cx)).await?;
         let api = if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
-            Some(self.check_api(cx).await?)
+            Some(self.check_api(cx, deadline).await?)
         } else {
             None
         };
@@ -129,7 +133,7 @@ impl Check {
         let (mut deliveries, mut outcome) = (None, Ok(()));
         match receiver {
             None => reports.extend(skip_sender_checks(|check| self.is_wanted(check))),
-            Some(receiver) => match self.check_deliveries(cx, receiver).await {
+            Some(receiver) => match self.check_deliveries(cx, receiver, deadline).await {
                 Ok(results) => {
                     reports.extend(results.reports);
                     deliveries = Some(results.profile);
@@ -138,6 +142,7 @@ impl Check {
                 Err(error) => outcome = Err(error),
             },
         }
+        let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
         cx.progress.end();
         let results = Results { checks: reports, profile, deliveries };
         if let Some(junit) = junit {
@@ -149,19 +154,20 @@ impl Check {
         }
         show::show(cx, listing, &results)?;
         outcome?;
-        show::end(&results)
+        show::end(&results)?;
+        if is_late { Err(cx.stopped(Exit::Incomplete)) } else { Ok(()) }
     }
 
     fn is_wanted(&self, check: &CheckInfo) -> bool {
         self.only.is_empty() || self.only.iter().any(|id| id == check.id)
     }
 
-    async fn check_api(&self, cx: &Context) -> Result<ApiRun, CliError> {
+    async fn check_api(&self, cx: &Context, deadline: Option<Instant>) -> Result<ApiRun, CliError> {
         let revoked_key = match &self.revoked_key_file {
-            Some(path) => Some(read_key(cx, path).await?),
+            Some(path) => Some(cx.until(deadline, read_key(cx, path)).await?),
             None => None,
         };
-        let (base_url, key) = cx.service().await?;
+        let (base_url, key) = cx.until(deadline, cx.service()).await?;
         let base_url: Url = base_url.parse().map_err(|error: url::ParseError| {
             CliError::usage("the base URL is not a URL").because(&error)
         })?;
@@ -173,7 +179,7 @@ impl Check {
             foreign_form: self.foreign_form.clone(),
             spend_quota: self.spend_quota,
             max_wait: cx.settings.max_wait.unwrap_or(MAX_WAIT),
-            time_limit: self.max_time.unwrap_or(MAX_TIME),
+            time_limit: remaining(deadline),
         };
         let sender = http_sender(cx, API_ANSWER_MAX)?;
         let mut sent = 0_usize;
@@ -199,7 +205,8 @@ impl Check {
         let secrets = secrets.0.into_iter().map(|(_, secret)| secret).collect();
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
         let listener = listener.map_err(|error| self.cannot_listen(&error))?;
-        let time_limit = self.max_time.unwrap_or(MAX_TIME);
+        // The time limit is set when the checks begin.
+        let time_limit = MAX_TIME;
         let options =
             SenderOptions { secrets, masked: Vec::new(), time_limit, max_pause: self.max_pause };
         Ok(Some(Receiver { listener, options }))
@@ -213,8 +220,10 @@ impl Check {
     async fn check_deliveries(
         &self,
         cx: &Context,
-        Receiver { listener, options }: Receiver,
+        Receiver { listener, mut options }: Receiver,
+        deadline: Option<Instant>,
     ) -> Result<SenderResults, CliError> {
+        options.time_limit = remaining(deadline);
         let endpoint = listener.local_addr().map_err(|error| self.cannot_listen(&error))?;
         let on_event = |event| match event {
             SenderEvent::Waiting(count) if self.public_form.is_none() => {
@@ -245,9 +254,16 @@ impl Check {
             let results = check_sender(listener, &options, is_wanted, on_event).await;
             results.map_err(|error| self.cannot_listen(&error))
         };
+        let submitted = cx.until(deadline, submitted);
         let (results, ()) = tokio::try_join!(checked, submitted)?;
         Ok(results)
     }
+}
+
+/// The time until the deadline, or the usual time limit.
+fn remaining(deadline: Option<Instant>) -> Duration {
+    let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+    deadline.map_or(MAX_TIME, left)
 }
 
 /// A plain HTTP client with the proxy and TLS settings of every command.

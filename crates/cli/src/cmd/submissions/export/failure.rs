@@ -10,6 +10,7 @@ use formsvc_export::PostgresError;
 use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation, StoreProblem, SyncError};
 
 use super::counted;
+use crate::abort::TIME_IS_OVER;
 use crate::context::Context;
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
@@ -214,9 +215,7 @@ pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) 
 
 fn of_cause(error: ExportError) -> CliError {
     match error {
-        ExportError::TimeLimit => {
-            CliError::new(Exit::Incomplete, "the time of `--max-time` is over")
-        }
+        ExportError::TimeLimit => CliError::new(Exit::Incomplete, TIME_IS_OVER),
         ExportError::Incomplete { units } => match incomplete(&units) {
             Err(error) => {
                 error.hint("`--allow-incomplete` completes the output without these submissions")

@@ -122,14 +122,19 @@ struct Job {
 }
 
 impl Export {
-    pub(crate) async fn run(mut self, cx: &Context) -> Result<(), CliError> {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let deadline = cx.deadline(self.max_time);
+        cx.until(deadline, self.run_until(cx, deadline)).await
+    }
+
+    async fn run_until(mut self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let bounds = self.range.bounds(cx)?;
         self.options.read_column_map()?;
         if let Some(address) = &self.from {
             return self.export_from(cx, address, &bounds).await;
         }
         if self.is_to_folder() {
-            return self.export_to_folder(cx, &bounds).await;
+            return self.export_to_folder(cx, &bounds, deadline).await;
         }
         let (format, path) = (self.format_of_output()?, self.file().map(Path::to_owned));
         self.check(format, path.as_deref())?;
@@ -143,13 +148,18 @@ impl Export {
         let form = form_ref::resolve(cx, &self.forms[0]).await?;
         let job = Job { form, format, path };
         let spools = spools(cx)?;
-        let exported = self.export(cx, client, &job, &bounds, &spools, None, output).await?;
+        let exported = self.export(cx, client, &job, &bounds, &spools, deadline, output).await?;
         self.check_complete(missing_units(&exported))
     }
 
     /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
     /// command continues at little cost after an interruption.
-    async fn export_to_folder(&self, cx: &Context, bounds: &Bounds) -> Result<(), CliError> {
+    async fn export_to_folder(
+        &self,
+        cx: &Context,
+        bounds: &Bounds,
+        deadline: Option<Instant>,
+    ) -> Result<(), CliError> {
         let format = self.options.format().unwrap_or(Format::Csv.into());
         self.check(format, Some(&self.out))?;
         let client = cx.client().await?;
@@ -173,14 +183,14 @@ impl Export {
             CliError::new(crate::exit::Exit::LocalIo, what).because(&error)
         };
         std::fs::create_dir_all(&self.out).map_err(failed)?;
-        let (spools, began) = (spools(cx)?, Instant::now());
+        let spools = spools(cx)?;
         let (mut done, mut overflows, mut failure) = (Vec::new(), Vec::new(), None);
         for (name, form) in file_names(&forms, format).into_iter().zip(forms) {
             let path = self.out.join(name);
             let output = self.output(cx, Some(&path)).map_err(CliError::from)?;
             let job = Job { form, format, path: Some(path) };
             let title = &job.form.title;
-            match self.export(cx, client, &job, bounds, &spools, Some(began), output).await {
+            match self.export(cx, client, &job, bounds, &spools, deadline, output).await {
                 Ok(exported) => {
                     let units = missing_units(&exported).iter();
                     overflows.extend(units.map(|unit| format!("{title}: {unit}")));
@@ -214,7 +224,7 @@ impl Export {
         job: &Job,
         bounds: &Bounds,
         spools: &SpoolFolder,
-        began: Option<Instant>,
+        deadline: Option<Instant>,
         output: Output<'static>,
     ) -> Result<Exported, CliError> {
         cx.progress.begin();
@@ -223,7 +233,6 @@ impl Export {
         let exported = if path.is_none() && !job.format.format.is_table() {
             self.stream(cx, client, job, bounds).await
         } else {
-            let began = began.unwrap_or_else(Instant::now);
             let micros = formsvc_client::Timestamp::unix_micros;
             let mut engine = Engine::new(client.clone(), job.form.id.clone(), spools.clone());
             engine.title = Some(job.form.title.clone());
@@ -231,7 +240,7 @@ impl Export {
             engine.pull.until = bounds.until().as_ref().map_or(i64::MAX, micros);
             engine.pull.page_size = self.page_size;
             engine.pull.allow_incomplete = self.allow_incomplete;
-            engine.pull.deadline = self.max_time.and_then(|time| began.checked_add(time));
+            engine.pull.deadline = deadline;
             engine.range_text = Some(format!("{:?}", self.range));
             engine.command.clone_from(&command);
             engine.manifest = path.filter(|_| self.manifest).map(manifest_path);

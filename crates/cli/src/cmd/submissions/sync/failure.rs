@@ -31,14 +31,9 @@ impl From<CliError> for Failure {
 
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::TimeLimit => Self::stopped(error, 0),
-            error => {
-                let passes = is_conflict(&error);
-                let failure = Self::from(CliError::from(error));
-                Self { passes: passes || failure.passes, ..failure }
-            }
-        }
+        let passes = is_conflict(&error);
+        let failure = Self::from(CliError::from(error));
+        Self { passes: passes || failure.passes, ..failure }
     }
 }
 

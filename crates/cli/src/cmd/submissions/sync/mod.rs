@@ -13,7 +13,6 @@ use clap::{Args, Subcommand};
 use formsvc_client::{Client, FormId};
 use formsvc_export::{ExportError, StoreError, StoreProblem, SyncStatus, SyncStore, SyncTarget};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::time::{Instant, timeout_at};
 
 pub(in crate::cmd) use self::report::FIELDS;
 pub(in crate::cmd) use self::status::FIELDS as STATUS_FIELDS;
@@ -125,17 +124,6 @@ async fn known_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, ExportError> 
 
 fn is_missing(error: &StoreError) -> bool {
     matches!(error.problem(), StoreProblem::Io(error) if error.kind() == io::ErrorKind::NotFound)
-}
-
-/// Ends a run at the time of `--max-time`, also one that waits for another session of the database.
-async fn until<T>(
-    deadline: Option<Instant>,
-    run: impl Future<Output = Result<T, ExportError>>,
-) -> Result<T, ExportError> {
-    match deadline {
-        Some(deadline) => timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit)),
-        None => run.await,
-    }
 }
 
 /// Finds a form: by its full id in the database, which takes no request, or else in the service.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::failure::Failure;
 use super::report::{self, Report};
-use super::{Target, find_form, known_forms, new_title, open, until};
+use super::{Target, find_form, known_forms, new_title, open};
 use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{counted, incomplete};
 use crate::cmd::submissions::range::place;
@@ -59,13 +59,18 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let deadline = cx.deadline(self.max_time);
+        cx.until(deadline, self.run_until(cx, deadline)).await
+    }
+
+    async fn run_until(self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let target = self.target.read()?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
         let mut options = PullOptions::default();
         options.since = since.map_or(i64::MIN, |since| since.unix_micros());
         options.page_size = self.page_size;
         options.allow_incomplete = self.allow_incomplete;
-        options.deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
+        options.deadline = deadline;
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
             if cx.output.is_requested() && !cx.output.is_for_reading() {
@@ -80,6 +85,7 @@ impl Run {
                  further forms; `formsvc sandbox --database PATH --port N` keeps them",
             );
         }
+        cx.saves("nothing new was stored; the same command continues".to_owned());
         let mut forms = Vec::new();
         loop {
             let began = Instant::now();
@@ -118,10 +124,10 @@ impl Run {
         reports: &mut Vec<Report>,
     ) -> Result<(), Failure> {
         // Opened in each round, so that a lost connection ends no watch.
-        let store = until(options.deadline, open(cx, target)).await?;
+        let store = open(cx, target).await?;
         let client = cx.client().await?;
         if forms.len() < self.forms.len() {
-            let known = until(options.deadline, known_forms(&store)).await?;
+            let known = known_forms(&store).await?;
             for name in &self.forms[forms.len()..] {
                 forms.push(find_form(cx, client, &known, name).await?);
             }

@@ -8,10 +8,9 @@ use formsvc_export::{PullOptions, PullProgress, VerifyOptions, VerifySummary};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::failure::Failure;
 use super::report::{complete, remark_changes};
 use super::run::sync_form;
-use super::{Target, find_form, known_forms, open, until};
+use super::{Target, find_form, known_forms, open};
 use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{counted, explain_stopped, incomplete};
 use crate::context::Context;
@@ -77,12 +76,16 @@ struct Item<'a> {
 
 impl Verify {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let deadline = cx.deadline(self.max_time);
+        cx.until(deadline, self.run_until(cx, deadline)).await
+    }
+
+    async fn run_until(self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
-        let deadline = self.max_time.and_then(|time| Instant::now().checked_add(time));
         let target = self.target.read()?;
-        let store = until(deadline, open(cx, &target)).await.map_err(Failure::from)?;
+        let store = open(cx, &target).await?;
         let client = cx.client().await?;
-        let known = until(deadline, known_forms(&store)).await.map_err(Failure::from)?;
+        let known = known_forms(&store).await?;
         let form = find_form(cx, client, &known, &self.form).await?;
         let mut options = PullOptions::default();
         options.page_size = self.page_size;

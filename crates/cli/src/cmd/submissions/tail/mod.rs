@@ -80,8 +80,8 @@ impl Tail {
         let since = range::place(cx, "--since", self.since.as_ref(), &now())?;
         // Waits are made here, where it is known that nobody minds them.
         let patient = RequestOptions::new().retry(RetryPolicy::none());
-        let client = cx.client().await?.with_options(patient)?;
-        let ends_at = self.max_time.and_then(|time| Instant::now().checked_add(time));
+        let ends_at = cx.deadline(self.max_time);
+        let client = cx.until(ends_at, cx.client()).await?.with_options(patient)?;
         let interval = self.interval.unwrap_or_else(|| outage::interval(cx.settings.max_rate));
         let mut patience = Patience::new(cx, interval);
         let form = tokio::select! {

@@ -61,7 +61,7 @@ impl Tail {
             Show::Items(output.stream(WHOLE_FIELDS)?)
         };
         let query = self.filter.query(cx)?;
-        let ends = self.max_time.and_then(|time| Instant::now().checked_add(time));
+        let ends = cx.deadline(self.max_time);
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
         }

@@ -15,7 +15,7 @@ use formsvc_protocol::RetrySchedule;
 use formsvc_receiver::Verifier;
 use jiff::tz::TimeZone;
 use tokio::sync::oneshot::Receiver;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use url::Url;
 
 #[cfg(feature = "sandbox")]
@@ -25,10 +25,10 @@ use self::running::{Facts, Running};
 use self::session::{Session, Until};
 use crate::args::{duration, whole};
 use crate::context::Context;
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Live;
-use crate::settings::{Origin, Service, written};
+use crate::settings::{Origin, Service};
 use crate::webhook::inspector::InspectorArgs;
 use crate::webhook::listen::engine::Engine;
 use crate::webhook::listen::expect::{Expect, expect, help};
@@ -184,6 +184,7 @@ impl Listen {
             return cx.output.document(&format!("{:#}", schema()));
         }
         let live = cx.output.live()?;
+        let ends_at = cx.deadline(self.ends.max_time(cx));
         let sender = self.forward.sender(cx)?;
         let forwarder = self.forward.forwarder(sender.clone(), self.limits.max_in_flight);
         let mut secrets = self.read_secrets(cx).await?;
@@ -194,9 +195,8 @@ impl Listen {
         let address = sockets.address();
         let url = format!("http://{address}{}", self.path.as_deref().unwrap_or("/"));
         let demo = self.demo(cx, &url, &mut secrets).await?;
-        let (polling, waited) = self.begin_polling(cx, demo.as_ref(), &secrets).await?;
-        let mut until = self.ends.until(cx.end_within(session::DRAIN), cx);
-        until.max_time = until.max_time.map(|time| time.saturating_sub(waited));
+        let polling = self.begin_polling(cx, demo.as_ref(), &secrets, ends_at).await?;
+        let until = self.ends.until(cx.end_within(session::DRAIN), ends_at);
         let verifier = secrets.verifier(self.limits.max_body)?;
         let facts = Facts {
             address: Url::parse(&url).map_err(|error| CliError::usage(error.to_string()))?,
@@ -281,24 +281,16 @@ impl Listen {
         Ok(None)
     }
 
-    /// Polls for the first time, in the time that the run has; and how long that took.
+    /// Polls for the first time, before the time limit of the run ends.
     async fn begin_polling<'a>(
         &self,
         cx: &'a Context,
         demo: Option<&Demo>,
         secrets: &Secrets,
-    ) -> Result<(Option<Polling<'a>>, Duration), CliError> {
-        let began = Instant::now();
+        ends_at: Option<Instant>,
+    ) -> Result<Option<Polling<'a>>, CliError> {
         let client = demo.map(|demo| demo.client(cx)).transpose()?;
-        let begins = self.poll.begin(cx, client, secrets);
-        let polling = match self.ends.max_time(cx) {
-            None => begins.await?,
-            Some(time) => timeout(time, begins).await.map_err(|_| {
-                let what = format!("the service could not be polled within {}", written(time));
-                CliError::coded(Code::Timeout, what)
-            })??,
-        };
-        Ok((polling, began.elapsed()))
+        cx.until(ends_at, self.poll.begin(cx, client, secrets)).await
     }
 
     async fn read_secrets(&self, cx: &Context) -> Result<Secrets, CliError> {
@@ -386,13 +378,8 @@ impl AnswerArgs {
 
 impl EndArgs {
     /// What ends it, besides what comes.
-    fn until(&self, stop: Receiver<Exit>, cx: &Context) -> Until {
-        Until {
-            stop,
-            max_time: self.max_time(cx),
-            within: self.expect_within,
-            stdin_eof: self.exit_on_stdin_eof,
-        }
+    fn until(&self, stop: Receiver<Exit>, ends_at: Option<Instant>) -> Until {
+        Until { stop, ends_at, within: self.expect_within, stdin_eof: self.exit_on_stdin_eof }
     }
 
     /// The time it has.

@@ -47,7 +47,8 @@ enum Ended {
 pub(super) struct Until {
     /// How it is to end: by a signal, or since what it polls cannot be polled any more.
     pub(super) stop: oneshot::Receiver<Exit>,
-    pub(super) max_time: Option<Duration>,
+    /// The end of the time limit.
+    pub(super) ends_at: Option<Instant>,
     pub(super) within: Option<Duration>,
     pub(super) stdin_eof: bool,
 }
@@ -77,11 +78,9 @@ impl Session<'_> {
     }
 
     async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<Ended, CliError> {
-        let Until { mut stop, max_time, within, stdin_eof } = until;
-        let began = Instant::now();
+        let Until { mut stop, ends_at, within, stdin_eof } = until;
         // A time beyond what a clock has is no time.
-        let over = max_time.and_then(|time| began.checked_add(time));
-        let mut silent = within.and_then(|time| began.checked_add(time));
+        let mut silent = within.and_then(|time| Instant::now().checked_add(time));
         let mut stdin_ended = std::pin::pin!(end_of_stdin(stdin_eof));
         let (mut news, mut resting) = (Vec::new(), None);
         loop {
@@ -94,7 +93,7 @@ impl Session<'_> {
                 ended = left(&mut self.tui) => {
                     return Ok(ended.map_or_else(Ended::Broken, |()| Ended::As(End::Stopped)));
                 }
-                () = at(over) => return Ok(Ended::As(End::TimedOut)),
+                () = at(ends_at) => return Ok(Ended::As(End::TimedOut)),
                 () = at(resting) => resting = None,
                 1.. = self.happened.recv_many(&mut news, TOGETHER), if resting.is_none() => {
                     if let Some(end) = tell(&news, tally, &self.report, &mut self.goal)? {
