@@ -12,8 +12,8 @@ use super::forms::Ready;
 use super::requests::Rule;
 use super::store::{PostgresStore, remove_given_up};
 use super::{
-    accounts, claims, deliveries, due, endpoints, forms, pages, prune, repeats, rows, settle, spam,
-    staged, users,
+    accounts, claims, deliveries, due, endpoints, forms, pages, prune, removals, repeats, rows,
+    settle, spam, staged, users,
 };
 use crate::admin::new_id;
 use crate::fault_point::fault_point;
@@ -380,23 +380,10 @@ impl Store for PostgresStore {
 
     fn finish_removals(&self) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let step = self.write(|tx, shared| {
-                let now = shared.time.given();
-                Box::pin(async move {
-                    if let Some(endpoint) = endpoints::being_removed(tx).await? {
-                        let canceled = endpoints::cancel_some(tx, &endpoint, now).await?;
-                        return Ok((canceled.deliveries, true));
-                    }
-                    let Some(form) = staged::given_up(tx, now).await?.pop() else {
-                        return Ok((0, false));
-                    };
-                    staged::remove_some(tx, &form).await?;
-                    Ok((0, true))
-                })
-            });
-            let (canceled, more) = step.await?;
-            self.report_canceled(canceled);
-            Ok(more)
+            let step = self.write(|tx, shared| Box::pin(removals::step(tx, shared.time.given())));
+            let step = step.await?;
+            self.report_canceled(step.canceled);
+            Ok(step.more)
         })
     }
 

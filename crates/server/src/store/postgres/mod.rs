@@ -8,7 +8,7 @@
 //! | how a submission gets committed | `submitter`, `accept`, `repeats` |
 //! | how processes tell each other of work | `notify`, `tell` |
 //! | how requests are counted, for all processes | `limits` |
-//! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged`, `prune` |
+//! | the statements | `users`, `accounts`, `forms`, `pages`, `spam`, `staged`, `removals`, `prune` |
 //! | how all of it is read or written, to copy it | `copy` |
 //! | of webhooks | `endpoints`, `due`, `claims`, `settle`, `deliveries` |
 //! | what failures mean | `fault`, `open_error` |
@@ -35,6 +35,7 @@ mod notify;
 mod open_error;
 mod pages;
 mod prune;
+mod removals;
 mod repeats;
 mod requests;
 mod rows;

@@ -15,8 +15,8 @@ use super::settle::Settling;
 use super::store::SqliteStore;
 use super::submissions::{Found, Items, Moment};
 use super::{
-    accounts, claims, deliveries, due, endpoints, forms, prune, repeats, settle, spam, staged,
-    submissions, users,
+    accounts, claims, deliveries, due, endpoints, forms, prune, removals, repeats, settle, spam,
+    staged, submissions, users,
 };
 use crate::fault_point::fault_point;
 use crate::rate_limit::RateLimit;
@@ -453,18 +453,9 @@ impl Store for SqliteStore {
 
     fn finish_removals(&self) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let step = self.write(|db, now| {
-                if let Some(endpoint) = endpoints::being_removed(db)? {
-                    let canceled = endpoints::cancel_some(db, endpoint, now)?;
-                    return Ok((canceled.deliveries, true));
-                }
-                let Some(form) = staged::given_up(db, now)?.pop() else { return Ok((0, false)) };
-                staged::remove_some(db, &form)?;
-                Ok((0, true))
-            });
-            let (canceled, more) = step.await?;
-            self.report_canceled(canceled);
-            Ok(more)
+            let step = self.write(removals::step).await?;
+            self.report_canceled(step.canceled);
+            Ok(step.more)
         })
     }
 

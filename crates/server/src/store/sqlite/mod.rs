@@ -11,7 +11,7 @@
 //! | when the log is emptied | `checkpoint` |
 //! | how a backup is made | `backup` |
 //! | may a submission come in at all | `intake` |
-//! | the statements | `users`, `accounts`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged`, `prune` |
+//! | the statements | `users`, `accounts`, `forms`, `accept`, `submissions`, `repeats`, `spam`, `staged`, `removals`, `prune` |
 //! | how all of it is read or written, to copy it | `copy` |
 //! | of webhooks | `endpoints`, `queue`, `due`, `claims`, `settle`, `unreadable`, `deliveries` |
 //!
@@ -43,6 +43,7 @@ mod open_error;
 mod prune;
 mod queue;
 mod readers;
+mod removals;
 mod repeats;
 mod schema;
 mod settle;
