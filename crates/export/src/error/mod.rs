@@ -75,7 +75,7 @@ pub enum ExportError {
     ReaderClosed,
     /// The row store cannot be used.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// The form cannot be synchronized with the database.
     #[error(transparent)]
     Sync(#[from] SyncError),
@@ -123,6 +123,15 @@ pub enum ExportError {
     /// The rows of the second pass were not those of the first, because another process changed them.
     #[error("the stored rows changed while they were read; run it again")]
     RowsChanged,
+}
+
+impl From<StoreError> for ExportError {
+    fn from(error: StoreError) -> Self {
+        match error.problem() {
+            StoreProblem::TimeLimit => Self::TimeLimit,
+            _ => Self::Store(error),
+        }
+    }
 }
 
 impl ExportError {

@@ -32,12 +32,18 @@ pub enum StoreProblem {
         /// The version of this release.
         expected: i64,
     },
+    /// The database has an object that could run code or hide submissions.
+    #[error("it has {0}, which formsvc did not create; remove it")]
+    Object(String),
     /// The content is damaged.
     #[error("it is damaged: {0}")]
     Damaged(String),
     /// The disk is full.
     #[error("the disk is full")]
     Full,
+    /// The time limit was reached.
+    #[error("the time limit was reached")]
+    TimeLimit,
     /// Another process has locked the database for too long.
     #[error("another process has locked it, or its file system has no locks")]
     Busy,
@@ -74,6 +80,7 @@ impl StoreError {
                 StoreProblem::Damaged(reason.to_string())
             }
             Some(ErrorCode::DiskFull) => StoreProblem::Full,
+            Some(ErrorCode::OperationInterrupted) => StoreProblem::TimeLimit,
             // The index of the write-ahead log cannot become larger.
             _ if extended_code == Some(ffi::SQLITE_IOERR_SHMSIZE) => StoreProblem::Full,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreProblem::Busy,

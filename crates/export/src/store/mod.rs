@@ -3,6 +3,7 @@
 
 mod form_store;
 pub(crate) mod labels;
+mod objects;
 mod open;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;

@@ -3,22 +3,29 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 #[cfg(feature = "postgres")]
 use tempfile::TempPath;
+use tokio::time::Instant;
 
 use super::RowStore;
+use super::objects::{SCHEMA, find_problem, has_meta};
 use crate::error::{StoreError, StoreProblem};
-
-/// The number of tables, and whether one of them has the version.
-const TABLES: &str = "SELECT count(*), EXISTS (SELECT 1 FROM pragma_table_info('meta') \
-     WHERE name = 'version') FROM sqlite_schema";
 
 /// Version of the schema.
 const VERSION: i64 = 2;
 
 /// Longest wait for the lock of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bytes of a row at most: 4 times the largest response that a client accepts by default. Its answers occur
+/// twice in a row, in the cells with escapes.
+const ROW_BYTES_MAX: i32 = 128 << 20;
+
+/// Instructions of SQLite between two checks of the time limit: less than a millisecond.
+const INSTRUCTIONS_PER_CHECK: i32 = 1_000;
 
 impl RowStore {
     /// Opens a row store; creates it if there is no file, or an empty one. The folder must exist. A
@@ -27,28 +34,42 @@ impl RowStore {
     /// A database of another program, of another version or with damaged pages is refused, and stays
     /// as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref();
+        Self::open_until(path.as_ref(), None)
+    }
+
+    /// Opens a row store of which every use after the deadline fails.
+    pub(crate) fn open_until(path: &Path, deadline: Option<Instant>) -> Result<Self, StoreError> {
         create_private(path).map_err(|error| StoreError::io(path, error))?;
-        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, deadline)?;
         let prepared = store.prepare();
         prepared.map(|()| store)
     }
 
     /// Opens an existing row store to read it.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref();
+        Self::read_only_until(path.as_ref(), None)
+    }
+
+    /// Opens an existing row store to read it until a deadline.
+    pub(crate) fn read_only_until(
+        path: &Path,
+        deadline: Option<Instant>,
+    ) -> Result<Self, StoreError> {
         std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
-        let store = Self::open_existing(path)?;
+        let store = Self::open_existing(path, deadline)?;
         store.ok_or_else(|| StoreError::new(path, StoreProblem::Foreign))
     }
 
     /// Opens a row store to read it; `None` if there is no file, or one without tables, as a run that was
     /// interrupted at its start leaves it.
-    pub(crate) fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn open_existing(
+        path: &Path,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Self>, StoreError> {
         if !std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
             return Ok(None);
         }
-        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, deadline)?;
         Ok(store.check_version()?.then_some(store))
     }
 
@@ -84,13 +105,19 @@ impl RowStore {
         self.connection.execute_batch(begin).map_err(|error| self.failed(error))
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+    fn connect(
+        path: &Path,
+        flags: OpenFlags,
+        deadline: Option<Instant>,
+    ) -> Result<Self, StoreError> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)
-            .map_err(|error| StoreError::sqlite(path, error))?;
-        let store = Self { connection, path: path.to_owned() };
-        store.connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| store.failed(error))?;
-        Ok(store)
+        let connect = || -> rusqlite::Result<Connection> {
+            let mut connection = Connection::open_with_flags(path, flags)?;
+            limit(&mut connection, deadline)?;
+            Ok(connection)
+        };
+        let connection = connect().map_err(|error| StoreError::sqlite(path, error))?;
+        Ok(Self { connection, path: path.to_owned() })
     }
 
     fn prepare(&self) -> Result<(), StoreError> {
@@ -103,36 +130,35 @@ impl RowStore {
             self.connection.execute_batch("PRAGMA synchronous=NORMAL;")?;
             if !is_ours {
                 // Another process may create the tables at the same time.
-                let schema = include_str!("schema.sql");
-                self.connection.execute_batch(&format!("BEGIN IMMEDIATE;{schema}COMMIT;"))?;
+                self.connection.execute_batch(&format!("BEGIN IMMEDIATE;{SCHEMA}COMMIT;"))?;
             }
             Ok(())
         };
         set().map_err(|error| self.failed(error))
     }
 
-    /// Checks the version; returns false for an empty database.
+    /// Checks the version and the tables; returns false for an empty database.
     fn check_version(&self) -> Result<bool, StoreError> {
-        let failed = |error| self.failed(error);
-        let (tables, has_meta): (i64, bool) = self
-            .connection
-            .query_row(TABLES, [], |row| Ok((row.get(0)?, row.get(1)?)))
-            .map_err(failed)?;
-        if tables == 0 {
-            return Ok(false);
-        }
-        if !has_meta {
-            return Err(self.refused(StoreProblem::Foreign));
-        }
-        let found = self
-            .connection
-            .query_row("SELECT version FROM meta", [], |row| row.get(0))
-            .optional()
-            .map_err(failed)?;
-        match found {
-            Some(VERSION) => Ok(true),
-            Some(found) => Err(self.refused(StoreProblem::Version { found, expected: VERSION })),
-            None => Err(self.refused(StoreProblem::Foreign)),
+        let connection = &self.connection;
+        let check = || -> rusqlite::Result<(bool, Option<StoreProblem>)> {
+            let is_empty = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)";
+            if connection.query_row(is_empty, [], |row| row.get(0))? {
+                return Ok((false, None));
+            }
+            if !has_meta(connection)? {
+                return Ok((true, Some(StoreProblem::Foreign)));
+            }
+            let version = connection.query_row("SELECT version FROM meta", [], |row| row.get(0));
+            let problem = match version.optional()? {
+                Some(VERSION) => find_problem(connection)?,
+                Some(found) => Some(StoreProblem::Version { found, expected: VERSION }),
+                None => Some(StoreProblem::Foreign),
+            };
+            Ok((true, problem))
+        };
+        match check().map_err(|error| self.failed(error))? {
+            (_, Some(problem)) => Err(self.refused(problem)),
+            (has_tables, None) => Ok(has_tables),
         }
     }
 
@@ -150,13 +176,32 @@ impl RowStore {
     }
 }
 
+/// Limits what a file of any origin can do: its triggers and views are not run, its values have a maximum
+/// size, and statements end at the deadline.
+fn limit(connection: &mut Connection, deadline: Option<Instant>) -> rusqlite::Result<()> {
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)?;
+    for (setting, is_on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    ] {
+        connection.set_db_config(setting, is_on)?;
+    }
+    if let Some(deadline) = deadline {
+        let is_over = move || Instant::now() >= deadline;
+        connection.progress_handler(INSTRUCTIONS_PER_CHECK, Some(is_over))?;
+    }
+    connection.busy_timeout(BUSY_TIMEOUT)
+}
+
 /// Creates the tables in an empty file and begins a transaction. A file that is incomplete when its
 /// process ends is never used, and needs no journal.
 pub(crate) fn create_unjournaled(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     let begin = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;";
     connection.execute_batch(begin)?;
-    connection.execute_batch(include_str!("schema.sql"))?;
+    connection.execute_batch(SCHEMA)?;
     Ok(connection)
 }
 

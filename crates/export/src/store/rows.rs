@@ -126,7 +126,7 @@ impl RowStore {
         const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM submissions \
              WHERE source = ?1 AND instant >= ?2 AND instant < ?3 \
              AND (?4 OR deleted_at IS NULL) ORDER BY instant DESC, id";
-        let failed = |error| ExportError::Store(self.failed(error));
+        let failed = |error| ExportError::from(self.failed(error));
         let RowRange { since, until, include_deleted } = range;
         let mut select = self.connection().prepare_cached(SELECT).map_err(failed)?;
         let values = params![source.0, since, until, include_deleted];

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use formsvc_table::{OTHER_ANSWERS, TypeSet};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tokio::time::Instant;
 
 use super::form_store::{FormRef, ViewChanges};
 use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
@@ -27,15 +28,19 @@ pub(crate) struct SqliteForm {
 }
 
 impl SqliteForm {
-    /// Opens the database, creates it if there is none, and locks the form.
-    pub(crate) fn open(path: &Path, form: FormRef<'_>) -> Result<Self, ExportError> {
+    /// Opens the database until a deadline, creates it if there is none, and locks the form.
+    pub(crate) fn open(
+        path: &Path,
+        form: FormRef<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<Self, ExportError> {
         // Read first: opening it to write changes the mode of its journal.
-        if let Some(store) = RowStore::open_existing(path)?
+        if let Some(store) = RowStore::open_existing(path, deadline)?
             && has_foreign_rows(store.connection()).map_err(|error| store.failed(error))?
         {
             return Err(SyncError::Exported { path: path.to_owned() }.into());
         }
-        let mut store = RowStore::open(path)?;
+        let mut store = RowStore::open_until(path, deadline)?;
         let lock = lock(path, form)?;
         let source = store.source(form.origin, form.id, form.title)?;
         let view = store.transact(|transaction| {

@@ -172,6 +172,17 @@ fn foreign_damaged_and_newer_files_are_refused_unchanged() {
     assert!(shown.contains(path.to_str().unwrap()), "{shown}");
 }
 
+#[test]
+fn value_over_128_mib_is_refused() {
+    let (_folder, store, _) = store();
+    let read = |bytes: i64| {
+        let select = "SELECT length(zeroblob(?1))";
+        store.connection().query_row(select, [bytes], |row| row.get::<_, i64>(0))
+    };
+    assert_eq!(read(128 << 20), Ok(128 << 20));
+    assert!(read((128 << 20) + 1).is_err());
+}
+
 #[cfg(unix)]
 #[test]
 fn database_files_are_private() {
@@ -192,7 +203,7 @@ fn database_without_tables_is_created_again() {
     // As a run leaves it that stops before the tables are stored.
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (c); DROP TABLE t;").unwrap();
     assert!(std::fs::metadata(&path).unwrap().len() > 0);
-    assert!(RowStore::open_existing(&path).unwrap().is_none());
+    assert!(RowStore::open_existing(&path, None).unwrap().is_none());
     drop(RowStore::open(&path).unwrap());
     RowStore::open_read_only(&path).unwrap();
 }

@@ -11,6 +11,7 @@ mod target;
 mod verify;
 
 use formsvc_client::{Client, FormId};
+use tokio::time::Instant;
 
 use crate::error::{ExportError, StoreError};
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull_into, until};
@@ -41,6 +42,7 @@ pub use verify::{VerifyOptions, VerifySummary};
 #[derive(Debug)]
 pub struct SyncStore {
     location: Location,
+    deadline: Option<Instant>,
     warnings: Vec<String>,
 }
 
@@ -67,7 +69,8 @@ impl SyncStore {
         match &self.location {
             Location::Sqlite(path) => {
                 std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
-                let Some(store) = RowStore::open_existing(path)? else { return Ok(Vec::new()) };
+                let store = RowStore::open_existing(path, self.deadline)?;
+                let Some(store) = store else { return Ok(Vec::new()) };
                 Ok(store.status()?)
             }
             #[cfg(feature = "postgres")]
@@ -90,7 +93,7 @@ impl SyncStore {
         on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<SyncSummary, ExportError> {
         let run = async {
-            let mut store = self.open_form(client, form, title).await?;
+            let mut store = self.open_form(client, form, title, options.deadline).await?;
             let pull = pull_into(client, form, &mut store, options, on_page).await?;
             let (view, changes) = store.into_view();
             Ok(SyncSummary { pull, view, changes })
@@ -105,10 +108,14 @@ impl SyncStore {
         client: &Client,
         form: &FormId,
         title: Option<&str>,
+        deadline: Option<Instant>,
     ) -> Result<FormStore<'static>, ExportError> {
         let form = FormRef { origin: client.base_url(), id: form.as_str(), title };
         match &self.location {
-            Location::Sqlite(path) => Ok(FormStore::Sqlite(SqliteForm::open(path, form)?)),
+            Location::Sqlite(path) => {
+                let deadline = deadline.or(self.deadline);
+                Ok(FormStore::Sqlite(SqliteForm::open(path, form, deadline)?))
+            }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => {
                 Ok(FormStore::Postgres(postgres::PgForm::open(address, form).await?))

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use tokio::time::Instant;
+
 use super::SyncStore;
 use crate::error::{ExportError, SyncError};
 use crate::store::RowStore;
@@ -20,7 +22,10 @@ use crate::store::postgres::Address;
 /// # Ok::<(), formsvc_export::SyncError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SyncTarget(Location);
+pub struct SyncTarget {
+    location: Location,
+    deadline: Option<Instant>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Location {
@@ -32,14 +37,14 @@ pub(super) enum Location {
 impl SyncTarget {
     /// Uses an SQLite database.
     pub fn sqlite(path: impl AsRef<Path>) -> Self {
-        Self(Location::Sqlite(path.as_ref().to_owned()))
+        Location::Sqlite(path.as_ref().to_owned()).into()
     }
 
     /// Sets the schema of a PostgreSQL database, `public` by default. An SQLite database has none, and
     /// stays as it is.
     #[must_use]
     pub fn schema(mut self, name: impl Into<String>) -> Self {
-        match &mut self.0 {
+        match &mut self.location {
             Location::Sqlite(_) => drop(name.into()),
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => address.schema = name.into(),
@@ -47,20 +52,37 @@ impl SyncTarget {
         self
     }
 
+    /// Ends work in an SQLite database at this time, also within a statement, with
+    /// [`ExportError::TimeLimit`]. The deadline of a [sync](SyncStore::sync) replaces it there.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
     /// Returns true for a PostgreSQL database.
     pub fn is_postgres(&self) -> bool {
-        !matches!(self.0, Location::Sqlite(_))
+        !matches!(self.location, Location::Sqlite(_))
     }
 
     /// Opens the database. A database of another program or of another release is refused and stays
     /// as it is. Nothing is created before the first [`sync`](SyncStore::sync).
     pub async fn open(&self) -> Result<SyncStore, ExportError> {
-        let warnings = match &self.0 {
-            Location::Sqlite(path) => RowStore::open_existing(path).map(|_| Vec::new())?,
+        let deadline = self.deadline;
+        let warnings = match &self.location {
+            Location::Sqlite(path) => {
+                RowStore::open_existing(path, deadline).map(|_| Vec::new())?
+            }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => address.check().await?,
         };
-        Ok(SyncStore { location: self.0.clone(), warnings })
+        Ok(SyncStore { location: self.location.clone(), deadline, warnings })
+    }
+}
+
+impl From<Location> for SyncTarget {
+    fn from(location: Location) -> Self {
+        Self { location, deadline: None }
     }
 }
 
@@ -78,7 +100,7 @@ impl FromStr for SyncTarget {
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             #[cfg(feature = "postgres")]
-            return Ok(Self(Location::Postgres(Box::new(text.parse()?))));
+            return Ok(Location::Postgres(Box::new(text.parse()?)).into());
             #[cfg(not(feature = "postgres"))]
             return Err(SyncError::Target("this build has no support for PostgreSQL".to_owned()));
         }
@@ -90,7 +112,7 @@ impl FromStr for SyncTarget {
 
 impl fmt::Display for SyncTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.location {
             Location::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => address.fmt(f),

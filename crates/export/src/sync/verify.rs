@@ -61,7 +61,7 @@ impl SyncStore {
         on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<VerifySummary, ExportError> {
         let run = async {
-            let mut store = self.open_form(client, form, None).await?;
+            let mut store = self.open_form(client, form, None, pull.deadline).await?;
             let started = unix_micros_now();
             let nothing = PageToWrite { rows: &[], interval: None, overflows: &[], now: 0 };
             let coverage = store.write_page(&nothing).await?.coverage;

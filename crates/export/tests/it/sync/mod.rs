@@ -12,6 +12,7 @@ mod postgres_tls;
 mod process;
 mod pull;
 mod sqlite;
+mod sqlite_hostile;
 mod verify;
 
 use std::time::{Duration, SystemTime};

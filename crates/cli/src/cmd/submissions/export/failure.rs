@@ -170,6 +170,7 @@ fn is_permanent(error: &ExportError) -> bool {
             ),
             StoreProblem::Foreign
             | StoreProblem::Version { .. }
+            | StoreProblem::Object(_)
             | StoreProblem::Damaged(_)
             | StoreProblem::NoLocks => true,
             _ => false,

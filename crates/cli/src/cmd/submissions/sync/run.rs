@@ -71,6 +71,7 @@ impl Run {
         options.page_size = self.page_size;
         options.allow_incomplete = self.allow_incomplete;
         options.deadline = deadline;
+        let target = target.deadline(deadline);
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
             if cx.output.is_requested() && !cx.output.is_for_reading() {

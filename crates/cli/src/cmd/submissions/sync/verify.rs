@@ -82,7 +82,7 @@ impl Verify {
 
     async fn run_until(self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
-        let target = self.target.read()?;
+        let target = self.target.read()?.deadline(deadline);
         let store = open(cx, &target).await?;
         let client = cx.client().await?;
         let known = known_forms(&store).await?;

@@ -1,0 +1,135 @@
+//! SQLite databases with objects that run code or hide submissions.
+
+use formsvc_export::{ExportError, RowRange, RowSource, SpoolFolder, StoreProblem};
+use rusqlite::Connection;
+use tokio::time::Instant;
+
+use super::database::{Database, texts};
+use super::{service, sync};
+
+/// A view without end in place of a table.
+const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS key, \
+     x AS source, '' AS origin, '' AS form_id, '' AS title, '' AS view, 0 AS rows, '' AS id FROM n";
+
+/// Asserts that a database is neither read nor written, and that the error contains the text.
+async fn assert_refused(database: &Database, expected: &str) {
+    let before = std::fs::read(database.path()).unwrap();
+    let ExportError::Store(error) = database.target.open().await.unwrap_err() else { panic!() };
+    assert!(matches!(error.problem(), StoreProblem::Object(_)), "{error}");
+    assert!(error.to_string().contains(expected), "{error}");
+    assert_eq!(std::fs::read(database.path()).unwrap(), before);
+}
+
+#[tokio::test]
+async fn trigger_on_a_table_of_the_program_is_refused() {
+    let database = Database::sqlite();
+    sync(&database.open().await, &service(3)).await.unwrap();
+    for table in ["submissions", "sources", "coverage", "SubMissions"] {
+        let create = format!(
+            "CREATE TRIGGER \"my trigger\" AFTER INSERT ON {table} BEGIN DELETE FROM submissions; END"
+        );
+        database.execute(&create).await;
+        let expected = format!("trigger `my trigger` on table `{}`", table.to_lowercase());
+        assert_refused(&database, &expected).await;
+        database.execute("DROP TRIGGER \"my trigger\"").await;
+    }
+    sync(&database.open().await, &service(3)).await.unwrap();
+}
+
+#[tokio::test]
+async fn object_in_place_of_a_table_is_refused() {
+    for table in ["sources", "submissions", "coverage", "overflows"] {
+        for (kind, create, expected) in [
+            ("VIEW", format!("CREATE VIEW {table} AS {ENDLESS}"), "view"),
+            ("TABLE", format!("CREATE VIRTUAL TABLE {table} USING fts5 (id)"), "another table"),
+            ("TABLE", format!("CREATE TABLE {table} (source, id AS (source))"), "another table"),
+        ] {
+            let database = Database::sqlite();
+            sync(&database.open().await, &service(3)).await.unwrap();
+            database
+                .execute(&format!("PRAGMA foreign_keys = OFF; DROP TABLE {table}; {create}"))
+                .await;
+            assert_refused(&database, &format!("{expected} `{table}`")).await;
+            database.execute(&format!("DROP {kind} {table}")).await;
+            let error = database.target.open().await.unwrap_err().to_string();
+            assert!(error.contains(&format!("table `{table}` is missing")), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn changed_table_is_refused() {
+    let database = Database::sqlite();
+    sync(&database.open().await, &service(3)).await.unwrap();
+    database.execute("ALTER TABLE labels ADD COLUMN x AS (position)").await;
+    assert_refused(&database, "another table `labels`").await;
+}
+
+#[tokio::test]
+async fn view_in_place_of_the_version_is_foreign() {
+    let database = Database::sqlite();
+    sync(&database.open().await, &service(3)).await.unwrap();
+    database.execute(&format!("DROP TABLE meta; CREATE VIEW meta AS {ENDLESS}")).await;
+    let ExportError::Store(error) = database.target.open().await.unwrap_err() else { panic!() };
+    assert!(matches!(error.problem(), StoreProblem::Foreign), "{error}");
+}
+
+#[tokio::test]
+async fn objects_of_the_user_are_kept_and_not_used() {
+    let database = Database::sqlite();
+    sync(&database.open().await, &service(3)).await.unwrap();
+    let own = "CREATE TABLE notes (id TEXT PRIMARY KEY, note TEXT, source, submission,
+             FOREIGN KEY (source, submission) REFERENCES submissions (source, id));
+         CREATE TRIGGER own AFTER INSERT ON notes BEGIN DELETE FROM submissions; END;
+         CREATE INDEX by_created_at ON submissions (created_at);
+         CREATE VIEW latest AS SELECT * FROM submissions ORDER BY instant DESC LIMIT 1;
+         CREATE VIEW deep AS SELECT latest.id FROM latest, latest AS other;";
+    database.execute(own).await;
+    let objects = "SELECT name, sql FROM sqlite_schema \
+         WHERE name IN ('notes', 'own', 'by_created_at', 'latest', 'deep') ORDER BY name";
+    let before = database.query(objects).await;
+    assert_eq!(before.len(), 5);
+    let summary = sync(&database.open().await, &service(5)).await.unwrap();
+    assert_eq!(summary.pull.rows, 5);
+    assert_eq!(database.query(objects).await, before);
+    assert_eq!(database.query("SELECT id FROM latest").await, [texts(&["sub_5"])]);
+}
+
+#[tokio::test]
+async fn statement_ends_at_the_time_limit() {
+    let database = Database::sqlite();
+    let store = database.open().await;
+    sync(&store, &service(2_000)).await.unwrap();
+    let form = store.status().await.unwrap().pop().unwrap();
+    let spools = SpoolFolder::temporary().unwrap();
+    for (deadline, expected) in [(None, 2_000), (Some(Instant::now()), 0)] {
+        let store = database.target.clone().deadline(deadline).open().await.unwrap();
+        let mut count = 0;
+        let rows = store.rows(&form, RowRange::default(), &spools).await;
+        let read = rows.and_then(|rows| {
+            rows.for_each(&mut |_| {
+                count += 1;
+                Ok(())
+            })
+        });
+        assert_eq!(read.is_ok(), deadline.is_none());
+        assert!(matches!(read, Ok(()) | Err(ExportError::TimeLimit)), "{read:?}");
+        assert!(count >= expected && count < expected + 1_000, "{count}");
+    }
+}
+
+#[tokio::test]
+async fn damaged_schema_is_an_error() {
+    let database = Database::sqlite();
+    sync(&database.open().await, &service(3)).await.unwrap();
+    let connection = Connection::open(database.path()).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA writable_schema = ON;
+             UPDATE sqlite_schema SET sql = 'CREATE TABLE submissions (x' WHERE name = 'submissions'",
+        )
+        .unwrap();
+    drop(connection);
+    let ExportError::Store(error) = database.target.open().await.unwrap_err() else { panic!() };
+    assert!(matches!(error.problem(), StoreProblem::Damaged(_)), "{error}");
+}
