@@ -1,5 +1,6 @@
 //! Results of checks, as data.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use formsvc_protocol::is_unsafe_in_terminals;
@@ -126,9 +127,31 @@ pub(crate) fn excerpt(text: &[u8], secrets: &[&str]) -> String {
     shown
 }
 
+/// Returns the target of a redirect without the user name and password in it.
+pub(crate) fn redirect_target(location: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = location.split_once("//") else { return location.into() };
+    let host = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    match host.rfind('@') {
+        Some(at) => format!("{scheme}//***{}", &rest[at..]).into(),
+        None => location.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn redirect_target_has_no_credentials() {
+        for (location, shown) in [
+            ("/login", "/login"),
+            ("https://h/@x", "https://h/@x"),
+            ("https://ada:s3cret@h:1/x?y", "https://***@h:1/x?y"),
+            ("//s3cret@p@h", "//***@h"),
+        ] {
+            assert_eq!(redirect_target(location), shown);
+        }
+    }
 
     #[test]
     fn excerpt_is_short_and_has_no_controls_or_secrets() {

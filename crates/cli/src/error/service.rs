@@ -39,7 +39,7 @@ impl From<formsvc_client::Error> for CliError {
         if error.kind() == ErrorKind::TieOverflow {
             shown = shown.cause(MISSING_UNKNOWN);
         }
-        shown.hint = to_elsewhere(&error).or_else(|| hint.map(str::to_owned));
+        shown.hint = redirect_hint(&error).or_else(|| hint.map(str::to_owned));
         shown
     }
 }
@@ -65,18 +65,18 @@ pub(crate) fn told(error: &formsvc_client::Error) -> String {
     }
 }
 
-/// Returns a hint for a redirect that names the origin of its target, without path and credentials.
-fn to_elsewhere(error: &formsvc_client::Error) -> Option<String> {
+/// Returns a hint for a redirect. It names the origin of another server, which is a possible address.
+fn redirect_hint(error: &formsvc_client::Error) -> Option<String> {
     error.status().filter(http::StatusCode::is_redirection)?;
-    let target = error.headers().and_then(|headers| headers.get(http::header::LOCATION));
-    let target = target.and_then(|target| url::Url::parse(target.to_str().ok()?).ok());
-    let origin = target.map(|target| target.origin()).filter(url::Origin::is_tuple);
-    let to =
-        origin.map_or_else(String::new, |origin| format!(" to {}", origin.ascii_serialization()));
-    Some(format!(
-        "check the service address: this is a redirect{to}, which is not followed because the API key \
-         would be sent along"
-    ))
+    let target = error.redirect_target().filter(|_| error.is_redirect_elsewhere());
+    let origin = target.and_then(|target| Some(url::Url::parse(target).ok()?.origin()));
+    Some(match origin.filter(url::Origin::is_tuple) {
+        Some(origin) => format!(
+            "check the service address; if the service is at {} now, and you trust it, use that address",
+            origin.ascii_serialization()
+        ),
+        None => "check the service address and its path: the API does not redirect".to_owned(),
+    })
 }
 
 /// Whether it is a 404 without a code, as no service of ours answers it.

@@ -77,8 +77,15 @@ fn hints_fit_paths_and_redirects_are_not_followed() {
     for (reply, tells) in [
         (answer("404 Not Found", "", &error("not_found")), "`forms/ID/submissions`"),
         (answer("404 Not Found", "", &error("form_not_found")), "not its public id"),
-        (answer("302 Found", away, ""), "a redirect to https://elsewhere.example:8443, which"),
-        (answer("302 Found", "location: /login\r\n", ""), "a redirect, which"),
+        (answer("302 Found", away, ""), "if the service is at https://elsewhere.example:8443 now"),
+        (
+            answer("302 Found", away, ""),
+            "302 Found to `https://***@elsewhere.example:8443/x?…`, which",
+        ),
+        (
+            answer("302 Found", "location: /login\r\n", ""),
+            "and its path: the API does not redirect",
+        ),
         (answer("403 Forbidden", "", ""), "no permission"),
     ] {
         let said = Canned::start(vec![reply]).run(&["api", "x"]);

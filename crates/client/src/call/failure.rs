@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use formsvc_protocol::{ErrorBody, ErrorCode, RETRY_AFTER_MAX};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Uri};
 
 use super::{Call, seconds};
 use crate::decode::{Broken, read};
-use crate::error::{Error, ErrorKind, EscapedText, Parts, body_start, cut, head, keep, short};
+use crate::error::{
+    Error, ErrorKind, EscapedText, Parts, Redirect, body_start, cut, head, keep, short,
+};
 use crate::retry::{Limits, RetryReason};
 use crate::transport::{TransportError, TransportErrorKind};
 
@@ -48,7 +50,7 @@ impl Failure {
 impl Call<'_> {
     /// No complete response. If its head was received and has an error status, the status counts:
     /// the body of a 404 is not worth a retry.
-    pub(super) fn no_answer(&self, error: TransportError) -> Failure {
+    pub(super) fn no_answer(&self, uri: &Uri, error: TransportError) -> Failure {
         let TransportError { kind, source, head } = error;
         let (message, base) = (kind.message(), self.shared.base.as_str());
         let what = match kind {
@@ -64,6 +66,7 @@ impl Call<'_> {
             if status != StatusCode::OK {
                 parts.kind = ErrorKind::Api;
                 retry = RetryReason::of_status(status);
+                parts.redirect = Redirect::read(status, &headers, &uri.to_string());
                 parts.retry_after = self.retry_after(&headers);
             }
             parts = parts.with_answer(status, &headers);
@@ -73,11 +76,18 @@ impl Call<'_> {
     }
 
     /// A response with another status than 200.
-    pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+    pub(super) fn refused(
+        &self,
+        uri: &Uri,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Failure {
         let key = &self.shared.key;
         let parts = Error::parts(ErrorKind::Api, self.operation, "");
         let mut parts = parts.with_answer(status, headers);
         parts.retry_after = self.retry_after(headers);
+        parts.redirect = Redirect::read(status, headers, &uri.to_string());
         let kept = keep(body, key);
         let text = std::str::from_utf8(head(body, key)).ok();
         if let Some(Ok(ErrorBody { error })) = text.map(read) {

@@ -101,7 +101,7 @@ impl Call<'_> {
         let answer = timeout(allowed, sent)
             .await
             .unwrap_or_else(|_| Err(TransportError::from_kind(TransportErrorKind::Timeout)));
-        let result = self.read_answer(answer, decode);
+        let result = self.read_answer(uri, answer, decode);
         let (status, failure) = match &result {
             Ok((_, meta)) => (Some(meta.status), None),
             Err(failure) => (failure.parts.status, Some(failure.parts.kind)),
@@ -120,6 +120,7 @@ impl Call<'_> {
     /// Decodes a response, or explains why it cannot be used.
     fn read_answer<T>(
         &self,
+        uri: &Uri,
         answer: Result<http::Response<Bytes>, TransportError>,
         decode: &(impl Fn(&Bytes) -> Result<T, Broken> + Send),
     ) -> Result<(T, ResponseMeta), Failure> {
@@ -131,18 +132,18 @@ impl Call<'_> {
                     self.shared.limiter.announce(&head.1);
                     key.redact_headers(&mut head.1);
                 }
-                return Err(self.no_answer(error));
+                return Err(self.no_answer(uri, error));
             }
         };
         let (status, mut headers) = (head.status, head.headers);
         self.shared.limiter.announce(&headers);
         key.redact_headers(&mut headers);
         if status != StatusCode::OK {
-            return Err(self.refused(status, &headers, &body));
+            return Err(self.refused(uri, status, &headers, &body));
         }
         if body.len() > self.shared.settings.max_body {
             let error = TransportError::from_kind(TransportErrorKind::TooLarge);
-            return Err(self.no_answer(error.with_head(status, headers)));
+            return Err(self.no_answer(uri, error.with_head(status, headers)));
         }
         let value = decode(&body);
         let value = value.map_err(|broken| self.broken(status, &headers, &body, broken))?;

@@ -3,6 +3,7 @@
 mod causes;
 mod excerpt;
 mod kind;
+mod redirect;
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -18,6 +19,8 @@ use http::{HeaderMap, StatusCode};
 pub(crate) use causes::causes;
 pub(crate) use excerpt::{EscapedText, KEPT, body_start, cut, head, keep, looks_like_json, short};
 pub use kind::ErrorKind;
+pub(crate) use redirect::Redirect;
+use redirect::RedirectKind;
 
 use crate::response::ResponseMeta;
 
@@ -50,6 +53,7 @@ pub(crate) struct Parts {
     pub(crate) body: Option<Bytes>,
     /// The beginning of the body that the text of the error shows, sanitized.
     pub(crate) body_start: Option<String>,
+    pub(crate) redirect: Option<Redirect>,
     pub(crate) json_path: Option<String>,
     pub(crate) retryable: bool,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
@@ -73,6 +77,7 @@ impl Error {
             attempts: 0,
             body: None,
             body_start: None,
+            redirect: None,
             json_path: None,
             retryable: false,
             source: None,
@@ -160,9 +165,20 @@ impl Error {
         self.0.body_start.as_deref()
     }
 
+    /// The target of a redirect, for a message: absolute, cut after 200 characters, and without user name,
+    /// password, query and fragment. `None` if the response is no redirect, or has no valid `Location`.
+    pub fn redirect_target(&self) -> Option<&str> {
+        self.0.redirect.as_ref()?.target.as_deref()
+    }
+
+    /// True for a redirect to another scheme, host or port, to which the API key must not be sent.
+    pub fn is_redirect_elsewhere(&self) -> bool {
+        self.0.redirect.as_ref().is_some_and(|redirect| redirect.kind == RedirectKind::OtherOrigin)
+    }
+
     /// The position of a [`Decode`](ErrorKind::Decode) or [`InvalidItem`](ErrorKind::InvalidItem) error in
-    /// the JSON of the response, such as `data[3].created_at`, cut after 1,000 characters. Untrusted: names in it may come from the
-    /// service; Display escapes them.
+    /// the JSON of the response, such as `data[3].created_at`, cut after 1,000 characters. Untrusted: names
+    /// in it may come from the service; Display escapes them.
     pub fn json_path(&self) -> Option<&str> {
         self.0.json_path.as_deref()
     }
@@ -222,7 +238,10 @@ impl Parts {
             return write!(f, "{} {code}: {message}", status.as_u16());
         }
         write!(f, "{status}")?;
-        self.write_excerpt(f)
+        match &self.redirect {
+            Some(redirect) => write!(f, "{redirect}"),
+            None => self.write_excerpt(f),
+        }
     }
 
     fn request_id(&self) -> Option<&str> {

@@ -18,6 +18,7 @@ mod mock;
 mod network;
 mod options;
 mod raw;
+mod redirects;
 mod resume;
 mod retry;
 mod secrets;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::{HeaderName, StatusCode};
 use serde_json::Value;
 
+use crate::report::redirect_target;
 use crate::send::{Answer, SendError};
 
 /// A request that is sent once for all checks.
@@ -102,7 +103,9 @@ impl Exchange {
             _ => String::new(),
         };
         let to = match self.header(&http::header::LOCATION) {
-            Some(to) if answer.status.is_redirection() => format!(", a redirect to {to}"),
+            Some(to) if answer.status.is_redirection() => {
+                format!(", a redirect to {}", redirect_target(to))
+            }
             _ => String::new(),
         };
         format!("answered {}{kind}{to}", answer.status.as_u16())

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::Url;
 
 use super::SUBMISSIONS;
-use crate::report::excerpt;
+use crate::report::{excerpt, redirect_target};
 use crate::send::{HttpSender, Outgoing, SendError};
 
 /// A submission was not accepted.
@@ -42,7 +42,10 @@ pub async fn submit(sender: &HttpSender, form: &Url, answers: &str) -> Result<()
         if !answer.status.is_success() && !is_accepted {
             let status = answer.status.as_u16();
             let answer = match answer.headers.get(LOCATION) {
-                Some(to) => format!("a redirect to {}", excerpt(to.as_bytes(), &[])),
+                Some(to) => {
+                    let to = String::from_utf8_lossy(to.as_bytes());
+                    format!("a redirect to {}", excerpt(redirect_target(&to).as_bytes(), &[]))
+                }
                 None => excerpt(&answer.body, &[]),
             };
             return Err(SubmitError::Refused { status, answer });
