@@ -10,6 +10,7 @@ use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQu
 use crate::destination::{Destination, Existing};
 use crate::error::{ExportError, Operation};
 use crate::format::{Format, JsonFormat, RenderOptions, RowFilter, SourceInfo};
+use crate::left_out::LeftOut;
 use crate::partition::Output;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
 use crate::render::{BLOCK, Rendered, apply_filter, render};
@@ -219,7 +220,7 @@ impl Export {
         let (store, source) = (&mut spool.store, spool.source);
         let pulled = pull(&self.client, &self.form, store, source, &pull_options, on_page).await?;
         if pulled.completeness == Completeness::Incomplete && !self.pull.allow_incomplete {
-            return Err(ExportError::Incomplete { units: pulled.overflows });
+            return Err(ExportError::Incomplete(pulled.left_out));
         }
         on_event(ExportEvent::Rendering);
         let rows = store.rows(source, self.pull.range())?;
@@ -247,7 +248,9 @@ pub async fn export_csv(
     let mut pull = PullSummary::default();
     while let Some(page) = pages.try_next().await? {
         let rows = page.submissions();
-        store.write_page(source, &PageToWrite { rows, interval: None, overflows: &[], now: 0 })?;
+        let page_to_write =
+            PageToWrite { rows, interval: None, skipped: &[], overflows: &[], now: 0 };
+        store.write_page(source, &page_to_write)?;
         pull.add_page(&page);
     }
     pull.add_walk(&pages);
@@ -312,6 +315,6 @@ impl PullSummary {
 
     fn add_walk(&mut self, pages: &SubmissionPages) {
         self.completeness = pages.completeness();
-        self.overflows = pages.tie_overflows().iter().map(ToString::to_string).collect();
+        self.left_out = LeftOut::of_pages(pages);
     }
 }

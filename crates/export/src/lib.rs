@@ -6,6 +6,7 @@ mod destination;
 mod error;
 mod export;
 mod format;
+mod left_out;
 mod lock;
 mod partition;
 mod pull;
@@ -33,6 +34,7 @@ pub use format::{
     is_catching_panics,
 };
 pub use formsvc_table::{CsvOptions, ListStyle, MissingColumn, StoredRow, TableOptions};
+pub use left_out::LeftOut;
 pub use partition::{MonthFolder, Output};
 pub use pull::{PullOptions, PullProgress, PullSummary, pull};
 pub use remark::Remark;

@@ -3,12 +3,14 @@
 use std::time::SystemTime;
 
 use formsvc_client::{
-    Client, Completeness, FormId, Submission, SubmissionPage, SubmissionPages, SubmissionQuery,
+    Client, Completeness, FormId, SkippedItem, Submission, SubmissionPage, SubmissionPages,
+    SubmissionQuery,
 };
 use tokio::time::{Instant, timeout_at};
 
 use crate::coverage::{AfterPage, WalkRange};
 use crate::error::ExportError;
+use crate::left_out::LeftOut;
 use crate::store::{FormStore, PageToWrite, RowRange, RowStore, SourceKey};
 
 /// Which submissions to pull, and how.
@@ -24,7 +26,8 @@ pub struct PullOptions {
     pub limit: Option<u64>,
     /// Submissions per request.
     pub page_size: u32,
-    /// Continues where more submissions share a unit of the service's cursor than a page can show.
+    /// Continues where submissions have to be left out, instead of ending with an error: see
+    /// [`SubmissionQuery::allow_incomplete`].
     pub allow_incomplete: bool,
     /// Stops at this time.
     pub deadline: Option<Instant>,
@@ -81,8 +84,8 @@ pub struct PullSummary {
     pub requests: u64,
     /// Whether all submissions of the wanted times are stored.
     pub completeness: Completeness,
-    /// Descriptions of the units of the service's cursor of which submissions may be missing.
-    pub overflows: Vec<String>,
+    /// The submissions that are or could be missing.
+    pub left_out: LeftOut,
 }
 
 /// Pulls the submissions of a form that the store does not have: reads from the newest down to the
@@ -116,7 +119,9 @@ pub(crate) async fn pull_into(
     let coverage = loop {
         let page = pages.try_next().await?;
         let rows = page.as_ref().map_or(&[][..], SubmissionPage::submissions);
-        let written = store.write_page(&page_to_write(rows, &mut walk, &pages)).await?;
+        let skipped = page.as_ref().map_or(&[][..], SubmissionPage::skipped);
+        let page_to_write = page_to_write(rows, skipped, &mut walk, &pages);
+        let written = store.write_page(&page_to_write).await?;
         summary.rows += written.new;
         summary.new += written.new;
         summary.replaced += written.replaced;
@@ -146,13 +151,14 @@ pub(crate) async fn pull_into(
     let stored = coverage.intervals().first().map(|newest| newest.completeness);
     summary.completeness = summary.completeness.max(stored.unwrap_or_default());
     summary.rows = store.total().await?;
-    summary.overflows = store.overflows().await?;
+    summary.left_out = store.left_out().await?;
     Ok(summary)
 }
 
 /// Extends the walk by the rows of a page, or by the end of the list.
 fn page_to_write<'a>(
     rows: &'a [Submission],
+    skipped: &'a [SkippedItem],
     walk: &mut WalkRange,
     pages: &'a SubmissionPages,
 ) -> PageToWrite<'a> {
@@ -162,7 +168,7 @@ fn page_to_write<'a>(
     let times = rows.first().zip(rows.last()).map(|(first, last)| (time(first), time(last)));
     walk.extend(times, token.is_finished(), read_at);
     let interval = Some(walk.interval(token.to_string(), pages.completeness()));
-    PageToWrite { rows, interval, overflows: pages.tie_overflows(), now }
+    PageToWrite { rows, interval, skipped, overflows: pages.tie_overflows(), now }
 }
 
 /// Returns true if the wanted number of submissions is stored. Those that are older than `oldest` do not

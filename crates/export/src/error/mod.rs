@@ -16,6 +16,8 @@ pub(crate) use postgres::causes;
 pub use store::{StoreError, StoreProblem};
 pub use sync::SyncError;
 
+use crate::left_out::LeftOut;
+
 /// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -86,16 +88,9 @@ pub enum ExportError {
     /// The time limit was reached before the list ended.
     #[error("the time limit was reached")]
     TimeLimit,
-    /// More submissions share a unit of the service's cursor than a page can show, so that some may
-    /// be missing.
-    #[error(
-        "the result is incomplete: more submissions share a unit of the service's cursor than a page \
-         can show"
-    )]
-    Incomplete {
-        /// Descriptions of the units.
-        units: Vec<String>,
-    },
+    /// Submissions are or could be missing.
+    #[error("the result is incomplete: {0}")]
+    Incomplete(LeftOut),
     /// The export stopped. The submissions received so far are saved, and the same export continues
     /// with them. The output is unchanged, unless the [`Operation`] of the cause is one after a
     /// replacement.

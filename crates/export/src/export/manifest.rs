@@ -34,7 +34,9 @@ pub(crate) fn write_manifest(
         "bytes": rendered.bytes,
         "sha256": rendered.sha256,
         "complete": complete,
-        "missing_units": pull.overflows,
+        "missing_units": pull.left_out.units,
+        "skipped": pull.left_out.items,
+        "skipped_items": pull.left_out.described_items,
         "created_at": Timestamp::now().as_str(),
     });
     let mut manifest = manifest.owner_only();

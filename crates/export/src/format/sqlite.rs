@@ -18,7 +18,7 @@ pub(crate) const ANSWERS_MAX: usize = 1_890;
 /// Bytes of a heading, so that the statement of the view stays below SQLite's limit of 1,000,000.
 pub(crate) const HEADING_BYTES_MAX: usize = 200;
 /// Names that no view can have.
-const TABLES: [&str; 7] = ["", "meta", "sources", "submissions", "labels", "coverage", "overflows"];
+const TABLES: [&str; 7] = ["", "meta", "sources", "submissions", "labels", "coverage", "left_out"];
 
 pub(crate) struct SqliteFormat {
     database: Connection,

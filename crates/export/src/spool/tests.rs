@@ -26,7 +26,13 @@ fn request(range: &str) -> SpoolRequest<'_> {
 
 fn add_row(spool: &mut Spool, id: &str) {
     let row = formsvc_client::test_util::submission(id, "{}", "2026-01-01T00:00:00Z");
-    let page = crate::store::PageToWrite { rows: &[row], interval: None, overflows: &[], now: 1 };
+    let page = crate::store::PageToWrite {
+        rows: &[row],
+        interval: None,
+        skipped: &[],
+        overflows: &[],
+        now: 1,
+    };
     spool.store.write_page(spool.source, &page).unwrap();
 }
 

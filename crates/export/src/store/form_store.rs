@@ -6,6 +6,7 @@ use super::postgres::PgForm;
 use super::rows::SeenIds;
 use super::sqlite::SqliteForm;
 use crate::error::ExportError;
+use crate::left_out::LeftOut;
 use crate::store::{PageToWrite, PageWritten, RowRange, RowStore, SourceKey};
 
 /// A form of a service.
@@ -73,8 +74,9 @@ impl FormStore<'_> {
         dispatch!(self, count(range, max))
     }
 
-    pub(crate) async fn overflows(&mut self) -> Result<Vec<String>, ExportError> {
-        dispatch!(self, overflows())
+    /// Returns what the stored pages leave out.
+    pub(crate) async fn left_out(&mut self) -> Result<LeftOut, ExportError> {
+        dispatch!(self, left_out())
     }
 
     /// Returns the stored submissions that are not in a list, without those that are marked as deleted

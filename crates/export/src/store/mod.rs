@@ -15,7 +15,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use formsvc_client::{Submission, TieOverflow};
+use formsvc_client::{SkippedItem, Submission, TieOverflow, Timestamp};
 use formsvc_table::StoredRow;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
@@ -30,6 +30,7 @@ pub use status::SyncStatus;
 
 use crate::coverage::{Coverage, Interval};
 use crate::error::StoreError;
+use crate::left_out::LeftOut;
 use labels::EncodedRow;
 
 /// Submissions of any number of forms in an SQLite database.
@@ -46,12 +47,17 @@ pub struct RowStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceKey(pub(crate) i64);
 
+/// Maximum number of characters of a stored item's id.
+const MAX_ITEM_ID: usize = 200;
+
 /// A page to write.
 #[derive(Debug)]
 pub(crate) struct PageToWrite<'a> {
     pub(crate) rows: &'a [Submission],
     /// The interval that the walk has read so far; `None` if the page proves nothing.
     pub(crate) interval: Option<Interval>,
+    /// The rows of the page that were left out.
+    pub(crate) skipped: &'a [SkippedItem],
     /// The units of which rows may be missing.
     pub(crate) overflows: &'a [TieOverflow],
     /// The time of the write, in microseconds since 1970.
@@ -70,6 +76,23 @@ pub(crate) struct PageWritten {
     pub(crate) changed: Vec<usize>,
     /// The coverage of the form, other runs included.
     pub(crate) coverage: Coverage,
+}
+
+impl PageToWrite<'_> {
+    /// Returns time, id and description of what the page leaves out. The id is empty for a unit of the
+    /// cursor, and the position in the page for an item without an id. A long id is cut, because the key of
+    /// a PostgreSQL table has a maximum length.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (i64, &str, String)> {
+        let units = self.overflows.iter();
+        let units = units.map(|unit| (unit.start().unix_micros(), "", unit.to_string()));
+        let items = self.skipped.iter().map(|item| {
+            let time = item.created_at().map_or(0, Timestamp::unix_micros);
+            let id = item.id().unwrap_or(item.json_path());
+            let end = id.char_indices().nth(MAX_ITEM_ID).map_or(id.len(), |(end, _)| end);
+            (time, &id[..end], item.to_string())
+        });
+        units.chain(items)
+    }
 }
 
 impl PageWritten {
@@ -107,13 +130,18 @@ impl RowStore {
         read_coverage(&self.connection, source).map_err(|error| self.failed(error))
     }
 
-    /// Returns the descriptions of the units of the service's cursor of which submissions may be
-    /// missing, newest first.
-    pub fn overflows(&self, source: SourceKey) -> Result<Vec<String>, StoreError> {
-        const SELECT: &str =
-            "SELECT description FROM overflows WHERE source = ?1 ORDER BY start DESC";
-        let read = || -> rusqlite::Result<Vec<String>> {
-            self.connection.prepare(SELECT)?.query_map([source.0], |row| row.get(0))?.collect()
+    /// Returns what the stored pages leave out.
+    pub(crate) fn left_out(&self, source: SourceKey) -> Result<LeftOut, StoreError> {
+        const SELECT: &str = "SELECT item <> '', description FROM left_out WHERE source = ?1 \
+             ORDER BY start DESC";
+        let read = || -> rusqlite::Result<LeftOut> {
+            let mut left_out = LeftOut::default();
+            let mut select = self.connection.prepare(SELECT)?;
+            let mut rows = select.query([source.0])?;
+            while let Some(row) = rows.next()? {
+                left_out.add_stored(row.get(0)?, row.get(1)?);
+            }
+            Ok(left_out)
         };
         read().map_err(|error| self.failed(error))
     }
@@ -203,10 +231,9 @@ pub(crate) fn write_page(
         }
     }
     let mut insert =
-        transaction.prepare_cached("INSERT OR REPLACE INTO overflows VALUES (?1, ?2, ?3)")?;
-    for overflow in page.overflows {
-        let start = overflow.start().unix_micros();
-        insert.execute(params![source.0, start, overflow.to_string()])?;
+        transaction.prepare_cached("INSERT OR REPLACE INTO left_out VALUES (?1, ?2, ?3, ?4)")?;
+    for (start, item, description) in page.left_out() {
+        insert.execute(params![source.0, start, item, description])?;
     }
     written.coverage = read_coverage(transaction, source)?;
     if let Some(interval) = &page.interval

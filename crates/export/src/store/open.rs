@@ -15,7 +15,7 @@ use super::objects::{SCHEMA, find_problem, has_meta};
 use crate::error::{StoreError, StoreProblem};
 
 /// Version of the schema.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Longest wait for the lock of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);

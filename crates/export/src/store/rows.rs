@@ -89,7 +89,7 @@ impl RowStore {
 
     /// Records that no submission is missing in the intervals that end at this time or before.
     pub(crate) fn set_proven(&mut self, source: SourceKey, until: i64) -> Result<(), StoreError> {
-        const DELETE: &str = "DELETE FROM overflows WHERE source = ?1 AND start <= ?2";
+        const DELETE: &str = "DELETE FROM left_out WHERE source = ?1 AND start <= ?2";
         const UPDATE: &str = "UPDATE coverage SET completeness = 'proven' \
              WHERE source = ?1 AND newest <= ?2";
         self.transact(|transaction| {

@@ -1,7 +1,7 @@
 -- The row store: spools of exports, and the destination of `sync --to sqlite:PATH`.
 -- Times are in microseconds since 1970.
 CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL);
-INSERT INTO meta SELECT 2 WHERE NOT EXISTS (SELECT 1 FROM meta);
+INSERT INTO meta SELECT 3 WHERE NOT EXISTS (SELECT 1 FROM meta);
 CREATE TABLE IF NOT EXISTS sources (
     key INTEGER PRIMARY KEY,
     origin TEXT NOT NULL,
@@ -51,10 +51,12 @@ CREATE TABLE IF NOT EXISTS coverage (
     resume TEXT NOT NULL,
     completeness TEXT NOT NULL
 );
--- Units of the service's cursor of which submissions may be missing.
-CREATE TABLE IF NOT EXISTS overflows (
+-- Units of the service's cursor of which submissions may be missing, by their start; `item` is empty.
+-- Submissions that are not what the API promises, by their time, or 0, and by their id.
+CREATE TABLE IF NOT EXISTS left_out (
     source INTEGER NOT NULL REFERENCES sources (key),
     start INTEGER NOT NULL,
+    item TEXT NOT NULL,
     description TEXT NOT NULL,
-    UNIQUE (source, start)
+    UNIQUE (source, start, item)
 );

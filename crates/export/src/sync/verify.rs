@@ -1,9 +1,10 @@
 //! Compares the stored submissions of a form with all that the service has.
 
-use formsvc_client::{Client, Completeness, FormId, Submission};
+use formsvc_client::{Client, Completeness, FormId, SkippedItem, Submission};
 
 use super::SyncStore;
 use crate::error::{ExportError, SyncError};
+use crate::left_out::LeftOut;
 use crate::pull::{PullOptions, PullProgress, unix_micros_now, until};
 use crate::store::{FormStore, PageToWrite, SeenIds, ViewChanges};
 
@@ -38,8 +39,8 @@ pub struct VerifySummary {
     pub requests: u64,
     /// Whether the list of the service is complete.
     pub completeness: Completeness,
-    /// Descriptions of the units of the service's cursor of which submissions may be missing.
-    pub overflows: Vec<String>,
+    /// The submissions that the comparison leaves out.
+    pub left_out: LeftOut,
     /// The changes of the view and of its cells.
     pub changes: ViewChanges,
 }
@@ -63,7 +64,8 @@ impl SyncStore {
         let run = async {
             let mut store = self.open_form(client, form, None, pull.deadline).await?;
             let started = unix_micros_now();
-            let nothing = PageToWrite { rows: &[], interval: None, overflows: &[], now: 0 };
+            let nothing =
+                PageToWrite { rows: &[], interval: None, skipped: &[], overflows: &[], now: 0 };
             let coverage = store.write_page(&nothing).await?.coverage;
             let covered_until = coverage.intervals().first().map_or(i64::MIN, |part| part.newest);
             let read = read_all(client, form, pull, &mut store, covered_until, on_page).await?;
@@ -110,11 +112,18 @@ async fn read_all(
     while let Some(page) = pages.try_next().await? {
         let rows = page.submissions();
         seen.extend(rows.iter().map(|row| row.id.as_str()));
+        // The service has them, also if they cannot be stored.
+        seen.extend(page.skipped().iter().filter_map(SkippedItem::id));
         summary.rows += rows.len() as u64;
         for rows in rows.chunk_by(|row, next| is_newer(row) == is_newer(next)) {
             // Coverage stays as it is: the next sync closes its gaps.
-            let page_to_write =
-                PageToWrite { rows, interval: None, overflows: &[], now: unix_micros_now() };
+            let page_to_write = PageToWrite {
+                rows,
+                interval: None,
+                skipped: &[],
+                overflows: &[],
+                now: unix_micros_now(),
+            };
             let written = store.write_page(&page_to_write).await?;
             new += written.new;
             summary.missing += if is_newer(&rows[0]) { 0 } else { written.new };
@@ -128,6 +137,6 @@ async fn read_all(
         }
     }
     summary.completeness = pages.completeness();
-    summary.overflows = pages.tie_overflows().iter().map(ToString::to_string).collect();
+    summary.left_out = LeftOut::of_pages(&pages);
     Ok((summary, seen))
 }

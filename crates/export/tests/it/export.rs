@@ -4,13 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
-use formsvc_client::{Client, ErrorCode, FormId};
+use formsvc_client::{Client, Completeness, ErrorCode, FormId};
 use formsvc_export::{
     Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, Operation,
     RenderOptions, SpoolFolder, export_csv, export_stream,
 };
 
 use crate::limited::limited;
+use crate::spoiled::spoiled;
 
 const FORM: &str = "frm_1";
 
@@ -120,6 +121,47 @@ async fn manifest_describes_the_file_and_is_private() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(manifest.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
+}
+
+#[tokio::test]
+async fn manifest_counts_and_describes_invalid_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, manifest] = ["rows.csv", "rows.csv.manifest.json"].map(|n| folder.path().join(n));
+    let spools = SpoolFolder::new(folder.path());
+    let mut export = export_by(spoiled(&service(500), &[7, 9]), &spools);
+    export.manifest = Some(manifest.clone());
+    let error = run(export.clone(), Format::Csv, &path).await.unwrap_err();
+    assert!(matches!(error, ExportError::Unfinished { rows_saved: 491, .. }), "{error:?}");
+    export.pull.allow_incomplete = true;
+    export.keep_spool = true;
+    let exported = run(export.clone(), Format::Csv, &path).await.unwrap();
+    assert_eq!((exported.rendered.rows, exported.pull.left_out.items), (498, 2));
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&json["complete"], &json["rows"]), (&"no".into(), &498.into()));
+    assert_eq!((&json["skipped"], &json["missing_units"]), (&2.into(), &serde_json::json!([])));
+    assert!(json["skipped_items"][0].as_str().unwrap().starts_with("`sub_9` at `data["), "{json}");
+    drop(exported);
+    // The saved submissions remain incomplete.
+    export.pull.allow_incomplete = false;
+    let error = run(export, Format::Csv, &path).await.unwrap_err();
+    let ExportError::Unfinished { cause, .. } = error else { panic!("{error:?}") };
+    assert_eq!(
+        cause.to_string(),
+        "the result is incomplete: 2 submissions are not what the API promises"
+    );
+}
+
+#[tokio::test]
+async fn streamed_export_counts_invalid_items() {
+    let service = service(150);
+    let (mut out, list) = (Vec::new(), spoiled(&service, &[7]).form(FORM).submissions());
+    let destination = Destination::stream(Box::new(&mut out));
+    let pages = list.allow_incomplete(true).pages();
+    let exported =
+        export_stream(pages, Format::Ndjson, None, None, destination, |_| {}).await.unwrap();
+    assert_eq!((exported.rendered.rows, exported.pull.left_out.items), (149, 1));
+    assert_eq!(exported.pull.completeness, Completeness::Incomplete);
 }
 
 #[tokio::test]

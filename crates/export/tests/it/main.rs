@@ -15,6 +15,7 @@ mod postgres_cluster;
 mod pull;
 mod readers;
 mod render;
+mod spoiled;
 mod sqlite;
 mod support;
 #[cfg(unix)]

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
-use formsvc_client::{Client, ErrorCode, FormId};
+use formsvc_client::{Client, Completeness, ErrorCode, ErrorKind, FormId};
 use formsvc_export::{
     ExportError, PullOptions, PullSummary, RowRange, RowSource, RowStore, SourceKey, pull,
 };
 use proptest::prelude::*;
 
 use crate::limited::limited;
+use crate::spoiled::spoiled;
 
 const FORM: &str = "frm_1";
 
@@ -101,6 +102,44 @@ async fn failed_pull_is_continued_below_the_stored_rows() {
     assert_eq!(target.ids(RowRange::default()).len(), 3_000);
     let requests = service.requests().len() - before;
     assert!(requests <= 16 + 2, "{requests}");
+}
+
+#[tokio::test]
+async fn invalid_item_fails_the_pull_after_the_rows_before_it() {
+    let (service, mut target) = (service(2_000), Target::new());
+    let client = spoiled(&service, &[1_000]);
+    for new in [1_000, 0] {
+        let before = target.ids(RowRange::default()).len();
+        let error = target.pull_by(&client, &all()).await.unwrap_err();
+        let ExportError::Service(error) = error else { panic!("{error}") };
+        assert_eq!(error.kind(), ErrorKind::InvalidItem);
+        assert!(error.to_string().contains("`sub_1000`"), "{error}");
+        assert_eq!(target.ids(RowRange::default()).len(), before + new);
+    }
+    assert!(!target.store.coverage(target.source).unwrap().reaches(i64::MIN));
+    // The service has corrected the submission.
+    let summary = target.pull(&service, &all()).await.unwrap();
+    assert_eq!((summary.rows, summary.completeness), (2_000, Completeness::Proven));
+}
+
+#[tokio::test]
+async fn allowed_invalid_items_make_the_coverage_incomplete() {
+    let (service, mut target) = (service(2_000), Target::new());
+    let client = spoiled(&service, &[1_000, 1_001, 3]);
+    target.pull_by(&client, &all()).await.unwrap_err();
+    let summary = target.pull_by(&client, &options(|o| o.allow_incomplete = true)).await.unwrap();
+    assert_eq!((summary.rows, summary.completeness), (1_997, Completeness::Incomplete));
+    assert_eq!((summary.left_out.items, summary.left_out.units.len()), (3, 0));
+    let described = &summary.left_out.described_items;
+    assert!(described[0].starts_with("`sub_1001` at `data["), "{described:?}");
+    let coverage = target.store.coverage(target.source).unwrap();
+    assert!(coverage.reaches(i64::MIN));
+    assert_eq!(coverage.intervals()[0].completeness, Completeness::Incomplete);
+    // A later pull reads only the newest 5 minutes, and reports the same.
+    let before = service.requests().len();
+    let again = target.pull_by(&client, &all()).await.unwrap();
+    assert!(service.requests().len() - before <= 5);
+    assert_eq!((again.completeness, again.left_out), (Completeness::Incomplete, summary.left_out));
 }
 
 #[tokio::test]

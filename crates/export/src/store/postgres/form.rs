@@ -10,6 +10,7 @@ use super::tables::{Access, check, create};
 use crate::error::ExportError;
 use crate::error::PostgresError;
 use crate::error::SyncError;
+use crate::left_out::LeftOut;
 use crate::sql::{form_hash, view_name, without_nul};
 use crate::store::RowRange;
 use crate::store::form_store::{FormRef, ViewChanges};
@@ -93,10 +94,14 @@ impl PgForm {
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
-    pub(crate) async fn overflows(&self) -> Result<Vec<String>, PostgresError> {
-        let select = "SELECT description FROM {t}overflows WHERE source = $1 ORDER BY start DESC";
-        let rows = self.session.query_alone(select, typed![self.key => INT8]).await?;
-        Ok(rows.iter().map(|row| row.get(0)).collect())
+    pub(crate) async fn left_out(&self) -> Result<LeftOut, PostgresError> {
+        const SELECT: &str = "SELECT item <> '', description FROM {t}left_out WHERE source = $1 \
+             ORDER BY start DESC";
+        let mut left_out = LeftOut::default();
+        for row in self.session.query_alone(SELECT, typed![self.key => INT8]).await? {
+            left_out.add_stored(row.get(0), row.get(1));
+        }
+        Ok(left_out)
     }
 
     pub(crate) async fn ids_without(
@@ -122,7 +127,7 @@ impl PgForm {
     }
 
     pub(crate) async fn set_proven(&self, until: i64) -> Result<(), PostgresError> {
-        const UPDATE: &str = "WITH known AS (DELETE FROM {t}overflows WHERE source = $1 AND start <= $2) \
+        const UPDATE: &str = "WITH known AS (DELETE FROM {t}left_out WHERE source = $1 AND start <= $2) \
              UPDATE {t}coverage SET completeness = 'proven' WHERE source = $1 AND newest <= $2";
         self.session.query_alone(UPDATE, typed![self.key => INT8, until => INT8]).await.map(drop)
     }

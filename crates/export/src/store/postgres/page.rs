@@ -6,6 +6,7 @@ use super::form::PgForm;
 use super::read::read_coverage;
 use crate::coverage::Coverage;
 use crate::error::PostgresError;
+use crate::sql::without_nul;
 use crate::store::labels::{EncodedPage, EncodedRow, LabelSet};
 use crate::store::{PageToWrite, PageWritten, extra_json};
 
@@ -39,7 +40,7 @@ impl PgForm {
         let mut labels = self.read_labels().await?;
         let encoded = labels.encode(page.rows);
         let mut written = self.write_rows(page, &encoded.rows).await?;
-        self.write_overflows(page).await?;
+        self.write_left_out(page).await?;
         written.coverage = read_coverage(&self.session, self.key).await?;
         if let Some(interval) = &page.interval
             && written.coverage.add(interval.clone())
@@ -109,12 +110,12 @@ impl PgForm {
         self.session.query(INSERT, typed![self.key => INT8, added => TEXT]).await.map(drop)
     }
 
-    async fn write_overflows(&self, page: &PageToWrite<'_>) -> Result<(), PostgresError> {
-        const UPSERT: &str = "INSERT INTO {t}overflows VALUES ($1, $2, $3) \
-             ON CONFLICT (source, start) DO UPDATE SET description = excluded.description";
-        for overflow in page.overflows {
-            let (start, description) = (overflow.start().unix_micros(), overflow.to_string());
-            let values = typed![self.key => INT8, start => INT8, description => TEXT];
+    async fn write_left_out(&self, page: &PageToWrite<'_>) -> Result<(), PostgresError> {
+        const UPSERT: &str = "INSERT INTO {t}left_out VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (source, start, item) DO UPDATE SET description = excluded.description";
+        for (start, item, description) in page.left_out() {
+            let item = without_nul(item);
+            let values = typed![self.key => INT8, start => INT8, item => TEXT, description => TEXT];
             self.session.query(UPSERT, values).await?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::error::PostgresError;
 use crate::sql::quoted;
 
 /// Version of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// The tables and the rights that a run needs.
 const RIGHTS: [(&str, &[&str]); 6] = [
@@ -17,7 +17,7 @@ const RIGHTS: [(&str, &[&str]); 6] = [
     ("submissions", &["SELECT", "INSERT", "UPDATE"]),
     ("labels", &["SELECT", "INSERT"]),
     ("coverage", &["SELECT", "INSERT", "DELETE"]),
-    ("overflows", &["SELECT", "INSERT", "UPDATE"]),
+    ("left_out", &["SELECT", "INSERT", "UPDATE"]),
 ];
 
 /// Number of the lock that creates tables.

@@ -52,7 +52,7 @@ impl PostgresSchema {
 
     /// The SQL name of a table of the program, a view or any other table.
     pub(super) fn table(&self, name: &str) -> String {
-        let is_ours = matches!(name, "submissions" | "coverage" | "overflows");
+        let is_ours = matches!(name, "submissions" | "coverage" | "left_out");
         let prefix = if is_ours { "formsvc_" } else { "" };
         format!("\"{}\".\"{prefix}{name}\"", self.name)
     }

@@ -12,7 +12,8 @@ use formsvc_export::{
 use http::{Request, Response, StatusCode};
 
 use super::database::{Database, texts};
-use super::{FORM, form_id, newest, service, submit, sync};
+use super::{FORM, form_id, newest, service, submit, sync, sync_by};
+use crate::spoiled::spoiled;
 
 /// A service with some of 500 generated submissions.
 fn service_without(left_out: impl Fn(usize) -> bool) -> MockService {
@@ -171,16 +172,57 @@ async fn verify_of_a_complete_list_proves_the_database() {
         let service = service(500);
         let store = database.open().await;
         sync(&store, &service).await.unwrap();
-        let (coverage, overflows) = (database.table("coverage"), database.table("overflows"));
+        let (coverage, left_out) = (database.table("coverage"), database.table("left_out"));
         database.execute(&format!("UPDATE {coverage} SET completeness = 'incomplete'")).await;
-        database.execute(&format!("INSERT INTO {overflows} VALUES (1, 5, 'a second')")).await;
+        database.execute(&format!("INSERT INTO {left_out} VALUES (1, 5, '', 'a second')")).await;
+        database.execute(&format!("INSERT INTO {left_out} VALUES (1, 5, 'sub_1', 'bad')")).await;
         let before = sync(&store, &service).await.unwrap().pull;
         assert_eq!(before.completeness, Completeness::Incomplete);
-        assert_eq!(before.overflows, ["a second"]);
+        assert_eq!(
+            (before.left_out.units, before.left_out.items),
+            (vec!["a second".to_owned()], 1)
+        );
+        assert_eq!(before.left_out.described_items, ["bad"]);
         verify(&store, &service.client(), false).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();
         assert_eq!(status.coverage.intervals()[0].completeness, Completeness::Proven);
         let after = sync(&store, &service).await.unwrap().pull;
-        assert_eq!((after.completeness, after.overflows.len()), (Completeness::Proven, 0));
+        assert_eq!((after.completeness, after.left_out.is_empty()), (Completeness::Proven, true));
+    }
+}
+
+#[tokio::test]
+async fn verify_does_not_take_an_invalid_item_for_deleted() {
+    for database in Database::all().await {
+        let service = service(500);
+        let store = database.open().await;
+        sync(&store, &service).await.unwrap();
+        let client = spoiled(&service, &[100]);
+        let mut pull = PullOptions::default();
+        pull.allow_incomplete = true;
+        let verify = VerifyOptions::default();
+        let summary = store.verify(&client, &form_id(), &pull, &verify, |_| {}).await.unwrap();
+        assert_eq!((summary.deleted, summary.missing, summary.left_out.items), (0, 0, 1));
+        assert_eq!(summary.completeness, Completeness::Incomplete);
+    }
+}
+
+#[tokio::test]
+async fn sync_stores_what_it_leaves_out_until_verified() {
+    for database in Database::all().await {
+        let service = service(500);
+        let store = database.open().await;
+        let client = spoiled(&service, &[100, 101]);
+        let mut pull = PullOptions::default();
+        pull.allow_incomplete = true;
+        let title = Some("Survey");
+        let first = store.sync(&client, &form_id(), title, &pull, |_| {}).await.unwrap().pull;
+        assert_eq!((first.left_out.items, first.completeness), (2, Completeness::Incomplete));
+        let second = sync_by(&store, &client).await.unwrap().pull;
+        assert_eq!(second.left_out, first.left_out);
+        verify(&store, &service.client(), false).await.unwrap();
+        let third = sync(&store, &service).await.unwrap().pull;
+        assert!(third.left_out.is_empty() && third.completeness == Completeness::Proven);
+        assert_eq!(third.rows, 500);
     }
 }

@@ -1,0 +1,77 @@
+//! The submissions that a result leaves out.
+
+use std::fmt;
+
+use formsvc_client::{SkippedItem, SubmissionPages, TieOverflow};
+
+/// Maximum number of described items.
+pub(crate) const MAX_DESCRIBED: usize = 20;
+
+/// The submissions that are or could be missing in a result, although the service has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Descriptions of the units of the service's cursor of which submissions may be missing, newest first.
+    pub units: Vec<String>,
+    /// Number of submissions that are not what the API promises.
+    pub items: u64,
+    /// Descriptions of some of them, 20 at most.
+    pub described_items: Vec<String>,
+}
+
+impl LeftOut {
+    /// Describes what a list left out: the first `items` of this number.
+    pub fn new(units: &[TieOverflow], items: &[SkippedItem], count: u64) -> Self {
+        Self {
+            units: units.iter().map(ToString::to_string).collect(),
+            items: count,
+            described_items: items.iter().take(MAX_DESCRIBED).map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Adds a stored description of an item or of a unit.
+    pub(crate) fn add_stored(&mut self, is_item: bool, description: String) {
+        if !is_item {
+            self.units.push(description);
+            return;
+        }
+        self.items += 1;
+        if self.described_items.len() < MAX_DESCRIBED {
+            self.described_items.push(description);
+        }
+    }
+
+    pub(crate) fn of_pages(pages: &SubmissionPages) -> Self {
+        Self::new(pages.tie_overflows(), pages.skipped(), pages.skipped_count())
+    }
+
+    /// Returns true if nothing is described. The result can be incomplete all the same: see
+    /// [`Completeness`](formsvc_client::Completeness).
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty() && self.items == 0
+    }
+
+    /// Adds what the result of a form leaves out, with the form's name before each description.
+    pub fn add(&mut self, form: &str, other: &Self) {
+        let name = |description: &String| format!("{form}: {description}");
+        self.units.extend(other.units.iter().map(name));
+        self.items += other.items;
+        let left = MAX_DESCRIBED.saturating_sub(self.described_items.len());
+        self.described_items.extend(other.described_items.iter().take(left).map(name));
+    }
+}
+
+/// States why the result is incomplete.
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: &str =
+            "more submissions share a unit of the service's cursor than a page can show";
+        let items = match self.items {
+            0 => return f.write_str(UNITS),
+            1 => "1 submission is not what the API promises".to_owned(),
+            count => format!("{count} submissions are not what the API promises"),
+        };
+        f.write_str(&items)?;
+        if self.units.is_empty() { Ok(()) } else { write!(f, ", and {UNITS}") }
+    }
+}
