@@ -6,9 +6,8 @@
 //! answered with 503 `unavailable`. So the memory holds the responses in the budget and those that
 //! threads are building, however many clients wait.
 
-use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::api::Problem;
+use crate::keyed_semaphore::KeyedSemaphore;
 
 /// Responses of at most this many bytes need no room in the budget.
 pub const SMALL_MAX: usize = 64 << 10;
@@ -42,7 +42,7 @@ struct Inner {
     total: u32,
     wait: Duration,
     /// Free positions of keys with a large response in memory.
-    keys: Mutex<HashMap<KeyId, Arc<Semaphore>>>,
+    keys: KeyedSemaphore<KeyId>,
 }
 
 /// Room that a response occupies until this is dropped.
@@ -63,7 +63,7 @@ impl ResponseBudget {
     pub fn new(total: usize, wait: Duration) -> Self {
         let total = kib(total).max(1);
         let room = Arc::new(Semaphore::new(total as usize));
-        Self(Arc::new(Inner { room, total, wait, keys: Mutex::default() }))
+        Self(Arc::new(Inner { room, total, wait, keys: KeyedSemaphore::new(PER_KEY) }))
     }
 
     /// Bytes of large responses in memory now.
@@ -119,7 +119,7 @@ impl ResponseBudget {
     }
 
     fn try_reserve(&self, key: Option<&KeyId>, bytes: usize) -> Option<Reservation> {
-        let slots = key.map(|key| self.slots_of(key));
+        let slots = key.map(|key| self.0.keys.of(key));
         let key = slots.map(Semaphore::try_acquire_owned).transpose().ok()?;
         let room = Arc::clone(&self.0.room).try_acquire_many_owned(self.permits(bytes)).ok()?;
         Some(Reservation { room, _key: key })
@@ -128,7 +128,7 @@ impl ResponseBudget {
     async fn reserve(&self, key: Option<&KeyId>, bytes: usize) -> Option<Reservation> {
         let acquire = async {
             // The key first: a key without a free position must not occupy room.
-            let key = match key.map(|key| self.slots_of(key)) {
+            let key = match key.map(|key| self.0.keys.of(key)) {
                 Some(slots) => Some(slots.acquire_owned().await.ok()?),
                 None => None,
             };
@@ -152,16 +152,6 @@ impl ResponseBudget {
     /// A response larger than the budget gets all of it.
     fn permits(&self, bytes: usize) -> u32 {
         kib(bytes).min(self.0.total)
-    }
-
-    fn slots_of(&self, key: &KeyId) -> Arc<Semaphore> {
-        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slots) = keys.get(key) {
-            return Arc::clone(slots);
-        }
-        // Keys that have nothing in memory and wait for nothing are forgotten.
-        keys.retain(|_, slots| Arc::strong_count(slots) > 1);
-        Arc::clone(keys.entry(key.clone()).or_insert_with(|| Arc::new(Semaphore::new(PER_KEY))))
     }
 }
 
@@ -290,8 +280,6 @@ mod tests {
         held.remove(0);
         held.push(admit(&budget, Some(&first), MIB).await.unwrap());
         held.clear();
-        drop(budget.slots_of(&KeyId::new("key_3").unwrap()));
-        assert_eq!(budget.0.keys.lock().unwrap().len(), 1, "idle keys are forgotten");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! A receiver that records deliveries of this run and answers by plan.
 
+use std::error::Error;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,7 +11,7 @@ use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{HEADER, SignatureHeader, SigningSecret};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Empty, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -144,14 +145,29 @@ async fn receive(
     timeout: Duration,
 ) -> io::Result<Response<Empty<Bytes>>> {
     let (head, body) = request.into_parts();
-    let body = tokio::time::timeout(timeout, Limited::new(body, BODY_MAX).collect()).await?;
-    let body = body.map_err(io::Error::other)?.to_bytes();
+    let body = tokio::time::timeout(timeout, read_body(body)).await?.map_err(io::Error::other)?;
     let answer = state.record(head, body);
     // An error closes the connection without an answer.
     let status = answer.ok_or_else(|| io::Error::other("closed by plan"))?;
     let mut response = Response::new(Empty::new());
     *response.status_mut() = status;
     Ok(response)
+}
+
+/// Copies a body into one buffer, because a chunk that is kept keeps the buffer that it was read into.
+async fn read_body<B>(body: B) -> Result<Bytes, Box<dyn Error + Send + Sync>>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut body = Limited::new(body, BODY_MAX);
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(chunk) = frame?.into_data() {
+            whole.extend_from_slice(&chunk);
+        }
+    }
+    Ok(whole.into())
 }
 
 impl State {
@@ -220,7 +236,13 @@ fn plan(submission: usize, attempt: usize) -> Option<StatusCode> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use formsvc_protocol::signature::sign;
+    use futures_util::stream;
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
     use tokio::io::AsyncWriteExt;
     use tokio::net::TcpStream;
 
@@ -250,5 +272,29 @@ mod tests {
         let until = tokio::time::Instant::now() + Duration::from_secs(20);
         assert!(recorder.wait_until(until, |submissions| submissions.len() == 1).await);
         assert_eq!(recorder.ignored(), 0);
+    }
+
+    /// A read buffer with one byte, and a reference to the counter.
+    struct Buffer(#[expect(dead_code, reason = "counted")] Arc<AtomicUsize>);
+
+    impl AsRef<[u8]> for Buffer {
+        fn as_ref(&self) -> &[u8] {
+            b"a"
+        }
+    }
+
+    #[tokio::test]
+    async fn scattered_body_keeps_one_read_buffer() {
+        let peak = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&peak);
+        let frame = move |_| {
+            let buffer = Buffer(Arc::clone(&counter));
+            counter.fetch_max(Arc::strong_count(&counter), Ordering::Relaxed);
+            Ok::<_, Infallible>(Frame::data(Bytes::from_owner(buffer)))
+        };
+        let body = read_body(StreamBody::new(stream::iter((0..1_000).map(frame)))).await;
+        assert_eq!(body.unwrap(), [b'a'; 1_000].as_slice());
+        let references = peak.load(Ordering::Relaxed);
+        assert_eq!(references, 3, "those of the test, the body and one buffer");
     }
 }

@@ -2,12 +2,16 @@
 //! where something is to be done, whether a page of ours asked for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, RawPathParams, Request};
 use axum::response::Response;
+use formsvc_protocol::UserId;
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 use subtle::ConstantTimeEq;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::chrome::Chrome;
 use super::cookie::Cookie;
@@ -18,10 +22,15 @@ use super::routes::{Access, Route, TOKEN_FIELD};
 use super::token::Token;
 use super::visit::{Member, Visit, timely};
 use super::{Dashboard, policy};
-use crate::api::Trail;
+use crate::api::{Problem, Trail, announced_length};
 use crate::network::Network;
 use crate::public::peer_of;
 use crate::response_budget::ResponseBudget;
+
+/// Heavy requests of a user in progress at a time: those to routes that build large pages, and large forms.
+pub(super) const HEAVY_AT_A_TIME: usize = 2;
+/// How long a heavy request waits for its turn.
+const HEAVY_WAIT: Duration = Duration::from_secs(10);
 
 /// Answers a request to a route.
 pub(super) async fn answer(
@@ -61,12 +70,19 @@ async fn pass(
     if route.access == Access::Members && member.is_none() {
         return Err(Refusal::SignIn { next: way_back(&parts) });
     }
-    let mut posted = Pairs::default();
-    if parts.method == Method::POST {
-        let address = site.address(&parts.headers);
-        if !site.sent_it(&parts.headers) {
-            return Err(Refusal::Foreign { address });
+    let is_post = parts.method == Method::POST;
+    if is_post && !site.sent_it(&parts.headers) {
+        return Err(Refusal::Foreign { address: site.address(&parts.headers) });
+    }
+    // Before the body is read, so that waiting requests take no memory for it.
+    let turn = match &member {
+        Some(member) if route.is_heavy || (is_post && is_large(&parts.headers)) => {
+            Some(heavy_turn(&dashboard, &member.user.id).await?)
         }
+        _ => None,
+    };
+    let mut posted = Pairs::default();
+    if is_post {
         let max = if member.is_some() { MEMBERS_MAX } else { STRANGERS_MAX };
         posted = Pairs::read(&parts.headers, body, max).await?;
         let given = posted.get(TOKEN_FIELD);
@@ -76,29 +92,71 @@ async fn pass(
             return Err(Refusal::Stale);
         }
     }
-    let visit = Visit {
+    let visit = Arc::new(Visit {
         member,
         params: params(&mut parts).await,
-        query: Pairs::decode(parts.uri.query().unwrap_or_default().as_bytes()),
+        query: Pairs::decode(parts.uri.query().unwrap_or_default().as_bytes())?,
         posted,
         network: Network::around(crate::public::client_of(&parts, &dashboard.trusted_proxies)),
         now: (dashboard.now)(),
         chrome: chrome.clone(),
         address: site.address(&parts.headers),
         dashboard: Arc::clone(&dashboard),
-    };
-    let built = (route.handle)(&visit).await?;
+    });
+    let built = handle(route, &visit, turn.as_ref()).await?;
     let budget = ResponseBudget::of(&parts.extensions);
-    let mut response = if parts.method == Method::POST {
+    let mut response = if is_post {
         budget.try_admit(None, built)?
     } else {
-        budget.admit(None, built, (route.handle)(&visit)).await?
+        budget.admit(None, built, handle(route, &visit, turn.as_ref())).await?
     };
     if let Some(token) = new_visit {
         let cookie = Cookie::Visit.set(dashboard.options.site.is_https(), &token, None);
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+/// Returns true for a form that may be longer than those of strangers.
+fn is_large(headers: &HeaderMap) -> bool {
+    announced_length(headers).is_none_or(|length| length > STRANGERS_MAX as u64)
+}
+
+/// Waits until a user has fewer than [`HEAVY_AT_A_TIME`] heavy requests in progress.
+async fn heavy_turn(
+    dashboard: &Dashboard,
+    user: &UserId,
+) -> Result<Arc<OwnedSemaphorePermit>, Refusal> {
+    let turn = dashboard.heavy_requests.of(user).acquire_owned();
+    match tokio::time::timeout(HEAVY_WAIT, turn).await {
+        Ok(Ok(turn)) => Ok(Arc::new(turn)),
+        _ => Err(Problem::unavailable("too many large requests are in progress", None).into()),
+    }
+}
+
+/// Runs the handler of a route. A heavy one runs on a thread that may block, and keeps its turn until it
+/// has ended.
+async fn handle(
+    route: &'static Route,
+    visit: &Arc<Visit>,
+    turn: Option<&Arc<OwnedSemaphorePermit>>,
+) -> Outcome {
+    let Some(turn) = turn.cloned() else { return (route.handle)(visit).await };
+    let (visit, runtime) = (Arc::clone(visit), Handle::current());
+    // Dropped with this future, as when the client has disconnected.
+    let (_waiting, abandoned) = oneshot::channel::<()>();
+    let work = move || {
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                outcome = (route.handle)(&visit) => outcome,
+                _ = abandoned => Err(Problem::unavailable("the client has disconnected", None).into()),
+            }
+        });
+        drop(turn);
+        outcome
+    };
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panic| Err(Problem::internal(Arc::new(panic)).into()))
 }
 
 /// Who is signed in.

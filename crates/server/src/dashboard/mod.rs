@@ -51,10 +51,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::Request;
 use axum::routing::{MethodRouter, get, post};
+use formsvc_protocol::UserId;
 use ipnet::IpNet;
 
 use crate::admin::{Admin, Registrar};
 use crate::delivery::Carrier;
+use crate::keyed_semaphore::KeyedSemaphore;
 use crate::rate_limit::MonotonicClock;
 use crate::secrets::Vault;
 use crate::store::{Clock, Store};
@@ -106,6 +108,7 @@ pub struct Dashboard {
     passwords: Passwords,
     limits: Limits,
     searches: Searches,
+    heavy_requests: KeyedSemaphore<UserId>,
 }
 
 impl Dashboard {
@@ -122,6 +125,7 @@ impl Dashboard {
             passwords: Passwords::new(parts.options.hashing.clone()),
             limits: Limits::new(&parts.clock),
             searches: Searches::default(),
+            heavy_requests: KeyedSemaphore::new(gate::HEAVY_AT_A_TIME),
             options: parts.options,
         }
     }

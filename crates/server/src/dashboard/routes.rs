@@ -45,6 +45,9 @@ pub struct Route {
     /// Who may use it.
     pub access: Access,
     pub(super) handle: Handler,
+    /// True if the handler parses or renders large content: it then runs on a thread that may block, two at
+    /// a time for each user.
+    pub(super) is_heavy: bool,
 }
 
 impl std::fmt::Debug for Route {
@@ -54,7 +57,11 @@ impl std::fmt::Debug for Route {
 }
 
 const fn route(verb: Verb, path: &'static str, access: Access, handle: Handler) -> Route {
-    Route { verb, path, access, handle }
+    Route { verb, path, access, handle, is_heavy: false }
+}
+
+const fn heavy(route: Route) -> Route {
+    Route { is_heavy: true, ..route }
 }
 
 const fn page(path: &'static str, handle: Handler) -> Route {
@@ -91,10 +98,10 @@ pub const ROUTES: &[Route] = &[
     page("/dashboard", to!(forms::list::show)),
     page("/dashboard/new", to!(forms::create::show)),
     act("/dashboard/new", to!(forms::create::create)),
-    page("/dashboard/forms/{form}", to!(submissions::list)),
-    page("/dashboard/forms/{form}/submissions/{submission}", to!(submissions::show)),
-    page("/dashboard/forms/{form}/fields", to!(forms::fields::show)),
-    act("/dashboard/forms/{form}/fields", to!(forms::fields::change)),
+    heavy(page("/dashboard/forms/{form}", to!(submissions::list))),
+    heavy(page("/dashboard/forms/{form}/submissions/{submission}", to!(submissions::show))),
+    heavy(page("/dashboard/forms/{form}/fields", to!(forms::fields::show))),
+    heavy(act("/dashboard/forms/{form}/fields", to!(forms::fields::change))),
     page("/dashboard/forms/{form}/settings", to!(forms::settings::show)),
     act("/dashboard/forms/{form}/settings", to!(forms::settings::change)),
     page("/dashboard/forms/{form}/close", to!(forms::status::ask)),
@@ -108,8 +115,8 @@ pub const ROUTES: &[Route] = &[
     act("/dashboard/forms/{form}/channels/{endpoint}/test", to!(channels::test::send)),
     page("/dashboard/forms/{form}/channels/{endpoint}/remove", to!(channels::endpoint::ask)),
     act("/dashboard/forms/{form}/channels/{endpoint}/remove", to!(channels::endpoint::remove)),
-    page("/dashboard/forms/{form}/deliveries", to!(deliveries::list)),
-    page("/dashboard/forms/{form}/deliveries/{delivery}", to!(deliveries::show)),
+    heavy(page("/dashboard/forms/{form}/deliveries", to!(deliveries::list))),
+    heavy(page("/dashboard/forms/{form}/deliveries/{delivery}", to!(deliveries::show))),
     act("/dashboard/forms/{form}/deliveries/{delivery}/resend", to!(deliveries::resend)),
 ];
 

@@ -9,13 +9,14 @@ use formsvc_protocol::ErrorCode;
 use formsvc_protocol::limits::FORM_BODY_MAX;
 use futures_util::stream;
 use http::HeaderMap;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::LengthLimitError;
 use multer::Multipart;
 
 use super::media_type::{MediaType, is_utf_8, unsupported};
 use crate::api::{Problem, announced_length};
 use crate::fields::{Input, InputError};
 use crate::printable::Excerpt;
+use crate::read_body::read_body;
 
 /// The whole body: 413 when it is or says it is too long, 408 when it takes too long.
 pub(super) async fn read(
@@ -27,7 +28,7 @@ pub(super) async fn read(
     if announced_length(headers).is_some_and(|length| length > max) {
         return Err(too_long());
     }
-    match tokio::time::timeout(timeout, whole(body)).await {
+    match tokio::time::timeout(timeout, read_body(body, FORM_BODY_MAX)).await {
         Ok(Ok(whole)) => Ok(whole),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_long()),
         Ok(Err(_)) => Err(Problem::bad_request("the body ends before it is complete")),
@@ -36,19 +37,6 @@ pub(super) async fn read(
             Err(Problem::new(ErrorCode::RequestTimeout, message))
         }
     }
-}
-
-/// Copied together as it comes. A piece that is kept keeps the buffer it was read into, which is
-/// thousands of bytes for a piece of one.
-async fn whole(body: Body) -> Result<Bytes, axum::BoxError> {
-    let mut body = Limited::new(body, FORM_BODY_MAX);
-    let mut whole = Vec::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(piece) = frame?.into_data() {
-            whole.extend_from_slice(&piece);
-        }
-    }
-    Ok(whole.into())
 }
 
 fn too_long() -> Problem {

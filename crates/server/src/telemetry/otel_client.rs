@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -16,6 +16,7 @@ use opentelemetry_http::{HttpClient, HttpError};
 use tokio::runtime::Runtime;
 
 use crate::causes::on_one_line;
+use crate::read_body::read_body;
 
 /// Time a collector has to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ impl CollectorClient {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let exchange = async {
             let (parts, body) = self.client.request(request.map(Full::new)).await?.into_parts();
-            let body = Limited::new(body, ANSWER_MAX).collect().await?.to_bytes();
+            let body = read_body(body, ANSWER_MAX).await?;
             Ok::<_, HttpError>(Response::from_parts(parts, body))
         };
         let answer = match tokio::time::timeout(self.timeout, exchange).await {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use formsvc_protocol::{
@@ -18,12 +19,16 @@ use formsvc_server::store::{
     StagedForm, StagedSubmission, Store, StoreError, StoreFuture, StoreObserver, StoredPage,
     TokenHash, UserRecord, WorkSignal,
 };
+use tokio::sync::{Semaphore, watch};
 
 /// What a service keeps everything in.
 pub(crate) struct Watched {
     inner: Arc<dyn Store>,
     pages: AtomicUsize,
     tears: AtomicBool,
+    /// Pages that wait to be answered, and the threads that asked for them.
+    held: watch::Sender<Vec<ThreadId>>,
+    answers: Semaphore,
     /// What every claim takes.
     journey: Duration,
 }
@@ -35,12 +40,35 @@ impl Watched {
 
     /// So far away that every claim takes a while.
     pub(crate) fn at(journey: Duration, inner: Arc<dyn Store>) -> Self {
-        Self { inner, pages: AtomicUsize::new(0), tears: AtomicBool::new(false), journey }
+        Self {
+            inner,
+            pages: AtomicUsize::new(0),
+            tears: AtomicBool::new(false),
+            held: watch::Sender::default(),
+            answers: Semaphore::new(Semaphore::MAX_PERMITS),
+            journey,
+        }
     }
 
     /// Pages that were asked for since it was asked last.
     pub(crate) fn pages(&self) -> usize {
         self.pages.swap(0, Ordering::SeqCst)
+    }
+
+    /// From now on pages wait for [`release_pages`](Self::release_pages).
+    pub(crate) fn hold_pages(&self) {
+        self.answers.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// Waits until so many pages are held. Returns the threads that asked for them.
+    pub(crate) async fn held_pages(&self, count: usize) -> Vec<ThreadId> {
+        let mut held = self.held.subscribe();
+        held.wait_for(|held| held.len() >= count).await.unwrap().clone()
+    }
+
+    /// Answers the pages that are held, and those to come.
+    pub(crate) fn release_pages(&self) {
+        self.answers.add_permits(Semaphore::MAX_PERMITS);
     }
 
     /// From now on pages lack their end.
@@ -55,7 +83,10 @@ macro_rules! passed_on {
             fn page(&self, request: PageRequest) -> StoreFuture<'_, Option<StoredPage>> {
                 self.pages.fetch_add(1, Ordering::SeqCst);
                 let tears = self.tears.load(Ordering::SeqCst);
+                let thread = std::thread::current().id();
                 Box::pin(async move {
+                    self.held.send_modify(|held| held.push(thread));
+                    drop(self.answers.acquire().await);
                     let mut page = self.inner.page(request).await?;
                     if let Some(page) = page.as_mut().filter(|_| tears) {
                         page.items.truncate(page.items.len() / 2);

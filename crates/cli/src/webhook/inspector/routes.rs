@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::BoxError;
+use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
@@ -127,10 +128,24 @@ fn parameter(parameters: &[(String, String)], name: &str) -> Result<u64, Problem
 }
 
 /// The whole body of a request, if it is no longer than it may be and comes in time.
-async fn whole(body: Incoming) -> Result<Bytes, Problem> {
-    let read = tokio::time::timeout(BODY_TIME, Limited::new(body, BODY_MAX).collect()).await;
-    match read {
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+async fn whole<B>(body: B) -> Result<Bytes, Problem>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
+    let mut body = Limited::new(body, BODY_MAX);
+    let read = async {
+        // Copied, because a chunk that is kept keeps the buffer that it was read into.
+        let mut whole = Vec::new();
+        while let Some(frame) = body.frame().await {
+            if let Ok(chunk) = frame?.into_data() {
+                whole.extend_from_slice(&chunk);
+            }
+        }
+        Ok::<_, BoxError>(whole.into())
+    };
+    match tokio::time::timeout(BODY_TIME, read).await {
+        Ok(Ok(whole)) => Ok(whole),
         Ok(Err(_)) => {
             let what = format!("The request is broken off, or longer than {BODY_MAX} bytes.");
             Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what))
@@ -138,5 +153,39 @@ async fn whole(body: Incoming) -> Result<Bytes, Problem> {
         Err(_) => {
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "The request did not come in time."))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::stream;
+
+    use super::*;
+
+    /// A read buffer with one byte, and a reference to the counter.
+    struct Buffer(#[expect(dead_code, reason = "counted")] Arc<AtomicUsize>);
+
+    impl AsRef<[u8]> for Buffer {
+        fn as_ref(&self) -> &[u8] {
+            b"a"
+        }
+    }
+
+    #[tokio::test]
+    async fn scattered_body_keeps_one_read_buffer() {
+        let peak = Arc::<AtomicUsize>::default();
+        let counter = Arc::clone(&peak);
+        let chunk = move |_| {
+            let buffer = Buffer(Arc::clone(&counter));
+            counter.fetch_max(Arc::strong_count(&counter), Ordering::Relaxed);
+            Ok::<_, Infallible>(Bytes::from_owner(buffer))
+        };
+        let body = Body::from_stream(stream::iter((0..1_000).map(chunk)));
+        assert_eq!(whole(body).await.unwrap(), [b'a'; 1_000].as_slice());
+        let references = peak.load(Ordering::Relaxed);
+        assert_eq!(references, 3, "those of the test, the body and one buffer");
     }
 }

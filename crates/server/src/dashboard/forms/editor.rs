@@ -260,7 +260,7 @@ mod tests {
                 body.append_pair(&format!("f{n}.required"), "on");
             }
         }
-        Pairs::decode(body.finish().as_bytes())
+        Pairs::decode(body.finish().as_bytes()).unwrap()
     }
 
     fn rows(labels: &[&str]) -> Editor {
@@ -322,7 +322,8 @@ mod tests {
             ("do=drop", Button::Preview),
             ("", Button::Preview),
         ] {
-            assert_eq!(Button::of(&Pairs::decode(sent.as_bytes())), button, "{sent}");
+            let pairs = Pairs::decode(sent.as_bytes()).unwrap();
+            assert_eq!(Button::of(&pairs), button, "{sent}");
         }
     }
 

@@ -1,7 +1,12 @@
 //! Answers as a page shows them.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use formsvc_protocol::{Answer, Answers, SubmissionId, Timestamp, decode_string};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::api::{Problem, text_cause};
 use crate::dashboard::refusal::Refusal;
@@ -41,11 +46,13 @@ pub(super) fn rows(items: &[u8]) -> Result<Vec<Row>, Refusal> {
     Ok(serde_json::from_slice(&text).map_err(unreadable)?)
 }
 
-/// The first answers, cut, and how many more there are.
+/// The first answers, cut, and how many more there are. Of a list only as many items are formatted as could be
+/// shown.
 pub(super) fn first(answers: &Answers) -> (Vec<AnswerView>, usize) {
     let fields = answers.fields();
     let shown = fields.iter().take(FIRST);
-    let shown = shown.map(|(label, value)| view(&cut(label), cut(&format_answer(*value))));
+    let shown =
+        shown.map(|(label, value)| view(&cut(label), cut(&format_items(*value, FIRST_CHARS))));
     (shown.collect(), fields.len().saturating_sub(FIRST))
 }
 
@@ -72,16 +79,53 @@ fn view(label: &str, text: String) -> AnswerView {
 /// Formats an answer for a page: text without quotation marks, a list of plain values with commas,
 /// `yes` and `no`; other lists and objects as JSON.
 pub(super) fn format_answer(answer: Answer<'_>) -> String {
-    if let Some(items) = answer.items()
-        && items.iter().all(|item| !item.as_json().starts_with(['{', '[']))
+    format_items(answer, usize::MAX)
+}
+
+/// Formats an answer, but of a list at most so many items.
+fn format_items(answer: Answer<'_>, max: usize) -> String {
+    let mut json = serde_json::Deserializer::from_str(answer.as_json());
+    if let Ok(items) = json.deserialize_seq(FirstItems(max))
+        && items.iter().all(|item| !item.get().starts_with(['{', '[']))
     {
-        return items.into_iter().map(format_answer).collect::<Vec<_>>().join(", ");
+        let mut text = String::new();
+        for (at, item) in items.iter().enumerate() {
+            text.push_str(if at > 0 { ", " } else { "" });
+            text.push_str(&format_plain(item.get()));
+        }
+        return text;
     }
-    match answer.as_json() {
-        "true" => "yes".to_owned(),
-        "false" => "no".to_owned(),
-        "null" => String::new(),
-        other => decode_string(other).into_owned(),
+    format_plain(answer.as_json()).into_owned()
+}
+
+fn format_plain(json: &str) -> Cow<'_, str> {
+    match json {
+        "true" => "yes".into(),
+        "false" => "no".into(),
+        "null" => "".into(),
+        other => decode_string(other),
+    }
+}
+
+/// Reads the first items of a list, at most so many.
+struct FirstItems(usize);
+
+impl<'de> Visitor<'de> for FirstItems {
+    type Value = Vec<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while items.len() < self.0
+            && let Some(item) = list.next_element()?
+        {
+            items.push(item);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(items)
     }
 }
 
@@ -111,6 +155,10 @@ mod tests {
         let cut = format!("{}…", "é".repeat(FIRST_CHARS));
         assert_eq!((&shown[0].text, &shown[1].label), (&cut, &cut));
         assert_eq!(first(&Answers::parse("{}").unwrap()), (Vec::new(), 0));
+        let list = format!(r#"{{"a":["x",true{}],"b":[1,{{}}]}}"#, ",7".repeat(1_000));
+        let (shown, _) = first(&Answers::parse(list).unwrap());
+        assert_eq!(shown[0].text, format!("{}…", &format!("x, yes{}", ", 7".repeat(99))[..90]));
+        assert_eq!(shown[1].text, "[1,{}]");
     }
 
     #[test]

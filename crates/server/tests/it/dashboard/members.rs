@@ -250,3 +250,28 @@ async fn what_an_address_says_is_shown_only_when_it_is_ours() {
         page.does_not_say("locked").does_not_say("id=\"said\"");
     }
 }
+
+#[tokio::test]
+async fn third_heavy_request_of_a_user_waits() {
+    let service = Service::new().await;
+    let (browser, user) = service.member().await;
+    let (other, other_user) = service.member_named("bob@example.org").await;
+    let form = service.form(&user, "contact", None).await;
+    let other_form = service.form(&other_user, "other", None).await;
+    service.watched.hold_pages();
+    let (path, other_path) =
+        (format!("/dashboard/forms/{}", form.id), format!("/dashboard/forms/{}", other_form.id));
+    let checks = async {
+        service.watched.held_pages(2).await;
+        let (answer, ()) = tokio::join!(other.get(&other_path), async {
+            let threads = service.watched.held_pages(3).await;
+            assert_eq!(threads.len(), 3, "the third request of the first user reached the store");
+            assert!(!threads.contains(&std::thread::current().id()), "{threads:?}");
+            service.watched.release_pages();
+        });
+        answer.is(200);
+    };
+    let requests = futures_util::future::join_all((0..3).map(|_| browser.get(&path)));
+    let (answers, ()) = tokio::join!(requests, checks);
+    answers.into_iter().for_each(|answer| drop(answer.is(200)));
+}
