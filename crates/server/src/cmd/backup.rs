@@ -12,7 +12,7 @@ use super::database::block_on;
 use super::error::CommandError;
 use super::exit::Exit;
 use super::output;
-use super::place::{Place, UNFINISHED};
+use super::place::{OLDER, Place, UNFINISHED};
 use super::secret_key::SecretKeyArgs;
 use crate::printable::Excerpt;
 use crate::same_file::is_same_file;
@@ -104,12 +104,15 @@ fn refused(place: &Place, error: &BackupError) -> CommandError {
         BackupError::Itself(_) | BackupError::NotAFile(_) => {
             CommandError::of(Exit::Usage, error).hint("choose another name")
         }
-        BackupError::Open(OpenError::NotADatabase | OpenError::NotOurs) => {
+        BackupError::Open(OpenError::NotADatabase | OpenError::NotOurs | OpenError::Empty) => {
             CommandError::new(Exit::LocalIo, format!("`{place}` is not a formsvc database"))
         }
         BackupError::Open(OpenError::Unfinished) => {
             CommandError::of(Exit::LocalIo, error).hint(UNFINISHED).about(&place.to_string())
         }
+        BackupError::Open(OpenError::OlderSchema { .. }) => CommandError::of(Exit::LocalIo, error)
+            .hint(format!("{OLDER}; to back it up as it is, use the release that wrote it"))
+            .about(&place.to_string()),
         BackupError::Damaged(_) => CommandError::of(Exit::Failed, error)
             .hint("keep the copies you have, and look at the disk"),
         _ => CommandError::of(Exit::LocalIo, error)

@@ -1,6 +1,6 @@
-//! `formsvc-server migrate`: opening a database is what brings it up to date.
+//! `formsvc-server migrate`.
 
-use super::database::{DatabaseArgs, Missing, with};
+use super::database::DatabaseArgs;
 use super::error::CommandError;
 use super::output;
 
@@ -11,7 +11,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args) -> Result<(), CommandError> {
-    with(&args.database, Missing::Create, async |_| Ok(())).await?;
+    args.database.database.migrate().await?;
     output::note(&format!("`{}` is up to date", args.database.database));
     Ok(())
 }

@@ -11,12 +11,15 @@ use super::config::directory_of;
 use super::database_url_error::DatabaseUrlError;
 use super::error::CommandError;
 use super::exit::Exit;
+use super::output;
 use super::settings::bad;
 use crate::copy::{Role, Side};
 use crate::printable::Excerpt;
 use crate::same_file::is_same_file;
+#[cfg(feature = "postgres")]
+use crate::store::postgres::{OpenError as ServerError, PostgresSide, PostgresStore};
 use crate::store::sqlite::{OpenError, SqliteSide, SqliteStore};
-use crate::store::{SealedSecret, Store, steady_clock, system_clock};
+use crate::store::{SchemaPolicy, SealedSecret, Store, steady_clock, system_clock};
 
 /// Begins the path of a file, where it would be taken for something else.
 const FILE: &str = "sqlite:";
@@ -89,6 +92,15 @@ pub(super) enum Missing {
     Refuse,
 }
 
+impl From<Missing> for SchemaPolicy {
+    fn from(missing: Missing) -> Self {
+        match missing {
+            Missing::Create => Self::Create,
+            Missing::Refuse => Self::Require,
+        }
+    }
+}
+
 impl Place {
     /// The file, if it is one.
     pub(super) fn file(&self) -> Option<&Path> {
@@ -114,7 +126,7 @@ impl Place {
     }
 
     /// Which signing secrets are in it, if it is there and can be read by this release; none when a server
-    /// would make it. Changes nothing.
+    /// would make it. Of an older schema, which a server would upgrade, they are not read. Changes nothing.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unused_async, reason = "a file is not waited for")
@@ -122,13 +134,24 @@ impl Place {
     pub(super) async fn reach(&self) -> Result<Option<Sealed>, CommandError> {
         match self {
             Self::File(path) if !path.exists() || is_empty(path) => Ok(None),
-            Self::File(path) => {
-                SqliteStore::inspect(path).map(Some).map_err(|error| refused(path, &error))
-            }
+            Self::File(path) => match SqliteStore::inspect(path) {
+                Err(error @ OpenError::OlderSchema { .. }) => Ok(Some(self.note_older(&error))),
+                found => found.map(Some).map_err(|error| refused(path, &error)),
+            },
             #[cfg(feature = "postgres")]
-            Self::Server(address) => server::reach(address).await,
+            Self::Server(address) => match PostgresStore::inspect(address).await {
+                Err(ServerError::Missing) => Ok(None),
+                Err(error @ ServerError::OlderSchema { .. }) => Ok(Some(self.note_older(&error))),
+                found => found.map(Some).map_err(|error| server::refused(&error)),
+            },
             Self::Unread(why) => Err(why.report()),
         }
+    }
+
+    /// Reports an older schema. Its secrets count as none.
+    fn note_older(&self, error: &dyn std::error::Error) -> Sealed {
+        output::note(&format!("{self}: {error}; `serve` and `migrate` upgrade it"));
+        Sealed::new()
     }
 
     /// Whether it is the same as another, as far as can be seen without asking.
@@ -161,13 +184,32 @@ impl Place {
                 if missing == Missing::Refuse && is_empty(path) {
                     return Err(absent(&format!("there is no database in `{self}`: it is empty")));
                 }
-                let store = SqliteStore::open(path, system_clock());
+                let store = SqliteStore::open_with(path, missing.into(), system_clock());
                 Ok(Arc::new(store.map_err(|error| refused(path, &error))?))
             }
             #[cfg(feature = "postgres")]
-            Self::Server(address) => server::open(address, missing).await,
+            Self::Server(address) => server::open(address, missing.into()).await,
             Self::Unread(why) => Err(why.report()),
         }
+    }
+
+    /// Creates the database, or upgrades its schema. A file is not upgraded while a server has it.
+    pub(super) async fn migrate(&self) -> Result<(), CommandError> {
+        let store: Arc<dyn Store> = match self {
+            Self::File(path) => {
+                let store = match SqliteStore::open(path, system_clock()) {
+                    Err(OpenError::OlderSchema { .. }) => {
+                        SqliteStore::open_exclusive(path, system_clock())
+                    }
+                    opened => opened,
+                };
+                Arc::new(store.map_err(|error| refused(path, &error))?)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => server::open(address, SchemaPolicy::Upgrade).await?,
+            Self::Unread(why) => return Err(why.report()),
+        };
+        Ok(store.close().await?)
     }
 
     /// Opens it to copy all of it, or into it, which nobody else may use meanwhile.
@@ -181,11 +223,24 @@ impl Place {
                 if role == Role::Source && !path.exists() {
                     return Err(absent(&format!("there is no database `{self}`")));
                 }
-                let side = SqliteSide::open(path, role).map_err(|error| refused(path, &error))?;
-                Ok(Side::File(side))
+                let side = SqliteSide::open(path, role).map_err(|error| match error {
+                    OpenError::OlderSchema { .. } if role == Role::Destination => {
+                        refused(path, &error).hint(OTHER_DESTINATION)
+                    }
+                    error => refused(path, &error),
+                });
+                Ok(Side::File(side?))
             }
             #[cfg(feature = "postgres")]
-            Self::Server(address) => Ok(Side::Server(server::open_to_copy(address, role).await?)),
+            Self::Server(address) => {
+                let side = PostgresSide::open(address, role).await.map_err(|error| match error {
+                    ServerError::OlderSchema { .. } if role == Role::Destination => {
+                        server::refused(&error).hint(OTHER_DESTINATION)
+                    }
+                    error => server::refused(&error),
+                });
+                Ok(Side::Server(side?))
+            }
             Self::Unread(why) => Err(why.report()),
         }
     }
@@ -206,7 +261,7 @@ impl Place {
                 Ok(Arc::new(store.with_steady_clock(steady_clock()).with_page_cache(page_cache)))
             }
             #[cfg(feature = "postgres")]
-            Self::Server(address) => server::open(address, Missing::Create).await,
+            Self::Server(address) => server::open(address, SchemaPolicy::Upgrade).await,
             Self::Unread(why) => Err(why.report()),
         }
     }
@@ -221,6 +276,12 @@ fn is_empty(path: &Path) -> bool {
 pub(super) const UNFINISHED: &str =
     "finish it with `formsvc-server copy`, from the source it was begun with";
 
+/// What to do about a destination of an older schema.
+const OTHER_DESTINATION: &str = "name a database with nothing in it";
+/// What to do with a database of an older schema.
+pub(super) const OLDER: &str =
+    "`formsvc-server migrate` upgrades it, and so does the next start of `serve`";
+
 fn absent(what: &str) -> CommandError {
     CommandError::new(Exit::NotFound, what)
         .hint("`formsvc-server user add` makes one, with its first user")
@@ -234,6 +295,9 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
             let what = format!("`{}` is not a formsvc database", Excerpt(&path));
             return CommandError::new(Exit::LocalIo, what).hint("choose another path");
         }
+        OpenError::Empty => {
+            return absent(&format!("there is no database in `{}`: it is empty", Excerpt(&path)));
+        }
         OpenError::InMemory => {
             return bad("--database", &path, "must be the path of a file")
                 .hint("`formsvc sandbox` serves a database in memory");
@@ -243,6 +307,7 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
     let hint = match error {
         OpenError::Locked { .. } => "one server at a time: stop the other one first",
         OpenError::NewerSchema { .. } => "use the release that wrote it, or a later one",
+        OpenError::OlderSchema { .. } => OLDER,
         OpenError::NotOurs => "choose another path",
         OpenError::Unfinished => UNFINISHED,
         OpenError::NotALock { .. } => "find out who put it there, and remove it",
@@ -258,40 +323,25 @@ fn refused(path: &Path, error: &OpenError) -> CommandError {
 mod server {
     use secrecy::SecretString;
 
-    use super::{Arc, CommandError, Exit, Missing, Role, Sealed, Store, UNFINISHED, absent};
-    use crate::store::postgres::{OpenError, PostgresOptions, PostgresSide, PostgresStore};
+    use super::{Arc, CommandError, Exit, OLDER, SchemaPolicy, Store, UNFINISHED, absent};
+    use crate::store::postgres::{OpenError, PostgresOptions, PostgresStore};
 
     pub(super) async fn open(
         address: &SecretString,
-        missing: Missing,
+        schema: SchemaPolicy,
     ) -> Result<Arc<dyn Store>, CommandError> {
-        let create = missing == Missing::Create;
-        let options = PostgresOptions { create, ..PostgresOptions::of(address.clone()) };
+        let options = PostgresOptions { schema, ..PostgresOptions::of(address.clone()) };
         match PostgresStore::open(&options).await {
             Ok(store) => Ok(Arc::new(store)),
             Err(error) => Err(refused(&error)),
         }
     }
 
-    pub(super) async fn open_to_copy(
-        address: &SecretString,
-        role: Role,
-    ) -> Result<PostgresSide, CommandError> {
-        PostgresSide::open(address, role).await.map_err(|error| refused(&error))
-    }
-
     pub(super) fn check(address: &SecretString) -> Result<(), CommandError> {
         PostgresStore::check_address(address).map_err(|error| refused(&error))
     }
 
-    pub(super) async fn reach(address: &SecretString) -> Result<Option<Sealed>, CommandError> {
-        match PostgresStore::inspect(address).await {
-            Err(OpenError::Missing) => Ok(None),
-            found => found.map(Some).map_err(|error| refused(&error)),
-        }
-    }
-
-    fn refused(error: &OpenError) -> CommandError {
+    pub(super) fn refused(error: &OpenError) -> CommandError {
         let (exit, hint) = match error {
             OpenError::Missing => return absent("the PostgreSQL database is empty"),
             OpenError::Unfinished => (Exit::LocalIo, UNFINISHED),
@@ -336,6 +386,7 @@ mod server {
             OpenError::NewerSchema { .. } => {
                 (Exit::LocalIo, "use the release that wrote it, or a later one")
             }
+            OpenError::OlderSchema { .. } => (Exit::LocalIo, OLDER),
             OpenError::NotOurs { .. } => {
                 (Exit::LocalIo, "choose another database, or a schema of its own for it")
             }

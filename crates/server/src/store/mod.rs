@@ -21,6 +21,7 @@ pub mod postgres;
 mod prune;
 mod records;
 mod rules;
+mod schema_policy;
 pub mod sqlite;
 mod work;
 
@@ -58,6 +59,7 @@ pub use records::{
     SpamRequest, StagedForm, StagedSubmission, StoredPage, UserRecord,
 };
 pub(crate) use rules::email_key;
+pub use schema_policy::SchemaPolicy;
 pub use work::WorkSignal;
 
 /// A boxed future of a store call; it borrows the store only.

@@ -12,6 +12,7 @@ mod manual;
 mod postgres;
 mod receiver;
 mod refusals;
+mod schema;
 mod service_at_random;
 mod serving;
 mod site;

@@ -12,7 +12,7 @@ use super::connect::Connector;
 use super::rows::column;
 use super::{OpenError, schema};
 use crate::copy::{BYTES_AT_ONCE, CopyError, EMPTIED, NOTE_TABLE, Role, Row, TABLES, Table, Value};
-use crate::store::StoreError;
+use crate::store::{SchemaPolicy, StoreError};
 
 /// Times that a database in use is looked at, and the pause between: what ended a moment ago may
 /// have its connection yet.
@@ -49,7 +49,7 @@ impl PostgresSide {
     pub(crate) async fn open(address: &SecretString, role: Role) -> Result<Self, OpenError> {
         let pool = Connector::new(address)?.pool(1)?;
         match role {
-            Role::Source => schema::migrate(&pool, false).await.map(drop)?,
+            Role::Source => schema::migrate(&pool, SchemaPolicy::Require).await.map(drop)?,
             Role::Destination => schema::migrate_copy(&pool).await?,
         }
         let db = pool.get().await.map_err(StoreError::from)?;
@@ -273,7 +273,7 @@ mod tests {
         use crate::store::contract::cluster::Cluster;
         let Some(cluster) = Cluster::or_skip() else { return };
         let pool = Connector::new(&cluster.fresh_schema()).unwrap().pool(1).unwrap();
-        schema::migrate(&pool, true).await.unwrap();
+        schema::migrate(&pool, SchemaPolicy::Create).await.unwrap();
         let sql = "SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns
             WHERE table_schema = current_schema()
                 AND (table_name, column_name) <> ('queue', 'token')";

@@ -64,9 +64,17 @@ pub enum OpenError {
     #[error("the schema has version {found}, and this release knows {known}")]
     NewerSchema {
         /// Its version.
-        found: i32,
+        found: usize,
         /// The newest known here.
-        known: i32,
+        known: usize,
+    },
+    /// An older release wrote the schema, and only `serve` and `migrate` upgrade it.
+    #[error("the database has schema version {found}, and this release needs version {needed}")]
+    OlderSchema {
+        /// Its version.
+        found: usize,
+        /// The version needed.
+        needed: usize,
     },
     /// It is half of a copy.
     #[error("the database is a copy that was not finished, and nothing may use it until it is")]

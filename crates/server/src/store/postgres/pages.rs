@@ -109,6 +109,7 @@ mod tests {
     use super::super::connect::Connector;
     use super::super::schema;
     use super::*;
+    use crate::store::SchemaPolicy;
     use crate::store::contract::cluster::Cluster;
     use formsvc_protocol::{FormId, UserId};
 
@@ -117,7 +118,7 @@ mod tests {
         let Some(cluster) = Cluster::or_skip() else { return };
         let options = PostgresOptions::of(cluster.fresh_schema());
         let pool = Connector::new(&options.address).unwrap().pool(1).unwrap();
-        schema::migrate(&pool, true).await.unwrap();
+        schema::migrate(&pool, SchemaPolicy::Create).await.unwrap();
         let db = pool.get().await.unwrap();
         db.batch_execute(
             "INSERT INTO users (id, email, email_key, name, created_us)

@@ -227,6 +227,7 @@ mod tests {
     use super::super::connect::Connector;
     use super::super::schema;
     use super::*;
+    use crate::store::SchemaPolicy;
     use crate::store::contract::ManualClock;
     use crate::store::contract::cluster::Cluster;
 
@@ -235,7 +236,7 @@ mod tests {
         let Some(cluster) = Cluster::or_skip() else { return };
         let options = PostgresOptions::of(cluster.fresh_schema());
         let pool = Connector::new(&options.address).unwrap().pool(1).unwrap();
-        schema::migrate(&pool, true).await.unwrap();
+        schema::migrate(&pool, SchemaPolicy::Create).await.unwrap();
         let clock = ManualClock::at(1_767_225_600_000_000);
         let time = Time::Given(clock.clock());
         pool.get()

@@ -5,7 +5,7 @@ use deadpool_postgres::{GenericClient, Pool};
 use super::OpenError;
 use super::rows::{column, query_opt};
 use crate::copy::NOTE_TABLE;
-use crate::store::StoreError;
+use crate::store::{SchemaPolicy, StoreError};
 
 /// Schema version `n` is reached by the first `n` scripts. Never edit one that was released.
 const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
@@ -22,22 +22,27 @@ pub(super) async fn is_unfinished(db: &impl GenericClient) -> Result<bool, Store
     row.map_or(Ok(false), |row| column(&row, 0))
 }
 
-/// Brings a database to the current schema, each step in one transaction. Another process doing the
-/// same at the same time is waited for. Makes the first tables only when that is asked for. Gives the schema's name.
-pub(super) async fn migrate(pool: &Pool, create: bool) -> Result<String, OpenError> {
-    take_steps(pool, create, None).await
+/// Brings a database to the current schema, as far as the policy allows. Each upgrade is one transaction, and
+/// so is the creation of all tables; another process doing the same at the same time is waited for. Refuses an
+/// unfinished copy. Returns the schema's name.
+pub(super) async fn migrate(pool: &Pool, policy: SchemaPolicy) -> Result<String, OpenError> {
+    take_steps(pool, policy, None).await
 }
 
-/// The same; a database that is made by it is a copy that was not finished from its first moment on.
+/// Creates the tables of a copy in an empty database; these are an unfinished copy from the beginning.
 pub(super) async fn migrate_copy(pool: &Pool) -> Result<(), OpenError> {
     let mark = format!(
         "CREATE TABLE {NOTE_TABLE} (note text NOT NULL); INSERT INTO {NOTE_TABLE} VALUES ('')"
     );
-    take_steps(pool, true, Some(&mark)).await.map(drop)
+    take_steps(pool, SchemaPolicy::Create, Some(&mark)).await.map(drop)
 }
 
-async fn take_steps(pool: &Pool, create: bool, mark: Option<&str>) -> Result<String, OpenError> {
-    while step(pool, create, mark).await? {}
+async fn take_steps(
+    pool: &Pool,
+    policy: SchemaPolicy,
+    mark: Option<&str>,
+) -> Result<String, OpenError> {
+    while step(pool, policy, mark).await? {}
     let client = pool.get().await.map_err(StoreError::from)?;
     Ok(current(&client).await?.unwrap_or_default())
 }
@@ -49,53 +54,54 @@ pub(super) async fn current(db: &impl GenericClient) -> Result<Option<String>, S
 }
 
 /// Takes one step; `false` when there was none left.
-async fn step(pool: &Pool, create: bool, mark: Option<&str>) -> Result<bool, OpenError> {
+async fn step(pool: &Pool, policy: SchemaPolicy, mark: Option<&str>) -> Result<bool, OpenError> {
     let mut client = pool.get().await.map_err(StoreError::from)?;
     let tx = client.transaction().await.map_err(StoreError::from)?;
     // Long migrations of others are waited for; the lock ends with the transaction.
     let wait = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0";
     tx.batch_execute(wait).await.map_err(StoreError::from)?;
     super::rows::execute(&tx, "SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
-    let done = version(&tx).await?;
-    if done == 0 && !create {
-        return Err(OpenError::Missing);
+    let found = check(&tx, policy).await?;
+    if mark.is_none() && is_unfinished(&tx).await? {
+        return Err(OpenError::Unfinished);
     }
-    let known = known();
-    if done > known {
-        return Err(OpenError::NewerSchema { found: done, known });
-    }
-    let Some(script) = usize::try_from(done).ok().and_then(|done| MIGRATIONS.get(done)) else {
+    let done = found.unwrap_or(0);
+    // An empty database gets all tables at once, so that none is seen with an older schema.
+    let end = found.map_or(MIGRATIONS.len(), |done| MIGRATIONS.len().min(done + 1));
+    if done == end {
         return Ok(false);
-    };
-    tx.batch_execute(script).await.map_err(StoreError::from)?;
-    if let Some(mark) = mark.filter(|_| done == 0) {
+    }
+    for script in &MIGRATIONS[done..end] {
+        tx.batch_execute(script).await.map_err(StoreError::from)?;
+    }
+    if let (None, Some(mark)) = (found, mark) {
         tx.batch_execute(mark).await.map_err(StoreError::from)?;
     }
     let keep = format!(
         "CREATE TABLE IF NOT EXISTS formsvc_schema (version integer NOT NULL);
          DELETE FROM formsvc_schema;
-         INSERT INTO formsvc_schema VALUES ({})",
-        done + 1
+         INSERT INTO formsvc_schema VALUES ({end})"
     );
     tx.batch_execute(&keep).await.map_err(StoreError::from)?;
     tx.commit().await.map_err(StoreError::from)?;
     Ok(true)
 }
 
-/// Refuses a database that is empty, not ours, or newer than we are. Changes nothing.
-pub(super) async fn inspect(pool: &Pool) -> Result<(), OpenError> {
-    let client = pool.get().await.map_err(StoreError::from)?;
-    let (found, known) = (version(&client).await?, known());
-    match found {
-        0 => Err(OpenError::Missing),
-        _ if found > known => Err(OpenError::NewerSchema { found, known }),
-        _ => Ok(()),
+/// Returns the version of the schema, or `None` for an empty database. Refuses what the policy refuses, and a
+/// schema that is not ours or is newer than we are. Changes nothing.
+pub(super) async fn check(
+    db: &impl GenericClient,
+    policy: SchemaPolicy,
+) -> Result<Option<usize>, OpenError> {
+    let known = MIGRATIONS.len();
+    match version(db).await? {
+        None if policy == SchemaPolicy::Require => Err(OpenError::Missing),
+        Some(found) if found > known => Err(OpenError::NewerSchema { found, known }),
+        Some(found) if found < known && policy != SchemaPolicy::Upgrade => {
+            Err(OpenError::OlderSchema { found, needed: known })
+        }
+        found => Ok(found),
     }
-}
-
-/// The version this release writes.
-fn known() -> i32 {
-    i32::try_from(MIGRATIONS.len()).expect("there are few migrations")
 }
 
 /// Whether `formsvc_schema` is an ordinary table, and its owner is this user, a role whose rights the user
@@ -110,8 +116,9 @@ const IS_TRUSTED: &str = "SELECT c.relkind = 'r' AND (r.rolsuper \
      JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
      WHERE n.nspname = current_schema() AND c.relname = 'formsvc_schema'";
 
-/// How many migrations a schema has had. Refuses one that is not ours.
-async fn version(db: &impl GenericClient) -> Result<i32, OpenError> {
+/// Returns the number of migrations that a schema has had, or `None` if nothing is in it. Refuses one that is
+/// not ours.
+async fn version(db: &impl GenericClient) -> Result<Option<usize>, OpenError> {
     let ours = format!(
         "SELECT ({IS_TRUSTED}), current_schema()::text,
         EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema())"
@@ -124,9 +131,10 @@ async fn version(db: &impl GenericClient) -> Result<i32, OpenError> {
     match is_trusted {
         Some(true) => {
             let row = query_opt(db, "SELECT version FROM formsvc_schema", &[]).await?;
-            Ok(row.map(|row| column(&row, 0)).transpose()?.unwrap_or(0))
+            let found: i32 = row.map(|row| column(&row, 0)).transpose()?.unwrap_or(0);
+            Ok(Some(usize::try_from(found).unwrap_or(0)))
         }
-        None if !has_tables => Ok(0),
+        None if !has_tables => Ok(None),
         _ => Err(OpenError::NotOurs { schema }),
     }
 }

@@ -23,8 +23,8 @@ use crate::admin::new_id;
 use crate::causes::on_one_line;
 use crate::fault_point::fault_point;
 use crate::store::{
-    Clock, Commit, EndpointNo, Lane, SealedSecret, StoreError, StoreFuture, StoreObserver,
-    WorkSignal,
+    Clock, Commit, EndpointNo, Lane, SchemaPolicy, SealedSecret, StoreError, StoreFuture,
+    StoreObserver, WorkSignal,
 };
 use crate::supervise::supervise;
 
@@ -49,17 +49,18 @@ pub struct PostgresOptions {
     pub address: SecretString,
     /// Connections at most; one more hears notices.
     pub connections: usize,
-    /// Whether tables are made where there are none.
-    pub create: bool,
+    /// What may be done to the schema.
+    pub schema: SchemaPolicy,
     /// How long an answer of the database is waited for. Longer than the database takes at most for one
     /// statement, which is 30 s unless the address says otherwise.
     pub answer_within: Duration,
 }
 
 impl PostgresOptions {
-    /// The usual, for an address.
+    /// The usual of a server, for an address.
     pub fn of(address: SecretString) -> Self {
-        Self { address, connections: CONNECTIONS, create: true, answer_within: ANSWER_WITHIN }
+        let schema = SchemaPolicy::Upgrade;
+        Self { address, connections: CONNECTIONS, schema, answer_within: ANSWER_WITHIN }
     }
 }
 
@@ -122,8 +123,8 @@ impl Gate {
 pub(super) type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 impl PostgresStore {
-    /// Connects, brings the schema to the current version, and begins to hear of work. Must be called
-    /// within a tokio runtime.
+    /// Connects, brings the schema to the current version if the options allow it, and begins to hear of
+    /// work. Must be called within a tokio runtime.
     pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
         Self::start(options, Time::OfDatabase).await
     }
@@ -144,9 +145,8 @@ impl PostgresStore {
     pub async fn inspect(
         address: &SecretString,
     ) -> Result<Vec<(EndpointId, SealedSecret)>, OpenError> {
-        let pool = Connector::new(address)?.pool(1)?;
-        schema::inspect(&pool).await?;
-        let client = pool.get().await.map_err(StoreError::from)?;
+        let client = Connector::new(address)?.pool(1)?.get().await.map_err(StoreError::from)?;
+        schema::check(&client, SchemaPolicy::Require).await?;
         if schema::is_unfinished(&client).await? {
             return Err(OpenError::Unfinished);
         }
@@ -162,10 +162,7 @@ impl PostgresStore {
     async fn start(options: &PostgresOptions, time: Time) -> Result<Self, OpenError> {
         let connector = Connector::new(&options.address)?;
         let pool = connector.pool(options.connections)?;
-        let schema = schema::migrate(&pool, options.create).await?;
-        if schema::is_unfinished(&pool.get().await.map_err(StoreError::from)?).await? {
-            return Err(OpenError::Unfinished);
-        }
+        let schema = schema::migrate(&pool, options.schema).await?;
         // Unlike those of any other process.
         let [_, _, _, _, _, _, _, _, random @ ..] = new_id();
         let notice = Notice::new(&schema, u64::from_be_bytes(random));

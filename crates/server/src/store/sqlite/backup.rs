@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{OpenError, schema};
 use crate::same_file::is_same_file;
+use crate::store::SchemaPolicy;
 
 /// How long a server that opens or recovers the database is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -65,10 +66,7 @@ pub enum BackupError {
 /// or replaced if that is asked for.
 pub fn backup(database: &Path, copy: &Path, replace: bool) -> Result<BackupReport, BackupError> {
     let source = open(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    if schema::inspect(&source)? == 0 {
-        // An empty file is a database of nobody.
-        return Err(OpenError::NotADatabase.into());
-    }
+    schema::check(&source, SchemaPolicy::Require)?;
     // A copy of it could not be finished: that is noted by the rows of this one.
     schema::refuse_unfinished(&source)?;
     let folder = copy.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -130,7 +128,7 @@ fn judge(database: &Path, folder: &Path, copy: &Path, replace: bool) -> Result<(
 /// Reads all of a copy, as a file that nobody else has, and counts what is in it.
 fn check(path: &Path) -> Result<BackupReport, BackupError> {
     let copy = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    schema::inspect(&copy)?;
+    schema::check(&copy, SchemaPolicy::Require)?;
     let said: String = copy.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if said != "ok" {
         return Err(BackupError::Damaged(said));

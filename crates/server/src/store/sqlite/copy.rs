@@ -11,7 +11,7 @@ use super::lock::ServerLock;
 use super::open::Place;
 use super::{OpenError, schema, settle};
 use crate::copy::{BYTES_AT_ONCE, CopyError, EMPTIED, NOTE_TABLE, Role, Row, Table, Value};
-use crate::store::{StoreError, system_clock};
+use crate::store::{SchemaPolicy, StoreError, system_clock};
 
 /// The last attempt of a delivery stands beside it, and those before it in a table of their own.
 const ATTEMPTS: &str = "(SELECT submission, endpoint_no, number, started_us, duration_us, status,
@@ -46,13 +46,16 @@ impl SqliteSide {
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self, OpenError> {
         let place = Place::file(path)?;
         let lock = ServerLock::take(place.path().unwrap_or(path))?;
-        let db = place.connect_writer()?;
+        let policy = match role {
+            Role::Source => SchemaPolicy::Require,
+            Role::Destination => SchemaPolicy::Create,
+        };
+        let db = place.connect_writer(policy)?;
         match role {
-            Role::Source => schema::migrate(&db)?,
+            Role::Source => schema::migrate(&db, policy)?,
             Role::Destination => schema::migrate_copy(&db)?,
         }
         if role == Role::Source {
-            schema::refuse_unfinished(&db)?;
             db.execute_batch("BEGIN IMMEDIATE")?;
             settle::give_back_all(&db, system_clock()()).map_err(OpenError::Claims)?;
             db.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
@@ -246,8 +249,8 @@ mod tests {
 
     #[test]
     fn every_column_of_every_table_is_copied_or_left_on_purpose() {
-        let db = Place::memory().connect_writer().unwrap();
-        schema::migrate(&db).unwrap();
+        let db = Place::memory().connect_writer(SchemaPolicy::Create).unwrap();
+        schema::migrate(&db, SchemaPolicy::Create).unwrap();
         let sql = "SELECT t.name, c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c
             WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
                 -- Its order is that of the time.

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::readers::CACHE_MIN;
 use super::{OpenError, schema};
+use crate::store::SchemaPolicy;
 
 /// The first SQLite without the WAL-reset bug that could corrupt a database under load.
 const SQLITE_MIN: i32 = 3_051_003;
@@ -92,15 +93,15 @@ impl Place {
         Ok(connection)
     }
 
-    /// A connection that writes; makes the database in an empty file.
-    pub(super) fn connect_writer(&self) -> Result<Connection, OpenError> {
+    /// A connection that writes; makes the database in an empty file. Refuses what the policy refuses.
+    pub(super) fn connect_writer(&self, policy: SchemaPolicy) -> Result<Connection, OpenError> {
         if rusqlite::version_number() < SQLITE_MIN {
             return Err(OpenError::OldSqlite { found: rusqlite::version() });
         }
         let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = self.connect(access)?;
         // Before anything is set: a file that is refused is left as it was.
-        schema::inspect(&connection)?;
+        schema::check(&connection, policy)?;
         if !self.is_memory() {
             // Of a file that has pages, it changes nothing.
             connection.pragma_update(None, "page_size", PAGE_SIZE)?;
@@ -127,9 +128,9 @@ impl Place {
             return Err(OpenError::InMemory);
         }
         let connection = Self::File(path.canonicalize()?).connect_reader(CACHE_MIN)?;
-        let found = match schema::inspect(&connection)? {
-            0 => Found::Empty,
-            _ => Found::Database,
+        let found = match schema::check(&connection, SchemaPolicy::Create)? {
+            None => Found::Empty,
+            Some(_) => Found::Database,
         };
         schema::refuse_unfinished(&connection)?;
         Ok((connection, found))

@@ -22,6 +22,17 @@ pub enum OpenError {
         /// Newest version known.
         known: i32,
     },
+    /// An older release wrote it, and only `serve` and `migrate` upgrade it.
+    #[error("the database has schema version {found}, and this release needs version {needed}")]
+    OlderSchema {
+        /// Version found.
+        found: usize,
+        /// Version needed.
+        needed: usize,
+    },
+    /// The file is a database with nothing in it, and no tables were to be created.
+    #[error("the database is empty")]
+    Empty,
     /// It is a database of another program.
     #[error("the database belongs to another program")]
     NotOurs,

@@ -17,7 +17,9 @@ use super::turns::Turns;
 use super::writer::{Desk, Writer};
 use super::{OpenError, endpoints, schema, staged};
 use crate::admin::new_id;
-use crate::store::{Clock, Commit, EndpointNo, Lane, SealedSecret, StoreObserver, WorkSignal};
+use crate::store::{
+    Clock, Commit, EndpointNo, Lane, SchemaPolicy, SealedSecret, StoreObserver, WorkSignal,
+};
 
 /// Pages with large items read at the same time.
 const LARGE_READS: usize = 4;
@@ -73,9 +75,14 @@ pub struct WriteStats {
 
 impl SqliteStore {
     /// Opens a database file beside other processes that may have it open; makes it when there is
-    /// none. For commands.
+    /// none, and refuses an older schema.
     pub fn open(path: &Path, clock: Clock) -> Result<Self, OpenError> {
-        Self::start(Place::file(path)?, None, clock)
+        Self::open_with(path, SchemaPolicy::Create, clock)
+    }
+
+    /// Opens a database file beside other processes that may have it open. For commands.
+    pub fn open_with(path: &Path, policy: SchemaPolicy, clock: Clock) -> Result<Self, OpenError> {
+        Self::start(Place::file(path)?, policy, None, clock)
     }
 
     /// Whether there is a database of ours that this release can read and serve, or an empty file, and the
@@ -90,7 +97,7 @@ impl SqliteStore {
     }
 
     /// Opens a database file as its one server: fails with [`OpenError::Locked`] when another
-    /// server has it, and removes imports that were given up. The lock ends with the process, or
+    /// server has it, upgrades an older schema, and removes imports that were given up. The lock ends with the process, or
     /// when [`close`](crate::store::Store::close) is done.
     pub fn open_exclusive(path: &Path, clock: Clock) -> Result<Self, OpenError> {
         let place = Place::file(path)?;
@@ -98,18 +105,22 @@ impl SqliteStore {
         if let Some(path) = place.path() {
             report_loose_mode(path);
         }
-        Self::start(place, lock.map(Arc::new), clock)
+        Self::start(place, SchemaPolicy::Upgrade, lock.map(Arc::new), clock)
     }
 
     /// A new database in memory, gone when the store is.
     pub fn in_memory(clock: Clock) -> Result<Self, OpenError> {
-        Self::start(Place::memory(), None, clock)
+        Self::start(Place::memory(), SchemaPolicy::Create, None, clock)
     }
 
-    fn start(place: Place, lock: Option<Arc<ServerLock>>, clock: Clock) -> Result<Self, OpenError> {
-        let connection = place.connect_writer()?;
-        schema::migrate(&connection)?;
-        schema::refuse_unfinished(&connection)?;
+    fn start(
+        place: Place,
+        policy: SchemaPolicy,
+        lock: Option<Arc<ServerLock>>,
+        clock: Clock,
+    ) -> Result<Self, OpenError> {
+        let connection = place.connect_writer(policy)?;
+        schema::migrate(&connection, policy)?;
         if lock.is_some() {
             remove_given_up(&connection, clock());
         }
@@ -127,7 +138,7 @@ impl SqliteStore {
             None
         } else {
             let keep = Box::new(lock.clone());
-            let own = place.connect_writer()?;
+            let own = place.connect_writer(SchemaPolicy::Require)?;
             Some(Arc::new(Checkpointer::start(own, Arc::clone(&turns), keep)?))
         };
         let gate = Arc::new(Gate::new(place.path()));

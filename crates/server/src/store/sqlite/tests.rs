@@ -16,8 +16,8 @@ use crate::admin::new_id;
 use crate::store::contract::ManualClock;
 use crate::store::{
     ClaimRequest, DeliveriesRequest, DeliveryState, Lane, NewEndpoint, NewForm, NewSubmission,
-    PageRequest, SealedSecret, Settled, Settlement, StagedSubmission, Store, StoreError,
-    UserRecord, Verdict, Want, system_clock,
+    PageRequest, SchemaPolicy, SealedSecret, Settled, Settlement, StagedSubmission, Store,
+    StoreError, UserRecord, Verdict, Want, system_clock,
 };
 
 struct Bench {
@@ -267,7 +267,7 @@ async fn a_commit_that_fails_refuses_the_batch_and_then_goes_on() {
 async fn the_log_starts_over_though_a_passive_checkpoint_never_gets_to_its_end() {
     let bench = bench().await;
     let path = bench.dir.path().join("a.db");
-    let own = Place::File(path.clone()).connect_writer().unwrap();
+    let own = Place::File(path.clone()).connect_writer(SchemaPolicy::Create).unwrap();
     let writer = rusqlite::Connection::open(&path).unwrap();
     writer.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
     let reader = rusqlite::Connection::open(&path).unwrap();
@@ -311,7 +311,10 @@ async fn small_reads_share_the_page_cache_and_large_ones_take_nothing_of_it() {
 async fn writers_wait_once_for_a_reader_that_stays() {
     let bench = bench().await;
     let place = Place::file(&bench.dir.path().join("a.db")).unwrap();
-    let (own, writer) = (place.connect_writer().unwrap(), place.connect_writer().unwrap());
+    let (own, writer) = (
+        place.connect_writer(SchemaPolicy::Create).unwrap(),
+        place.connect_writer(SchemaPolicy::Create).unwrap(),
+    );
     own.busy_timeout(std::time::Duration::ZERO).unwrap();
     let reader = place.connect_reader(readers::CACHE_MIN).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM users").unwrap();
