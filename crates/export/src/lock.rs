@@ -22,11 +22,7 @@ impl FileLock {
     /// locks nothing is locked, and two processes can get it.
     pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
         for _ in 0..ATTEMPTS {
-            let mut options = File::options();
-            options.create(true).truncate(false).read(true).write(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let file = options.open(path)?;
+            let file = open(path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 // Without locks on this file system, the export runs unlocked rather than not at all.
@@ -44,6 +40,29 @@ impl FileLock {
         }
         Ok(None)
     }
+}
+
+/// Opens the file, creates it if there is none. A link is refused: another user who can write to the folder
+/// would choose the file that is created.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    match rustix::fs::open(path, flags | OFlags::NONBLOCK, Mode::RUSR | Mode::WUSR) {
+        Err(rustix::io::Errno::LOOP) => Err(is_link()),
+        opened => Ok(opened?.into()),
+    }
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).read(true).write(true).open(path)
+}
+
+/// The error of a file or folder that must not be a link.
+#[cfg(unix)]
+pub(crate) fn is_link() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link")
 }
 
 /// Returns the path of a file beside a database.
@@ -66,7 +85,8 @@ impl Drop for FileLock {
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let id = |found: fs::Metadata| (found.dev(), found.ino());
-    file.metadata().is_ok_and(|open| fs::metadata(path).is_ok_and(|found| id(open) == id(found)))
+    file.metadata()
+        .is_ok_and(|open| fs::symlink_metadata(path).is_ok_and(|found| id(open) == id(found)))
 }
 
 #[cfg(not(unix))]

@@ -20,6 +20,8 @@ use tempfile::TempDir;
 pub use self::description::{SpoolContent, SpoolInfo};
 use self::description::{describe, size_and_time};
 use crate::error::{ExportError, Operation, StoreError};
+#[cfg(unix)]
+use crate::lock::is_link;
 use crate::lock::{FileLock, beside};
 use crate::sql::form_hash;
 use crate::store::{RowStore, SourceKey};
@@ -163,6 +165,7 @@ impl SpoolFolder {
     /// The databases; none if the folder does not exist.
     fn databases(&self) -> Result<Vec<PathBuf>, StoreError> {
         let read = || -> io::Result<Vec<PathBuf>> {
+            make_private(&self.path)?;
             fs::read_dir(&self.path)?.map(|entry| Ok(entry?.path())).collect()
         };
         let mut paths = match read() {
@@ -252,27 +255,42 @@ fn remove_database(database: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Creates a folder that only its owner can use, and those above it; takes the rights of others from an
-/// existing one.
+/// Creates a folder that only this user can use, and those above it.
 fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let found = fs::symlink_metadata(folder)?;
-        if found.is_symlink() {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the folder is a symbolic link",
-            ));
-        }
-        if found.permissions().mode() & 0o077 != 0 {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-        }
+    make_private(folder)
+}
+
+/// Takes the rights of others from a folder. Refuses a link, and a folder of another user.
+#[cfg(unix)]
+fn make_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    use rustix::fs::{Mode, OFlags};
+
+    let invalid = |reason| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = match rustix::fs::open(folder, flags, Mode::empty()) {
+        Err(_) if folder.is_symlink() => return Err(is_link()),
+        opened => fs::File::from(opened?),
+    };
+    if open.metadata()?.uid() != rustix::process::geteuid().as_raw() {
+        return invalid("the folder belongs to another user");
     }
+    if open.metadata()?.mode() & 0o077 != 0 {
+        open.set_permissions(fs::Permissions::from_mode(0o700))?;
+    }
+    if open.metadata()?.mode() & 0o022 != 0 {
+        return invalid("others can write to the folder, and its file system cannot change that");
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn make_private(_folder: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -63,6 +63,63 @@ fn spool_is_kept_until_finished_and_private() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn folder_of_another_user_is_refused() {
+    let (state, folder) = folder();
+    folder.create().unwrap();
+    let other = rustix::fs::Uid::from_raw(65_534);
+    // Only root can give a folder away; others see one of root.
+    let folder = match rustix::fs::chown(folder.path(), Some(other), None) {
+        Ok(()) => folder,
+        Err(_) => SpoolFolder { path: "/usr".into(), temporary: None },
+    };
+    let errors = [
+        folder.open(&request("all")).map(drop).unwrap_err(),
+        folder.list().map(drop).unwrap_err(),
+        folder.clean().map(drop).unwrap_err(),
+    ];
+    for error in errors {
+        let text = error.to_string();
+        assert!(text.ends_with("the folder belongs to another user"), "{text}");
+    }
+    drop(state);
+}
+
+#[cfg(unix)]
+#[test]
+fn folder_loses_the_rights_of_others_and_is_no_link() {
+    use std::os::unix::fs::PermissionsExt;
+    let (state, folder) = folder();
+    folder.create().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    folder.list().unwrap();
+    assert_eq!(folder.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    let target = state.path().join("elsewhere");
+    fs::create_dir(&target).unwrap();
+    fs::remove_dir(folder.path()).unwrap();
+    std::os::unix::fs::symlink(&target, folder.path()).unwrap();
+    let error = folder.open(&request("all")).unwrap_err().to_string();
+    assert!(error.ends_with("it is a symbolic link"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn lock_file_that_is_a_link_is_refused() {
+    let (state, folder) = folder();
+    let spool = folder.open(&request("all")).unwrap();
+    let lock = beside(spool.store.path(), ".lock");
+    drop(spool);
+    for target in ["precious", "missing"] {
+        let target = state.path().join(target);
+        std::os::unix::fs::symlink(&target, &lock).unwrap();
+        let error = folder.open(&request("all")).unwrap_err().to_string();
+        assert!(error.contains(".lock`") && error.ends_with("it is a symbolic link"), "{error}");
+        assert!(!target.exists());
+        fs::remove_file(&lock).unwrap();
+    }
+}
+
 #[test]
 fn second_run_uses_a_spool_of_its_own() {
     let (_state, folder) = folder();
