@@ -106,6 +106,8 @@ pub enum TransportErrorKind {
     Timeout,
     /// The connection broke before the response was complete. Retried.
     Interrupted,
+    /// The compressed body is truncated or damaged. Retried.
+    BadEncoding,
     /// The body is larger than allowed. Not retried.
     TooLarge,
     /// Any other failure. Not retried.
@@ -167,6 +169,7 @@ impl TransportErrorKind {
             Self::Tls => "could not agree on a secure connection",
             Self::Timeout => "the response took too long",
             Self::Interrupted => "the connection broke before the response was complete",
+            Self::BadEncoding => "the gzip body of the response is truncated or damaged",
             Self::TooLarge => "the response is too large",
             Self::Other => "the request could not be sent",
         }

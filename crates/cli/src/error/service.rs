@@ -23,6 +23,12 @@ impl From<formsvc_client::Error> for CliError {
                     "keep the other submissions with `--allow-incomplete`, which ends with exit 9",
                 ),
             ),
+            ErrorKind::Decode if error.is_retryable() => (
+                Exit::Service,
+                Some(
+                    "try again later: the service, or a proxy in front of it, sent a part of a response",
+                ),
+            ),
             ErrorKind::Decode => (
                 Exit::Service,
                 Some("check the service address: a login page or a proxy may have answered"),
@@ -32,7 +38,7 @@ impl From<formsvc_client::Error> for CliError {
         let mut shown = Self::new(exit, told(&error)).because_of(&error);
         shown.code = code_of(&error, exit);
         *shown.facts = facts(&error);
-        if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport) {
+        if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport | ErrorKind::Decode) {
             // Only the cause from the operating system; the others name layers of the HTTP library.
             shown.causes.drain(..shown.causes.len().saturating_sub(1));
         }

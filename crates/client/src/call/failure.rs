@@ -155,6 +155,7 @@ fn error_kind(kind: TransportErrorKind) -> ErrorKind {
         }
         TransportErrorKind::Timeout => ErrorKind::Timeout,
         TransportErrorKind::TooLarge => ErrorKind::TooLarge,
+        TransportErrorKind::BadEncoding => ErrorKind::Decode,
         TransportErrorKind::Interrupted | TransportErrorKind::Other => ErrorKind::Transport,
     }
 }

@@ -65,8 +65,9 @@ impl RetryReason {
 
     /// Returns the reason for a retry without a complete response; `None` if a retry cannot help.
     pub(crate) fn of_transport(kind: TransportErrorKind) -> Option<Self> {
-        use TransportErrorKind::{Connect, Interrupted, Timeout};
-        matches!(kind, Connect | Interrupted | Timeout).then_some(Self::Transport(kind))
+        use TransportErrorKind::{BadEncoding, Connect, Interrupted, Timeout};
+        matches!(kind, BadEncoding | Connect | Interrupted | Timeout)
+            .then_some(Self::Transport(kind))
     }
 
     pub(crate) fn is_rate_limit(self) -> bool {
@@ -139,15 +140,18 @@ mod tests {
 
     #[test]
     fn retryable_causes_match_the_table() {
-        use TransportErrorKind::{Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge};
+        use TransportErrorKind::{
+            BadEncoding, Connect, Interrupted, Other, ProxyAuth, Timeout, Tls, TooLarge,
+        };
 
         for code in 300..600 {
             let tried = pause(status(code), 1, None, 0.5).is_some();
             assert_eq!(tried, [408, 429, 500, 502, 503, 504].contains(&code), "{code}");
         }
-        for kind in [Connect, Timeout, Interrupted, Tls, ProxyAuth, TooLarge, Other] {
+        let retried = [BadEncoding, Connect, Timeout, Interrupted];
+        for kind in retried.into_iter().chain([Tls, ProxyAuth, TooLarge, Other]) {
             let tried = pause(RetryReason::of_transport(kind), 1, None, 0.5).is_some();
-            assert_eq!(tried, [Connect, Timeout, Interrupted].contains(&kind), "{kind:?}");
+            assert_eq!(tried, retried.contains(&kind), "{kind:?}");
         }
         assert!(pause(Some(RetryReason::Truncated), 1, None, 0.5).is_some());
         assert!(pause(None, 1, None, 0.5).is_none());

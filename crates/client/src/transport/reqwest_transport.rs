@@ -1,5 +1,7 @@
 //! The default transport: HTTP/1.1 by reqwest, which also decodes gzip.
 
+use std::error::Error as StdError;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -138,11 +140,18 @@ async fn read_body(
     Ok(Bytes::from(body))
 }
 
+/// Returns true for an error of the gzip decoder. A broken connection has an error of hyper as its source.
+fn is_of_decoder(error: &reqwest::Error) -> bool {
+    error.is_decode() && error.source().is_some_and(<dyn StdError>::is::<io::Error>)
+}
+
 /// Classifies an error after the connection was made. The URL is removed: it contains the cursor.
 fn failure(error: reqwest::Error, in_body: bool) -> TransportError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
         TransportErrorKind::Timeout
+    } else if is_of_decoder(&error) {
+        TransportErrorKind::BadEncoding
     } else if in_body || error.is_request() {
         TransportErrorKind::Interrupted
     } else {

@@ -49,7 +49,9 @@ async fn retry_after_of_ten_hours_fails_at_once() {
 }
 
 /// Serves each connection the raw bytes of one answer, then closes it.
-async fn raw(answers: Vec<String>) -> (String, tokio::task::JoinHandle<usize>) {
+async fn raw<A: AsRef<[u8]> + Send + 'static>(
+    answers: Vec<A>,
+) -> (String, tokio::task::JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let task = tokio::spawn(async move {
@@ -60,7 +62,7 @@ async fn raw(answers: Vec<String>) -> (String, tokio::task::JoinHandle<usize>) {
             while !head.ends_with(b"\r\n\r\n") {
                 head.push(stream.read_u8().await.unwrap());
             }
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.write_all(answer.as_ref()).await.unwrap();
             served += 1;
         }
         served
@@ -162,4 +164,45 @@ async fn error_body_is_read_up_to_64_kib() {
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Api, 1));
     assert_eq!(error.body().unwrap().len(), 64 << 10);
     task.abort();
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn gzip_answer(body: &[u8], announced: usize) -> Vec<u8> {
+    let encoding = "content-encoding: gzip\r\ncontent-type: application/json\r\n";
+    let head = head(announced).replacen("\r\n", &format!("\r\n{encoding}"), 1);
+    [head.as_bytes(), body].concat()
+}
+
+#[tokio::test]
+async fn damaged_gzip_body_is_named_and_requested_again() {
+    let whole = gzip(USER);
+    let mut bad_checksum = whole.clone();
+    bad_checksum[whole.len() - 6] ^= 1;
+    let mut bad_data = whole.clone();
+    bad_data[14] ^= 0xff;
+    let cut = |end: usize| whole[..end].to_vec();
+    let damaged = [cut(5), cut(20), cut(whole.len() - 1), bad_checksum, bad_data, USER.into()];
+    for body in damaged {
+        let answers = vec![gzip_answer(&body, body.len()); 2];
+        let (url, _served) = raw(answers).await;
+        let twice = quick().max_attempts(2.try_into().unwrap());
+        let client = builder().base_url(url).retry(twice).build().unwrap();
+        let error = client.me().await.unwrap_err();
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));
+        let text = "me: the gzip body of the response is truncated or damaged: status 200, content \
+                    type `application/json` (request id r1, 2 attempts)";
+        assert_eq!(error.to_string(), text);
+        assert!(error.is_retryable() && std::error::Error::source(&error).is_some());
+    }
+    let (url, _served) = raw(vec![gzip_answer(&cut(20), whole.len())]).await;
+    assert_eq!(me_once(&url).await.kind(), ErrorKind::Transport, "the connection broke");
+    let answers = vec![gzip_answer(&cut(20), 20), gzip_answer(&whole, whole.len())];
+    let (url, _served) = raw(answers).await;
+    let client = builder().base_url(url).retry(quick()).build().unwrap();
+    assert_eq!(client.me().await.unwrap().attempts(), 2);
 }
