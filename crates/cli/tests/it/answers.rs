@@ -180,10 +180,12 @@ fn unlisted_form_is_tried_against_the_service() {
         assert!(!said.stderr.contains("no form"), "{}", said.stderr);
     }
 
-    // What cannot be an id is not sent.
-    let service = Service::start(vec![forms()]);
-    let said = service.run(&["submissions", "list", "two words"]);
-    assert_eq!((said.code, service.requests().len()), (Some(3), 1));
+    // Only an empty text cannot be an id.
+    for (text, requests) in [("two words", 2), ("", 1)] {
+        let service = Service::start(vec![forms(), answer("404 Not Found", "", NOT_FOUND)]);
+        let said = service.run(&["submissions", "list", text]);
+        assert_eq!((said.code, service.requests().len()), (Some(3), requests), "{text}");
+    }
 }
 
 #[test]
