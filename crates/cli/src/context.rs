@@ -6,7 +6,7 @@ use std::time::Duration;
 use formsvc_client::http::StatusCode;
 use formsvc_client::network::NetworkSettings;
 use formsvc_client::{
-    Client, ClientEvent, FallbackReason, Form, RateLimit, RetryReason, Timeouts, WaitReason,
+    Client, ClientEvent, FallbackReason, Forms, RateLimit, RetryReason, Timeouts, WaitReason,
 };
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
@@ -159,7 +159,7 @@ impl Context {
     }
 
     /// The forms of the service, which completion may then offer for a while.
-    pub(crate) async fn forms(&self) -> Result<Vec<Form>, CliError> {
+    pub(crate) async fn forms(&self) -> Result<Forms, CliError> {
         let forms = self.client().await?.forms().await?.into_inner();
         complete::cache::remember(&self.settings, &forms);
         Ok(forms)

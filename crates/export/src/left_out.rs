@@ -41,7 +41,8 @@ impl LeftOut {
         }
     }
 
-    pub(crate) fn of_pages(pages: &SubmissionPages) -> Self {
+    /// Describes what the pages of a list left out so far.
+    pub fn of_pages(pages: &SubmissionPages) -> Self {
         Self::new(pages.tie_overflows(), pages.skipped(), pages.skipped_count())
     }
 

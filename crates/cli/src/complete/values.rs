@@ -202,7 +202,7 @@ fn fetch(settings: &Settings, base_url: String, key: &SecretString) -> Option<Ve
         .ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let forms = runtime.block_on(client.forms()).ok()?;
-    Some(forms.into_inner())
+    Some(forms.into_inner().into_vec())
 }
 
 #[cfg(test)]

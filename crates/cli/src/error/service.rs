@@ -29,6 +29,16 @@ impl From<formsvc_client::Error> for CliError {
                     "try again later: the service, or a proxy in front of it, sent a part of a response",
                 ),
             ),
+            ErrorKind::InvalidItem => (
+                Exit::Service,
+                Some(
+                    "leave such submissions out with `--allow-incomplete`, which ends with exit 9",
+                ),
+            ),
+            ErrorKind::Decode if is_of_the_api(&error) => (
+                Exit::Service,
+                Some("report this to the operator of the service: its answer breaks the API"),
+            ),
             ErrorKind::Decode => (
                 Exit::Service,
                 Some("check the service address: a login page or a proxy may have answered"),
@@ -83,6 +93,11 @@ fn redirect_hint(error: &formsvc_client::Error) -> Option<String> {
         ),
         None => "check the service address and its path: the API does not redirect".to_owned(),
     })
+}
+
+/// Returns true for an answer that has members of the API, so that no other program sent it.
+fn is_of_the_api(error: &formsvc_client::Error) -> bool {
+    error.json_path().is_some_and(|path| path != ".")
 }
 
 /// Whether it is a 404 without a code, as no service of ours answers it.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use formsvc_client::{
     Client, Cursor, FallbackReason, PAGE_SIZE_MAX, PageNext, PageWalk, Timestamp,
 };
+use formsvc_export::LeftOut;
 use formsvc_protocol::Pagination;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -32,8 +33,9 @@ pub(super) struct Paged<'a> {
 
 /// How the pages of a list are followed.
 enum Follow {
-    /// A list of submissions: no item that shares a time with another is lost.
-    Submissions(Box<PageWalk>),
+    /// A list of submissions: no item that shares a time with another is lost. `oldest` is the time of the
+    /// last item so far.
+    Submissions { walk: Box<PageWalk>, oldest: Option<i64> },
     /// Any other list: by its cursors, which must not repeat.
     Cursors { cursor: Option<String>, sent: HashSet<String> },
 }
@@ -118,10 +120,24 @@ impl<'a> Shown<'a> {
 }
 
 impl Page<'_> {
-    /// The items of a page of submissions; `None` if the page has another shape.
-    fn submissions(&self) -> Option<Vec<Item>> {
+    /// Id and time of each item of a page of submissions; `None` if the page has another shape. An item
+    /// without either is known by its text, and counts as made at the time of the item before it; the first
+    /// one at `oldest`, the time of the last item of the page before.
+    fn submissions(&self, oldest: Option<i64>) -> Option<Vec<(String, i64)>> {
         self.pagination.as_ref()?;
-        self.data.iter().map(|item| serde_json::from_str(item.get()).ok()).collect()
+        let items = self.data.iter().map(|item| serde_json::from_str::<Item>(item.get()).ok());
+        let items: Vec<_> = items.collect();
+        let time = |item: &Item| item.created_at.unix_micros();
+        let first = || items.iter().flatten().next().map(time);
+        let mut before = oldest.or_else(first).or(self.data.is_empty().then_some(0))?;
+        let rows = items.into_iter().zip(&self.data).map(|(item, text)| match item {
+            Some(item) => {
+                before = time(&item);
+                (item.id, before)
+            }
+            None => (text.get().to_owned(), before),
+        });
+        Some(rows.collect())
     }
 }
 
@@ -134,12 +150,14 @@ impl Paged<'_> {
     pub(super) async fn run(mut self, cx: &Context) -> Result<(), CliError> {
         let start = self.query.iter().rfind(|(name, _)| *name == "cursor");
         let walk = PageWalk::new(start.map(|(_, cursor)| Cursor::new(*cursor)));
-        let mut follow =
-            Follow::Submissions(Box::new(walk.allow_incomplete(self.allow_incomplete)));
+        let walk = Box::new(walk.allow_incomplete(self.allow_incomplete));
+        let mut follow = Follow::Submissions { walk, oldest: None };
         let mut is_first = true;
         loop {
             let cursor = match &follow {
-                Follow::Submissions(walk) => walk.cursor().map(|cursor| cursor.as_str().to_owned()),
+                Follow::Submissions { walk, .. } => {
+                    walk.cursor().map(|cursor| cursor.as_str().to_owned())
+                }
                 Follow::Cursors { cursor, .. } => cursor.clone(),
             };
             match self.page(&mut follow, cursor.as_deref(), is_first).await {
@@ -153,8 +171,10 @@ impl Paged<'_> {
         }
         self.shown.end()?;
         match &follow {
-            Follow::Submissions(walk) => incomplete(walk.tie_overflows())
-                .map_err(|error| error.hint_larger_pages(self.larger_pages())),
+            Follow::Submissions { walk, .. } => {
+                incomplete(&LeftOut::new(walk.tie_overflows(), &[], 0))
+                    .map_err(|error| error.hint_larger_pages(self.larger_pages()))
+            }
             Follow::Cursors { .. } => Ok(()),
         }
     }
@@ -181,7 +201,7 @@ impl Paged<'_> {
         let rows = query.iter().rfind(|(name, _)| *name == "limit");
         let rows = rows.and_then(|(_, rows)| rows.parse().ok());
         let enough = match (&*follow, rows) {
-            (Follow::Submissions(walk), Some(rows)) => {
+            (Follow::Submissions { walk, .. }, Some(rows)) => {
                 Some(walk.rows_to_request(rows)).filter(|enough| *enough != rows)
             }
             _ => None,
@@ -194,7 +214,7 @@ impl Paged<'_> {
         let body = match self.client.get_raw(self.path, &query).await {
             Ok(body) => body,
             Err(error) => {
-                if let Follow::Submissions(walk) = follow
+                if let Follow::Submissions { walk, .. } = follow
                     && let Some(step) = walk.refused(&error)
                 {
                     self.shown.warn(step.fallback());
@@ -211,16 +231,20 @@ impl Paged<'_> {
         let mut reader = serde_json::Deserializer::from_slice(json);
         let page = Page::deserialize(&mut reader).and_then(|page| reader.end().map(|()| page));
         let page = page.map_err(|_| self.no_list())?;
-        let items = page.submissions();
+        let items = match follow {
+            Follow::Submissions { oldest, .. } => page.submissions(*oldest),
+            Follow::Cursors { .. } => None,
+        };
         if is_first && items.is_none() {
             *follow = Follow::Cursors { cursor: None, sent: HashSet::new() };
         }
         match follow {
-            Follow::Submissions(walk) => {
+            Follow::Submissions { walk, oldest } => {
                 let (Some(items), Some(pagination)) = (items, &page.pagination) else {
                     return Err(self.no_list());
                 };
-                let rows = items.iter().map(|item| (&*item.id, item.created_at.unix_micros()));
+                *oldest = items.last().map(|(_, time)| *time).or(*oldest);
+                let rows = items.iter().map(|(id, time)| (&**id, *time));
                 let step = walk.accept(rows, pagination);
                 self.shown.warn(step.fallback());
                 let new: Vec<_> = step.new_rows.iter().map(|at| page.data[*at]).collect();

@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use formsvc_client::Form;
+use formsvc_client::{Form, Forms};
 
 use super::{FIELDS, Shown};
 use crate::args::whole;
+use crate::cmd::submissions::counted;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::suggest::did_you_mean;
 
 /// List the forms of the account, newest first
 ///
-/// The service lists at most 200.
+/// The service lists at most 200. Forms that are not what the API promises are named on stderr, and the
+/// command ends with exit 9.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo forms list\n  formsvc --demo forms list --status published --limit 3\n  formsvc --demo forms list --output json"
@@ -44,7 +47,8 @@ impl List {
             self.check_status(&forms)?;
             cx.progress.remark(&self.none(&forms));
         }
-        cx.output.list(listing)
+        cx.output.list(listing)?;
+        check_valid(&forms)
     }
 
     /// A status that no form has, and that looks like one which some have, is a slip.
@@ -67,4 +71,24 @@ impl List {
         let there: Vec<&str> = there.into_iter().collect();
         format!("no forms of the status `{status}`; there are {}", there.join(", "))
     }
+}
+
+/// Names the forms of the list that are not what the API promises, with exit 9.
+fn check_valid(forms: &Forms) -> Result<(), CliError> {
+    const SHOWN_MAX: usize = 20;
+    let skipped = forms.skipped();
+    if skipped.is_empty() {
+        return Ok(());
+    }
+    let count = counted(skipped.len() as u64, "form");
+    let verb = if skipped.len() == 1 { "is" } else { "are" };
+    let what = format!("the list is incomplete: {count} {verb} not what the API promises");
+    let error = CliError::new(Exit::DataPolicy, what)
+        .hint("their submissions can be read by the id of the form");
+    let error =
+        skipped.iter().take(SHOWN_MAX).fold(error, |error, item| error.cause(item.to_string()));
+    Err(match skipped.len().saturating_sub(SHOWN_MAX) {
+        0 => error,
+        more => error.cause(format!("and {more} more")),
+    })
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{FIELDS, Shown};
 use crate::again::Line;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref;
 
@@ -23,6 +23,11 @@ impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
+        if let Some(item) = &form.invalid {
+            let what = format!("the form `{}` is not what the API promises", form.id);
+            let hint = format!("its submissions can be read: formsvc submissions list {}", form.id);
+            return Err(CliError::coded(Code::BadAnswer, what).cause(item.to_string()).hint(hint));
+        }
         let Some(form) = form.listed else {
             let what =
                 format!("the form `{}` exists, but the list of forms ends before it", form.id);

@@ -1,7 +1,8 @@
 //! `formsvc submissions list`
 
 use clap::Args;
-use formsvc_client::{Cursor, FormHandle, PAGE_SIZE_MAX, Submission, TieOverflow};
+use formsvc_client::{Cursor, FormHandle, PAGE_SIZE_MAX, Submission};
+use formsvc_export::LeftOut;
 use formsvc_protocol::FormInstant;
 
 use super::range::{Bounds, Range};
@@ -42,8 +43,8 @@ pub(crate) struct List {
     /// Only those that follow this submission, which was made in the second before `--before`
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
-    /// Where more submissions share a second or a millisecond than a page can show, keep the others, list
-    /// these times and end with exit 9
+    /// Where more submissions share a second or a millisecond than a page can show, or one is not what the
+    /// API promises, keep the others, name those left out and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
     /// Columns for the answers with these labels only, separated by commas; `\,` is a comma in a label
@@ -66,7 +67,7 @@ impl List {
         let form = form_ref::resolve(cx, &self.form).await?;
         let handle = client.form(form.id.clone());
         let newest = self.newest(&handle, &bounds, &mut listing).await;
-        let Newest { oldest, has_more, overflows } = newest.map_err(|error| self.explain(error))?;
+        let Newest { oldest, has_more, left_out } = newest.map_err(|error| self.explain(error))?;
         if listing.is_empty() {
             cx.progress.remark("no submissions");
         }
@@ -87,7 +88,7 @@ impl List {
                 cx.progress.command("more", &more);
             }
         }
-        incomplete(&overflows)
+        incomplete(&left_out)
     }
 
     /// Adds what `--before` accepts to an error of the service.
@@ -136,7 +137,8 @@ impl List {
         }
         let is_last = items.resume_token().is_finished() || bounds.were_left();
         let has_more = has_excess || count == limit && !is_last;
-        Ok(Newest { oldest, has_more, overflows: items.tie_overflows().to_vec() })
+        let left_out = LeftOut::new(items.tie_overflows(), items.skipped(), items.skipped_count());
+        Ok(Newest { oldest, has_more, left_out })
     }
 }
 
@@ -144,7 +146,7 @@ impl List {
 struct Newest {
     oldest: Option<Submission>,
     has_more: bool,
-    overflows: Vec<TieOverflow>,
+    left_out: LeftOut,
 }
 
 /// The instant above all submissions that share the second of this one. A list that continues below it

@@ -8,7 +8,7 @@ mod sync;
 pub(in crate::cmd) mod tail;
 mod view;
 
-pub(in crate::cmd) use export::{counted, incomplete, larger_pages};
+pub(in crate::cmd) use export::{counted, incomplete, incomplete_list, larger_pages};
 pub(in crate::cmd) use exports::FIELDS as EXPORTS_FIELDS;
 pub(super) use list::FIELDS;
 pub(in crate::cmd) use sync::{

@@ -4,10 +4,11 @@ use clap::Args;
 use formsvc_client::{Cursor, Submission, SubmissionId};
 use indicatif::HumanCount;
 
+use super::incomplete_list;
 use super::list::FIELDS;
 use crate::args::OutputFormat;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref;
 use crate::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
@@ -37,7 +38,8 @@ impl View {
         let listing = output.listing(&FIELDS)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        let mut list = client.form(form.id).submissions();
+        // Another submission that is not what the API promises does not matter.
+        let mut list = client.form(form.id).submissions().allow_incomplete(true);
         if let Some(before) = &self.before {
             list = list.start_at(Cursor::new(before.clone()));
         }
@@ -48,12 +50,20 @@ impl View {
                 cx.progress.end();
                 return show(&output, listing, found);
             }
+            if let Some(item) =
+                page.skipped().iter().find(|item| item.id() == Some(self.id.as_str()))
+            {
+                let what = format!("the submission `{}` is not what the API promises", self.id);
+                return Err(CliError::coded(Code::BadAnswer, what).cause(item.to_string()));
+            }
             looked += page.len() as u64;
             if let Some(last) = page.submissions().last() {
                 cx.progress.submissions(looked, last.created_at.as_str());
                 reached = Some(last.created_at.as_str().to_owned());
             }
         }
+        // The submission could be one that the list leaves out.
+        incomplete_list(&pages).map_err(|error| error.hint("the submission may be one of them"))?;
         Err(self.missing(looked, reached.as_deref()))
     }
 

@@ -13,7 +13,7 @@ use self::renames::{Rename, find_renames};
 use self::statistics::{LabelStatistics, Statistics};
 use crate::answer_type::type_name;
 use crate::args::whole;
-use crate::cmd::submissions::counted;
+use crate::cmd::submissions::{counted, incomplete_list};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -95,7 +95,7 @@ impl ShowSchema {
         let form = form_ref::resolve(cx, &self.form).await?;
         let sample = self.sample.unwrap_or(u64::MAX);
         let page_size = u32::try_from(sample.min(100)).unwrap_or(100);
-        let list = client.form(form.id).submissions().page_size(page_size);
+        let list = client.form(form.id).submissions().page_size(page_size).allow_incomplete(true);
         cx.progress.begin();
         let mut pages = list.pages();
         let (mut statistics, mut oldest) = (Statistics::new(), None);
@@ -119,7 +119,8 @@ impl ShowSchema {
         cx.progress.end();
         if statistics.submissions() == 0 {
             cx.progress.remark("no submissions");
-            return cx.output.list(listing);
+            cx.output.list(listing)?;
+            return incomplete_list(&pages);
         }
         let of = statistics.submissions();
         let labels: Vec<_> = statistics.labels().collect();
@@ -129,7 +130,7 @@ impl ShowSchema {
         }
         cx.output.list(listing)?;
         self.report(cx, of, oldest.as_deref(), &renames);
-        Ok(())
+        incomplete_list(&pages)
     }
 
     /// Reports the number of submissions and the likely renames.

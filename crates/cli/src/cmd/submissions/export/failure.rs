@@ -1,13 +1,14 @@
 //! What an export reports when it stops.
 
-use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use formsvc_client::{ErrorKind, PAGE_SIZE_MAX};
+use formsvc_client::{ErrorKind, PAGE_SIZE_MAX, SubmissionPages};
 #[cfg(feature = "postgres")]
 use formsvc_export::PostgresError;
-use formsvc_export::{ExportError, ExportEvent, FileFormat, Operation, StoreProblem, SyncError};
+use formsvc_export::{
+    ExportError, ExportEvent, FileFormat, LeftOut, Operation, StoreProblem, SyncError,
+};
 
 use super::counted;
 use crate::abort::TIME_IS_OVER;
@@ -154,7 +155,7 @@ pub(super) fn explain(
 fn is_permanent(error: &ExportError) -> bool {
     match error {
         ExportError::Service(error) => match error.kind() {
-            ErrorKind::Config | ErrorKind::TieOverflow => true,
+            ErrorKind::Config | ErrorKind::TieOverflow | ErrorKind::InvalidItem => true,
             ErrorKind::Api => error.status().is_some_and(|status| {
                 let is_passing = matches!(status.as_u16(), 408 | 425 | 429);
                 status.is_redirection() || status.is_client_error() && !is_passing
@@ -217,7 +218,7 @@ pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) 
 fn of_cause(error: ExportError) -> CliError {
     match error {
         ExportError::TimeLimit => CliError::new(Exit::Incomplete, TIME_IS_OVER),
-        ExportError::Incomplete { units } => match incomplete(&units) {
+        ExportError::Incomplete(left_out) => match incomplete(&left_out) {
             Err(error) => {
                 error.hint("`--allow-incomplete` completes the output without these submissions")
             }
@@ -233,23 +234,25 @@ pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String>
 }
 
 /// The end of a run that was allowed to leave submissions out: exit 9 if it did.
-pub(in crate::cmd) fn incomplete(overflows: &[impl Display]) -> Result<(), CliError> {
+pub(in crate::cmd) fn incomplete(left_out: &LeftOut) -> Result<(), CliError> {
     /// Units that are listed one by one.
     const LISTED_MAX: usize = 20;
-    if overflows.is_empty() {
+    if left_out.is_empty() {
         return Ok(());
     }
-    let what = "the result is incomplete: more submissions share a unit of the service's cursor than a \
-                page can show";
-    let error = CliError::new(Exit::DataPolicy, what);
-    let error = overflows
-        .iter()
-        .take(LISTED_MAX)
-        .fold(error, |error, overflow| error.cause(format!("{overflow}; {MISSING_UNKNOWN}")));
-    Err(match overflows.len().checked_sub(LISTED_MAX) {
-        Some(more @ 1..) => error.cause(format!("and {more} more")),
-        _ => error,
-    })
+    let mut causes = left_out.described_items.clone();
+    let more = |count: u64| (count > 0).then(|| format!("and {count} more"));
+    causes.extend(more(left_out.items.saturating_sub(causes.len() as u64)));
+    let units = left_out.units.iter().take(LISTED_MAX);
+    causes.extend(units.map(|unit| format!("{unit}; {MISSING_UNKNOWN}")));
+    causes.extend(more(left_out.units.len().saturating_sub(LISTED_MAX) as u64));
+    let error = CliError::new(Exit::DataPolicy, format!("the result is incomplete: {left_out}"));
+    Err(causes.into_iter().fold(error, CliError::cause))
+}
+
+/// The same for a list: what it leaves out.
+pub(in crate::cmd) fn incomplete_list(pages: &SubmissionPages) -> Result<(), CliError> {
+    incomplete(&LeftOut::of_pages(pages))
 }
 
 #[cfg(test)]

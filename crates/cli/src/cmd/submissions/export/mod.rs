@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
+use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX, SkippedItem};
 use formsvc_export::{
-    Export as Engine, ExportError, ExportEvent, Exported, FileFormat, Format, Output, PullProgress,
-    SpoolFolder, export_stream,
+    Export as Engine, ExportError, ExportEvent, Exported, FileFormat, Format, LeftOut, Output,
+    PullProgress, SpoolFolder, export_stream,
 };
 use secrecy::SecretString;
 use tokio::time::Instant;
 
-pub(in crate::cmd) use failure::{explain_stopped, incomplete, larger_pages};
+pub(in crate::cmd) use failure::{explain_stopped, incomplete, incomplete_list, larger_pages};
 pub(in crate::cmd) use output::counted;
 
 use self::failure::Saved;
@@ -32,6 +32,7 @@ use crate::again::Line;
 use crate::args::{duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
 use crate::progress::Expected;
 use crate::settings::Service;
@@ -99,7 +100,8 @@ pub(crate) struct Export {
     #[arg(long)]
     dry_run: bool,
     /// Write the output although submissions are missing, and end with exit 9: where more of them share a
-    /// second or a millisecond than a page can show, or where the database of `--from` has gaps
+    /// second or a millisecond than a page can show, where one is not what the API promises, or where the
+    /// database of `--from` has gaps
     #[arg(long)]
     allow_incomplete: bool,
     /// Submissions per request, 1 to 100
@@ -149,7 +151,7 @@ impl Export {
         let job = Job { form, format, path };
         let spools = spools(cx)?;
         let exported = self.export(cx, client, &job, &bounds, &spools, deadline, output).await?;
-        self.check_complete(missing_units(&exported))
+        self.check_complete(&left_out(&exported))
     }
 
     /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
@@ -163,9 +165,17 @@ impl Export {
         let format = self.options.format().unwrap_or(Format::Csv.into());
         self.check(format, Some(&self.out))?;
         let client = cx.client().await?;
-        let mut forms = Vec::new();
+        let (mut forms, mut unusable) = (Vec::new(), Vec::new());
         if self.all {
-            forms.extend(cx.forms().await?.into_iter().map(FormMatch::from));
+            let listed = cx.forms().await?;
+            forms.extend(listed.skipped().iter().filter_map(FormMatch::invalid));
+            unusable = listed
+                .skipped()
+                .iter()
+                .filter(|item| FormMatch::invalid(item).is_none())
+                .cloned()
+                .collect();
+            forms.extend(listed.into_iter().map(FormMatch::from));
         }
         for name in &self.forms {
             forms.push(form_ref::resolve(cx, name).await?);
@@ -180,11 +190,11 @@ impl Export {
         }
         let failed = |error| {
             let what = format!("cannot create the folder `{}`", self.out.display());
-            CliError::new(crate::exit::Exit::LocalIo, what).because(&error)
+            CliError::new(Exit::LocalIo, what).because(&error)
         };
         std::fs::create_dir_all(&self.out).map_err(failed)?;
         let spools = spools(cx)?;
-        let (mut done, mut overflows, mut failure) = (Vec::new(), Vec::new(), None);
+        let (mut done, mut all_left_out, mut failure) = (Vec::new(), LeftOut::default(), None);
         for (name, form) in file_names(&forms, format).into_iter().zip(forms) {
             let path = self.out.join(name);
             let output = self.output(cx, Some(&path)).map_err(CliError::from)?;
@@ -192,12 +202,11 @@ impl Export {
             let title = &job.form.title;
             match self.export(cx, client, &job, bounds, &spools, deadline, output).await {
                 Ok(exported) => {
-                    let units = missing_units(&exported).iter();
-                    overflows.extend(units.map(|unit| format!("{title}: {unit}")));
+                    all_left_out.add(title, &left_out(&exported));
                     done.push(exported);
                 }
                 // The other forms may be complete.
-                Err(error) if error.exit == crate::exit::Exit::DataPolicy => {
+                Err(error) if error.exit == Exit::DataPolicy => {
                     let cause = format!("{title}: {}", error.brief());
                     failure = Some(failure.map_or(error, |first: CliError| first.cause(cause)));
                 }
@@ -207,12 +216,14 @@ impl Export {
         for exported in done {
             exported.remove_spool().map_err(CliError::from)?;
         }
-        failure.map_or_else(|| self.check_complete(&overflows), Err)
+        failure.map_or_else(|| self.check_complete(&all_left_out), Err)?;
+        check_exported(&unusable)
     }
 
-    /// Returns the error of an output that lacks submissions of these units of the cursor.
-    fn check_complete(&self, overflows: &[String]) -> Result<(), CliError> {
-        incomplete(overflows).map_err(|error| error.hint_larger_pages(self.larger_pages()))
+    /// Returns the error of an output that lacks submissions.
+    fn check_complete(&self, left_out: &LeftOut) -> Result<(), CliError> {
+        let advice = self.larger_pages().filter(|_| !left_out.units.is_empty());
+        incomplete(left_out).map_err(|error| error.hint_larger_pages(advice))
     }
 
     /// Exports one form and reports it. Submissions can be missing in it with `--allow-incomplete`.
@@ -374,10 +385,22 @@ impl Export {
     }
 }
 
-/// The units of the cursor with submissions that are missing in an output.
-fn missing_units(exported: &Exported) -> &[String] {
+/// Returns the submissions that an output lacks.
+fn left_out(exported: &Exported) -> LeftOut {
     let is_incomplete = exported.pull.completeness == Completeness::Incomplete;
-    if is_incomplete { &exported.pull.overflows } else { &[] }
+    if is_incomplete { exported.pull.left_out.clone() } else { LeftOut::default() }
+}
+
+/// Returns the error of `--all` if a form of the list has no usable id.
+fn check_exported(unusable: &[SkippedItem]) -> Result<(), CliError> {
+    if unusable.is_empty() {
+        return Ok(());
+    }
+    let count = counted(unusable.len() as u64, "form");
+    let what =
+        format!("the result is incomplete: {count} of the list cannot be exported without an id");
+    let error = CliError::new(Exit::DataPolicy, what);
+    Err(unusable.iter().take(20).fold(error, |error, item| error.cause(item.to_string())))
 }
 
 /// The folder of unfinished exports. A demo service ends with the command, and without a state folder

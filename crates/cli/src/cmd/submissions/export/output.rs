@@ -160,11 +160,7 @@ mod tests {
 
     #[test]
     fn forms_with_equal_file_names_get_files_of_their_own() {
-        let form = |id: &str| FormMatch {
-            id: FormId::new(id).unwrap(),
-            title: id.to_owned(),
-            listed: None,
-        };
+        let form = |id: &str| FormMatch::unlisted(FormId::new(id).unwrap());
         let names = |ids: &[&str]| {
             let forms: Vec<_> = ids.iter().map(|id| form(id)).collect();
             file_names(&forms, Format::Csv.into())

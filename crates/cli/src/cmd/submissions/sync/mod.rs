@@ -138,7 +138,7 @@ async fn find_form(
         && let Ok(id) = FormId::new(text)
     {
         let title = form.title.clone().unwrap_or_else(|| text.to_owned());
-        return Ok(FormMatch { id, title, listed: None });
+        return Ok(FormMatch { title, ..FormMatch::unlisted(id) });
     }
     form_ref::resolve(cx, text).await
 }

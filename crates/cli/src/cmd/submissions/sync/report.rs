@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use formsvc_client::Completeness;
-use formsvc_export::{SyncSummary, SyncTarget, ViewChanges};
+use formsvc_export::{LeftOut, SyncSummary, SyncTarget, ViewChanges};
 use serde::Serialize;
 
 use crate::cmd::submissions::export::{counted, incomplete};
@@ -39,7 +39,7 @@ pub(super) struct Report {
     view: String,
     form_id: String,
     #[serde(skip)]
-    overflows: Vec<String>,
+    left_out: LeftOut,
 }
 
 impl Report {
@@ -55,15 +55,16 @@ impl Report {
             new_columns: summary.changes.new_columns,
             view: summary.view,
             form_id: form.id.to_string(),
-            overflows: pull.overflows,
+            left_out: pull.left_out,
         }
     }
 }
 
 /// Ends a run: with exit 9 if submissions could be missing.
 pub(super) fn end(reports: &[Report]) -> Result<(), CliError> {
-    let overflows: Vec<&String> = reports.iter().flat_map(|report| &report.overflows).collect();
-    incomplete(&overflows)
+    let mut left_out = LeftOut::default();
+    reports.iter().for_each(|report| left_out.add(&report.form, &report.left_out));
+    incomplete(&left_out)
 }
 
 pub(super) fn complete(completeness: Completeness) -> &'static str {

@@ -1,7 +1,9 @@
 //! What is new in a form, found pass by pass, however often the service has to be asked.
 
+use std::collections::HashSet;
+
 use formsvc_client::{
-    Client, Error, FormHandle, ResumeToken, SubmissionId, SubmissionPages, Timestamp,
+    Client, Error, FormHandle, ResumeToken, SkippedItem, SubmissionId, SubmissionPages, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +16,9 @@ use crate::context::{Context, to_json};
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
+
+/// How many submissions that cannot be shown are warned of.
+const SKIPPED_MAX: usize = 1_000;
 
 /// Rows of the first page of a pass, which is most often the only one.
 const PAGE_FIRST: u32 = 25;
@@ -87,6 +92,8 @@ pub(in crate::cmd) struct Finder<'a> {
     newest: Option<Place>,
     /// Whether the user was warned that submissions may be missing.
     has_warned: bool,
+    /// Ids of the submissions that the user was warned of, because they cannot be shown.
+    skipped: HashSet<Box<str>>,
 }
 
 impl<'a> Finder<'a> {
@@ -106,6 +113,7 @@ impl<'a> Finder<'a> {
             patience,
             newest: None,
             has_warned: false,
+            skipped: HashSet::new(),
         }
     }
 
@@ -169,6 +177,9 @@ impl<'a> Finder<'a> {
                     return Err(Broken::Service(error));
                 }
             };
+            for item in page.skipped() {
+                self.warn_of_skipped(item);
+            }
             for row in &page {
                 match pass.look(&mut self.seen, row.id.as_str(), row.created_at.unix_micros()) {
                     Verdict::Show => {
@@ -191,6 +202,14 @@ impl<'a> Finder<'a> {
                 }
                 pages = self.pages(100, Some(token));
             }
+        }
+    }
+
+    /// Warns once of a submission that cannot be shown; of those without an id, of the first.
+    fn warn_of_skipped(&mut self, item: &SkippedItem) {
+        let id = item.id().unwrap_or_default();
+        if self.skipped.len() < SKIPPED_MAX && self.skipped.insert(id.into()) {
+            self.cx.progress.warn(&format!("a submission is not what the API promises: {item}"));
         }
     }
 

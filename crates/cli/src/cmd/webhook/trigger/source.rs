@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::Payload;
 use crate::answer_type::answer_type;
+use crate::cmd::submissions::incomplete_list;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -213,7 +214,9 @@ fn made_at(is_seeded: bool, number: u64) -> Timestamp {
 
 /// The questions of a form, as its newest submissions have answers to them.
 async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, AnswerType)>, CliError> {
-    let list = cx.client().await?.form(form.id.clone()).submissions().page_size(LABELS_OF);
+    // A submission that is not what the API promises leaves the questions of the others.
+    let list = cx.client().await?.form(form.id.clone()).submissions().allow_incomplete(true);
+    let list = list.page_size(LABELS_OF);
     let mut questions: Vec<(String, AnswerType)> = Vec::new();
     if let Some(page) = list.pages().try_next().await? {
         for submission in page.submissions() {
@@ -250,7 +253,7 @@ async fn of_service(cx: &Context, name: &str) -> Result<Bytes, CliError> {
 }
 
 async fn found(cx: &Context, form: &FormMatch, id: Option<&str>) -> Result<Submission, CliError> {
-    let list = cx.client().await?.form(form.id.clone()).submissions();
+    let list = cx.client().await?.form(form.id.clone()).submissions().allow_incomplete(true);
     let mut pages = match id {
         Some(_) => list.pages(),
         None => list.page_size(1).pages(),
@@ -269,6 +272,8 @@ async fn found(cx: &Context, form: &FormMatch, id: Option<&str>) -> Result<Submi
         }
     }
     cx.progress.end();
+    // The submission could be one that the list leaves out.
+    incomplete_list(&pages).map_err(|error| error.hint("the submission may be one of them"))?;
     Err(match id {
         None => {
             CliError::new(Exit::NotFound, format!("the form `{}` has no submissions", form.title))
