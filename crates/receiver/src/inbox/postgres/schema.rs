@@ -1,6 +1,6 @@
 //! Tables of the PostgreSQL inbox and their migration.
 
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{GenericClient, Transaction};
 
 use super::error::inbox_error;
@@ -51,15 +51,43 @@ pub(super) async fn migrate(tx: &Transaction<'_>, names: &TableNames) -> Result<
     tx.query_typed(lock, &[(&MIGRATION_LOCK, Type::INT8)]).await.map_err(inbox_error)?;
     if !check_version(tx, names).await? {
         tx.batch_execute(&create_tables_sql(names)).await.map_err(inbox_error)?;
+        // Some of them may have existed.
+        check_owners(tx, names).await?;
     }
     Ok(())
 }
 
-/// Returns true if the tables exist. Refuses tables of another version. Changes nothing.
+/// Refuses views in place of the tables, and tables of another role than this user, one whose rights it
+/// has, the owners of the schema and of the database, and superusers: their code, such as a trigger, would
+/// run with the rights of this user.
+async fn check_owners(client: &impl GenericClient, names: &TableNames) -> Result<(), InboxError> {
+    const SELECT: &str = "SELECT c.relname::text, r.rolname::text FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         JOIN pg_catalog.pg_roles u ON u.rolname = current_user \
+         JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
+         WHERE c.oid IN (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2), \
+         pg_catalog.to_regclass($3), pg_catalog.to_regclass($4)) \
+         AND NOT (c.relkind IN ('r', 'S') AND (r.rolsuper OR r.oid IN (u.oid, n.nspowner, d.datdba) \
+         OR (NOT u.rolsuper AND pg_catalog.pg_has_role(u.oid, r.oid, 'USAGE')))) LIMIT 1";
+    let tables = ["", "_queue", "_fence", "_schema"].map(|suffix| names.table(suffix));
+    let params = tables.each_ref().map(|table| (table as &(dyn ToSql + Sync), Type::TEXT));
+    let found = client.query_typed(SELECT, &params).await.map_err(inbox_error)?;
+    let Some(found) = found.first() else { return Ok(()) };
+    let (table, owner): (&str, &str) =
+        (found.try_get(0).map_err(inbox_error)?, found.try_get(1).map_err(inbox_error)?);
+    Err(InboxError::config(format!(
+        "`{table}` is a view, or belongs to role `{owner}`, which is not trusted"
+    )))
+}
+
+/// Returns true if the tables exist. Refuses tables of another version, and of a role that is not trusted.
+/// Changes nothing.
 pub(super) async fn check_version(
     client: &impl GenericClient,
     names: &TableNames,
 ) -> Result<bool, InboxError> {
+    check_owners(client, names).await?;
     let table = names.table("_schema");
     let exists = "SELECT to_regclass($1) IS NOT NULL";
     let exists: bool = query_value(client, exists, &[(&table, Type::TEXT)]).await?;

@@ -61,6 +61,34 @@ async fn tables_of_later_release_are_refused() {
 }
 
 #[tokio::test]
+async fn tables_and_views_of_a_stranger_are_refused() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let schema = cluster.create_schema().await;
+    let pool = cluster.pool(&schema, RecyclingMethod::Fast);
+    let stranger = format!("stranger_{schema}");
+    let grant = format!("GRANT USAGE, CREATE ON SCHEMA {schema} TO {stranger}");
+    execute(&pool, &format!("CREATE ROLE {stranger}; {grant}")).await;
+    for object in [
+        "VIEW formsvc_inbox_schema AS SELECT 1 AS version",
+        "VIEW formsvc_inbox AS SELECT ''::bytea AS key",
+        "TABLE formsvc_inbox_queue (payload bytea)",
+        "SEQUENCE formsvc_inbox_fence",
+    ] {
+        execute(&pool, &format!("SET ROLE {stranger}; CREATE {object}; RESET ROLE")).await;
+        let error = PostgresInbox::builder(pool.clone()).open().await.unwrap_err();
+        assert_eq!(error.kind(), InboxErrorKind::InvalidConfig, "{object}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains(&stranger), "{cause}");
+        execute(&pool, &format!("DROP OWNED BY {stranger}; {grant}")).await;
+    }
+    assert_open(&PostgresInbox::builder(pool.clone()).open().await.unwrap()).await;
+    // The stranger is an administrator now.
+    let owner = format!("ALTER TABLE formsvc_inbox OWNER TO {stranger}");
+    execute(&pool, &format!("{owner}; ALTER SCHEMA {schema} OWNER TO {stranger}")).await;
+    PostgresInbox::builder(pool).open().await.unwrap();
+}
+
+#[tokio::test]
 async fn inboxes_with_different_table_names_are_independent() {
     let Some(cluster) = Cluster::shared() else { return };
     let (pool, other_schema) = (cluster.new_schema().await, cluster.create_schema().await);
