@@ -1,115 +1,14 @@
 //! Syncs: several runs that together yield every submission once.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
 
 use formsvc_client::{Client, ClientEvent, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint};
-use formsvc_protocol::FormInstant;
 use proptest::prelude::*;
 
-use crate::support::bodies::{page, page_of, row_at};
+use crate::support::bodies::page;
 use crate::support::builder;
-use crate::support::fake::{Answer, Fake, ok, status};
-
-const SECOND: i64 = 1_000_000;
-/// 2026-01-01T12:00:00Z.
-const NOON: i64 = 1_767_268_800 * SECOND;
-/// Latest commit of a row after its time.
-const LATE: i64 = 5 * 60 * SECOND;
-
-/// A form with rows that are committed and deleted during a sync.
-#[derive(Debug)]
-struct Form {
-    now: i64,
-    /// How far the client's clock is behind, in microseconds.
-    behind: i64,
-    /// Whether responses have a `Date`.
-    has_date: bool,
-    /// Precision of the service's cursors, in microseconds.
-    unit: i64,
-    /// Number of each row by its time in microseconds and a tie breaker.
-    rows: BTreeMap<(i64, u32), u32>,
-    committed: u32,
-    fail_next: bool,
-}
-
-type Shared = Arc<Mutex<Form>>;
-
-fn system_time(micros: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap())
-}
-
-impl Form {
-    fn new(unit: i64) -> Shared {
-        let rows = BTreeMap::new();
-        Arc::new(Mutex::new(Self {
-            now: NOON,
-            behind: 0,
-            has_date: true,
-            unit,
-            rows,
-            committed: 0,
-            fail_next: false,
-        }))
-    }
-
-    /// Commits a row with a time that is `late` microseconds in the past.
-    fn commit(&mut self, late: i64) {
-        let mut time = (self.now - late).div_euclid(self.unit) * self.unit;
-        let in_unit = |rows: &BTreeMap<(i64, u32), u32>, time: i64| {
-            rows.range((time, 0)..(time + self.unit, 0)).count()
-        };
-        if self.unit == 1 {
-            // A service with exact cursors gives each row its own time.
-            while in_unit(&self.rows, time) > 0 {
-                time += 1;
-            }
-        } else if in_unit(&self.rows, time) == 3 {
-            // More rows in one unit than a page can show are a tie overflow.
-            return;
-        }
-        // The order of the rows of one unit is independent of the order of their commits.
-        let breaker = self.committed.wrapping_mul(2_654_435_761);
-        self.rows.insert((time, breaker), self.committed);
-        self.committed += 1;
-    }
-
-    fn delete(&mut self, row: usize) {
-        if let Some(key) = self.rows.keys().rev().nth(row).copied() {
-            self.rows.remove(&key);
-        }
-    }
-
-    fn answer(&mut self, query: &str) -> Answer {
-        if std::mem::take(&mut self.fail_next) {
-            return status(403);
-        }
-        let (mut limit, mut bound) = (25, i64::MAX);
-        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "limit" => limit = value.parse().unwrap(),
-                _ => bound = FormInstant::parse_cursor(&value).unwrap().micros(),
-            }
-        }
-        let bound = bound.saturating_sub(bound.rem_euclid(self.unit));
-        let mut older = self.rows.range(..(bound, 0)).rev();
-        let page: Vec<_> = older.by_ref().take(limit).collect();
-        let next = page.last().map(|((time, _), _)| FormInstant::from_micros(*time).to_cursor());
-        let shown = page.iter().map(|((time, _), row)| {
-            row_at(**row, FormInstant::from_micros(*time).to_timestamp().as_str())
-        });
-        let body = shown.collect::<Vec<_>>();
-        let body = page_of(&body, next.as_ref().map(Cursor::as_str), older.next().is_some());
-        let date = self.has_date.then(|| ("date", httpdate::fmt_http_date(system_time(self.now))));
-        Answer::Status(200, date.into_iter().collect(), body)
-    }
-
-    fn serve(form: &Shared) -> Arc<Fake> {
-        let form = form.clone();
-        Fake::rule(move |request| form.lock().unwrap().answer(request.uri().query().unwrap()))
-    }
-}
+use crate::support::fake::{Fake, ok};
+use crate::support::form::{Form, LATE, SECOND, Shared, system_time};
 
 fn client(fake: &Arc<Fake>) -> Client {
     builder().rate_limit(RateLimit::off()).transport(fake.wire()).build().unwrap()

@@ -2,6 +2,7 @@
 
 pub(crate) mod bodies;
 pub(crate) mod fake;
+pub(crate) mod form;
 pub(crate) mod log;
 pub(crate) mod net;
 pub(crate) mod served;
