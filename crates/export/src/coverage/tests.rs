@@ -176,7 +176,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     // Pauses and delays in microseconds: a burst, within a second, within the overlap, beyond it.
     let span = prop_oneof![0..3_i64, 0..3 * SECOND, 0..OVERLAP, 0..4 * OVERLAP];
     let event = prop_oneof![
-        4 => (span, prop_oneof![Just(0), 0..=OVERLAP])
+        4 => (span, prop_oneof![Just(0), 0..=OVERLAP, Just(OVERLAP)])
             .prop_map(|(pause, late)| Event::Arrive { pause, late }),
         4 => (0..2_usize, 0..3_usize).prop_map(|(run, since)| Event::Step { run, since }),
         1 => (0..2_usize).prop_map(|run| Event::Kill { run }),
