@@ -67,7 +67,7 @@ pub(super) fn answers(input: &Input) -> Result<Answers, FieldErrors> {
 
 /// Whether a JSON text has half of a surrogate pair alone, which stands for no character: strict readers
 /// refuse it, so that one such submission would make its whole page unreadable to them.
-fn has_no_text(json: &str) -> bool {
+pub(crate) fn has_no_text(json: &str) -> bool {
     let mut rest = json;
     let mut high = false;
     while let Some(at) = rest.find('\\') {
@@ -158,7 +158,7 @@ fn of_pairs(input: &Input) -> Vec<String> {
 }
 
 /// How deep a JSON text nests objects and lists.
-fn depth(json: &str) -> usize {
+pub(crate) fn depth(json: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let (mut in_text, mut escaped) = (false, false);
     for byte in json.bytes() {

@@ -41,6 +41,7 @@ use formsvc_protocol::Answers;
 
 pub use date::Date;
 pub use error::FieldsError;
+pub(crate) use free::{depth, has_no_text};
 pub(crate) use input::check_value_count;
 pub use input::{Input, InputError, PAGE_ID, TRAP};
 pub use kind::{FieldKind, KINDS, KindRow};

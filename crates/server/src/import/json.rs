@@ -1,6 +1,5 @@
 //! JSON objects of a file, a line each or in one array; their text is kept as it stands.
 
-use std::fmt;
 use std::io::{BufRead, Read};
 
 use formsvc_protocol::Answers;
@@ -10,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::meter::Meter;
 use super::{Flaw, ImportError, too_long};
+use crate::fields::{depth, has_no_text};
 use crate::json_number::{UnfitNumber, unfit_numbers};
 use crate::json_text::json_text;
 use crate::printable::Excerpt;
@@ -18,6 +18,9 @@ use crate::printable::Excerpt;
 const LINE_MAX: usize = ANSWERS_MAX + 2;
 /// Bytes read for one element, at most: the longest answers, the comma before them, and the byte after.
 const ELEMENT_MAX: usize = ANSWERS_MAX + 1_024;
+
+/// How deep objects and lists may be nested, the object of answers counted.
+const DEPTH_MAX: usize = 64;
 
 /// Takes each imported object.
 type Keep<'a> = &'a mut dyn FnMut(Answers) -> Result<(), ImportError>;
@@ -44,14 +47,22 @@ pub(super) fn lines(mut input: impl BufRead, keep: Keep<'_>) -> Result<(), Impor
         };
         let answers = Answers::parse(json)
             .map_err(|error| Flaw::at_line(number, text, format!("is {error}{}", cause(&error))))?;
-        check_numbers(&answers, format_args!("line {number}"))?;
+        check_readable(&answers, &format!("line {number}"))?;
         keep(answers)?;
     }
     Ok(())
 }
 
-/// Refuses numbers that forms do not accept.
-fn check_numbers(answers: &Answers, place: fmt::Arguments<'_>) -> Result<(), Flaw> {
+/// Refuses answers that make their whole page unreadable to strict readers of JSON.
+fn check_readable(answers: &Answers, place: &str) -> Result<(), Flaw> {
+    let json = answers.as_json();
+    let flaw = |rule| Err(Flaw::new(place, json.as_bytes(), rule));
+    if depth(json) > DEPTH_MAX {
+        return flaw(format!("begins answers that are nested more than {DEPTH_MAX} deep"));
+    }
+    if has_no_text(json) {
+        return flaw("begins answers with half of a surrogate pair".to_owned());
+    }
     match unfit_numbers(answers).next() {
         None => Ok(()),
         Some(UnfitNumber { label, value, rule }) => {
@@ -110,7 +121,7 @@ impl<'de> DeserializeSeed<'de> for Elements<'_, '_> {
 impl<'de> Visitor<'de> for Elements<'_, '_> {
     type Value = ();
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an array")
     }
 
@@ -154,5 +165,5 @@ fn answers(element: &RawValue, number: u64, label: Option<&str>) -> Result<Answe
         return Err(flaw(format!("begins an element {}", too_long(json.len()))));
     }
     let answers = Answers::parse(json).map_err(|_| flaw("is not a JSON object".into()))?;
-    check_numbers(&answers, format_args!("element {number}")).map(|()| answers)
+    check_readable(&answers, &format!("element {number}")).map(|()| answers)
 }

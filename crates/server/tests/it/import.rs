@@ -94,6 +94,27 @@ async fn number_out_of_bounds_is_text_in_csv_and_refused_in_json() {
 }
 
 #[tokio::test]
+async fn json_that_strict_readers_refuse_is_not_imported() {
+    let world = world().await;
+    let nested =
+        |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+    for (object, rule) in [
+        (nested(65), "begins answers that are nested more than 64 deep"),
+        (r#"{"a":"\ud800"}"#.to_owned(), "begins answers with half of a surrogate pair"),
+    ] {
+        let lines = world.import(world.options(ImportFormat::Ndjson), object.as_bytes()).await;
+        let refused = lines.unwrap_err();
+        assert!(refused.starts_with("line 1: ") && refused.ends_with(rule), "{refused}");
+        let array = format!("[{object}]");
+        let array = world.import(world.options(ImportFormat::Json), array.as_bytes()).await;
+        let refused = array.unwrap_err();
+        assert!(refused.starts_with("element 1: ") && refused.ends_with(rule), "{refused}");
+    }
+    let rows = world.import(world.options(ImportFormat::Ndjson), nested(64).as_bytes()).await;
+    assert_eq!(rows.unwrap(), [nested(64)]);
+}
+
+#[tokio::test]
 async fn csv_columns_of_numbers_become_numbers_with_their_digits() {
     let text = "n,mixed,zip\n1.50,1,007\n-0,x,010\n12345678901234567890.10,2,1\n";
     let expected = [
