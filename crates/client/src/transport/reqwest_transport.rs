@@ -1,11 +1,14 @@
 //! The default transport: HTTP/1.1 by reqwest, which also decodes gzip.
 
+use std::collections::VecDeque;
 use std::error::Error as StdError;
 use std::io;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use tokio::runtime::{Handle, Id};
 
 use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
 use crate::base_url::BaseUrl;
@@ -19,37 +22,58 @@ const POOL_IDLE: Duration = Duration::from_secs(15);
 /// Largest buffer allocated because of a `Content-Length`.
 const MAX_ANNOUNCED: u64 = 8 * 1024 * 1024;
 
-/// One connection pool. It follows no redirects and keeps no cookies.
+/// Runtimes of which connections are kept; programs with a runtime per core have one per core.
+const MAX_RUNTIMES: usize = 64;
+
+/// A connection pool for each tokio runtime that uses it: the task that serves a connection belongs to
+/// the runtime that made it, and no other runtime can wait for one that does not run. It follows no
+/// redirects and keeps no cookies.
 pub(crate) struct ReqwestTransport {
-    client: reqwest::Client,
+    pools: Mutex<Pools>,
+    connect_timeout: Duration,
     network: NetworkSettings,
     base_url: String,
 }
 
+struct Pools {
+    /// Built with the transport, to report unusable settings.
+    unused: Option<reqwest::Client>,
+    /// Oldest first.
+    of_runtimes: VecDeque<(Option<Id>, reqwest::Client)>,
+}
+
 impl ReqwestTransport {
-    /// Creates the pool of connections to one base URL.
+    /// Creates a transport for one base URL. Needs no runtime.
     pub(crate) fn new(
         base: &BaseUrl,
         connect_timeout: Duration,
         network: NetworkSettings,
     ) -> Result<Self, Error> {
-        let failed = "the HTTP client cannot be set up";
         if base.is_https() {
             network.load_trust_store()?;
         }
         network.check_proxy(base.as_str())?;
-        let client = network
-            .http_client_builder()?
-            .gzip(true)
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .tcp_nodelay(true)
-            .pool_idle_timeout(POOL_IDLE)
-            .connect_timeout(connect_timeout)
-            .build()
-            .map_err(|error| Error::parts(ErrorKind::Config, BUILD, failed).with_source(error))?;
-        Ok(Self { client, network, base_url: base.as_str().to_owned() })
+        let unused = Some(build(&network, connect_timeout)?);
+        let pools = Mutex::new(Pools { unused, of_runtimes: VecDeque::new() });
+        Ok(Self { pools, connect_timeout, network, base_url: base.as_str().to_owned() })
+    }
+
+    /// Returns the client of the current runtime.
+    fn client(&self) -> Result<reqwest::Client, Error> {
+        let runtime = Handle::try_current().ok().map(|handle| handle.id());
+        let mut pools = self.pools.lock().expect("no code panics while it holds this lock");
+        if let Some((_, client)) = pools.of_runtimes.iter().find(|(id, _)| *id == runtime) {
+            return Ok(client.clone());
+        }
+        let client = match pools.unused.take() {
+            Some(client) => client,
+            None => build(&self.network, self.connect_timeout)?,
+        };
+        if pools.of_runtimes.len() == MAX_RUNTIMES {
+            pools.of_runtimes.pop_front();
+        }
+        pools.of_runtimes.push_back((runtime, client.clone()));
+        Ok(client)
     }
 
     async fn exchange(
@@ -58,8 +82,10 @@ impl ReqwestTransport {
         context: &AttemptContext,
     ) -> Result<Response<Bytes>, TransportError> {
         let (parts, body) = request.into_parts();
+        let client =
+            self.client().map_err(|error| TransportError::new(TransportErrorKind::Other, error))?;
         let mut builder =
-            self.client.request(parts.method, parts.uri.to_string()).headers(parts.headers);
+            client.request(parts.method, parts.uri.to_string()).headers(parts.headers);
         if !body.is_empty() {
             builder = builder.body(body);
         }
@@ -91,6 +117,21 @@ impl ReqwestTransport {
             None => failure(error, false),
         }
     }
+}
+
+fn build(network: &NetworkSettings, connect_timeout: Duration) -> Result<reqwest::Client, Error> {
+    let failed = "the HTTP client cannot be set up";
+    network
+        .http_client_builder()?
+        .gzip(true)
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .tcp_nodelay(true)
+        .pool_idle_timeout(POOL_IDLE)
+        .connect_timeout(connect_timeout)
+        .build()
+        .map_err(|error| Error::parts(ErrorKind::Config, BUILD, failed).with_source(error).into())
 }
 
 impl From<ConnectFailureKind> for TransportErrorKind {

@@ -21,6 +21,7 @@ mod raw;
 mod redirects;
 mod resume;
 mod retry;
+mod runtimes;
 mod secrets;
 mod socket;
 mod support;
