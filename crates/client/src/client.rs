@@ -10,7 +10,8 @@ use crate::shared::Shared;
 use crate::{Error, Forms, RatePolicy, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
-/// one rate limiter and one retry budget: create one client per API key and clone it.
+/// one rate limiter and one retry budget: create one client per API key and clone it. Each tokio runtime
+/// in which it is used has connections of its own.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), formsvc_client::Error> {

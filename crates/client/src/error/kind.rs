@@ -15,8 +15,8 @@ pub enum ErrorKind {
     /// The service answered with another status than 200 (SPEC §7): see
     /// [`status`](crate::Error::status) and [`code`](crate::Error::code).
     Api,
-    /// The response is not JSON, is truncated, has a damaged gzip body, or violates the API's contract: see
-    /// [`json_path`](crate::Error::json_path).
+    /// The response is not JSON, is truncated, has a damaged gzip body, or violates the API's contract:
+    /// see [`json_path`](crate::Error::json_path).
     Decode,
     /// An item of a list violates the API's contract. The error names the item and its page; see also
     /// [`json_path`](crate::Error::json_path). [`allow_incomplete`](crate::SubmissionQuery::allow_incomplete)

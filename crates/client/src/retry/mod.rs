@@ -17,8 +17,8 @@ pub(crate) use decision::{Decision, Limits, decide};
 /// The number and the pace of retries of a call.
 ///
 /// Retried: the statuses 408, 429, 500, 502, 503 and 504; a failed or broken connection; a timeout;
-/// a truncated body of a 200, or a damaged gzip body. Not retried: 400, 401, 403, 404 and every other status; TLS
-/// failures; a 407 of the proxy.
+/// a 200 with a truncated body, or with a damaged gzip body. Not retried: 400, 401, 403, 404 and every
+/// other status; TLS failures; a 407 of the proxy.
 ///
 /// The pause before retry *n* is a random part of `base × 2ⁿ⁻¹`, of five times that after a 429, at most `max_delay` ("full
 /// jitter"), but at least the value of `Retry-After` (seconds or a date). Up to 10 % is added at
