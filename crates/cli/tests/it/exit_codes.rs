@@ -102,7 +102,7 @@ fn nonsense_from_the_service_is_exit_5_with_status_request_id_and_place() {
     for (name, page, tells) in [
         ("html", answer("200 OK", "", html), "Bad gateway"),
         ("no data", answer("200 OK", "", r#"{"pagination":{"has_more":false}}"#), "data"),
-        ("wrong type", page(&row.replace("{}", "[]"), None), "data[0].data"),
+        ("wrong type", page(&row.replace("{}", "[1]"), None), "data[0].data"),
         ("bad time", page(&row.replace("2026-01-01T", "2026-01-41T"), None), "data[0].created_at"),
         ("out of order", page(&format!("{row},{newer}"), None), "newer"),
         ("stuck", page(row, Some("")), "cursor"),

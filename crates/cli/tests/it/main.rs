@@ -21,6 +21,7 @@ mod help;
 mod ids;
 #[cfg(target_os = "linux")]
 mod interrupts;
+mod invalid_items;
 #[cfg(unix)]
 mod key;
 #[cfg(target_os = "linux")]

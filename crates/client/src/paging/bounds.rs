@@ -48,8 +48,8 @@ impl Bounds {
     /// condition then does not apply.
     pub(super) fn place(&self, time: i64, row: Option<&Submission>) -> RowPlace {
         let stops = |stop: &StopWhen| row.is_some_and(|row| (stop.0)(row));
-        if self.since.as_ref().is_some_and(|since| time < since.unix_micros())
-            || self.stop_when.as_ref().is_some_and(stops)
+        if self.stop_when.as_ref().is_some_and(stops)
+            || self.since.as_ref().is_some_and(|since| time < since.unix_micros())
         {
             RowPlace::End
         } else if self.until.as_ref().is_some_and(|until| time >= until.unix_micros()) {
