@@ -60,8 +60,9 @@ const fn route(verb: Verb, path: &'static str, access: Access, handle: Handler) 
     Route { verb, path, access, handle, is_heavy: false }
 }
 
-const fn heavy(route: Route) -> Route {
-    Route { is_heavy: true, ..route }
+const fn heavy(mut route: Route) -> Route {
+    route.is_heavy = true;
+    route
 }
 
 const fn page(path: &'static str, handle: Handler) -> Route {
