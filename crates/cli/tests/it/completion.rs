@@ -1,13 +1,15 @@
 //! Completion in real shells, with hostile names, and with the service gone.
 
+use std::cell::OnceCell;
 use std::io::{ErrorKind::ConnectionReset, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::processes;
 use crate::shells::found;
-use crate::support::{Canned, PATIENCE, SECRET, answer, formsvc, succeed};
+use crate::support::{Canned, PATIENCE, SECRET, answer, formsvc, succeed, within};
 
 /// What a shell would run if it ran anything of a title or an id.
 fn hostile_forms(mark: &Path) -> String {
@@ -65,7 +67,7 @@ impl Home {
 
     /// Runs lines in a shell, if there is one; gives standard output.
     fn shell(&self, shell: &str, args: &[&str]) -> Option<String> {
-        let mut command = Command::new(found(shell)?);
+        let mut command = processes::command(found(shell)?);
         command.args(args);
         let output = self.command(command);
         assert!(!self.folder.path().join("mark").exists(), "{shell} ran a title");
@@ -271,7 +273,7 @@ fn elvish_completes_forms_and_runs_none_of_their_names() {
         // More than one: they are listed.
         ("formsvc forms view \t", "frm_2"),
     ] {
-        let mut elvish = Command::new(&program);
+        let mut elvish = processes::command(&program);
         home.enter(&mut elvish);
         elvish.env("TERM", "xterm").arg("-rc").arg(home.script("elvish"));
         let mut terminal = Terminal::start(elvish, (100, 24));
@@ -342,6 +344,7 @@ fn a_service_that_is_gone_or_silent_costs_no_error_and_what_is_known_is_offered(
 #[test]
 fn a_silent_service_is_waited_for_no_longer_than_150_ms() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     let home = tempfile::tempdir().unwrap();
     // From the request that gets no answer to the end of its connection: what is waited for, without
@@ -351,7 +354,10 @@ fn a_silent_service_is_waited_for_no_longer_than_150_ms() {
         command.env("HOME", home.path()).env("FORMSVC_COMPLETE", "fish");
         command.env("FORMSVC_API_KEY", SECRET).env("FORMSVC_BASE_URL", &base_url);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (mut stream, _) = listener.accept().unwrap();
+        let accepted = OnceCell::new();
+        within("a request", || listener.accept().is_ok_and(|(it, _)| accepted.set(it).is_ok()));
+        let mut stream = accepted.into_inner().unwrap();
+        stream.set_nonblocking(false).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let read = stream.read(&mut [0; 4096]).unwrap();
         assert_ne!(read, 0, "it asked nothing");

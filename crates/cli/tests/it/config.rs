@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::processes;
 use crate::support::{Canned, SECRET, Said, formsvc, one_form};
 
 /// A home folder of its own, and a folder to work in.
@@ -175,7 +176,7 @@ fn what_is_no_file_of_text_is_not_read_and_not_waited_for() {
     let home = Home::new();
     home.write("");
     fs::remove_file(home.file()).unwrap();
-    let made = Command::new("mkfifo").arg(home.file()).status().unwrap();
+    let made = processes::command("mkfifo").arg(home.file()).status().unwrap();
     assert!(made.success());
     home.fail("me", 2, &["is not a file"]);
     fs::remove_file(home.file()).unwrap();
@@ -297,7 +298,7 @@ fn a_projects_file_is_a_file() {
     std::os::unix::fs::symlink("/etc/passwd", &file).unwrap();
     home.fail("me", 2, &[".formsvc.toml", "link"]);
     fs::remove_file(&file).unwrap();
-    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    assert!(processes::command("mkfifo").arg(&file).status().unwrap().success());
     home.fail("me", 2, &[".formsvc.toml", "not a file"]);
     home.succeed("config set output json");
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::{Command, Stdio};
 
 use crate::help::leaves;
+use crate::processes;
 use crate::support::{Said, Sandbox, formsvc};
 
 /// Arguments with which a command has something to do and ends by itself.
@@ -37,7 +38,7 @@ fn quoted(words: &[String]) -> String {
 }
 
 fn in_shell(sandbox: &Sandbox, line: &str, home: &std::path::Path) -> Command {
-    let mut command = Command::new("bash");
+    let mut command = processes::command("bash");
     command.env_clear().args(["-c", line]).env("HOME", home).env("PATH", "/usr/bin:/bin");
     command.env("F", env!("CARGO_BIN_EXE_formsvc")).current_dir(home);
     command.env("FORMSVC_BASE_URL", &sandbox.base_url).env("FORMSVC_API_KEY", &sandbox.api_key);
@@ -173,7 +174,7 @@ fn no_command_minds_a_strange_environment() {
         check("an argument that is no text", &[], Some(bad()));
         let folder = tempfile::tempdir().unwrap();
         let gone = format!("cd {0} && rmdir {0} && exec \"$@\"", folder.path().display());
-        let mut inside = Command::new("sh");
+        let mut inside = processes::command("sh");
         inside.env_clear().args(["-c", &gone, "sh", env!("CARGO_BIN_EXE_formsvc")]).args(&args);
         sound(&inside.output().unwrap().into(), &format!("{args:?} in a folder that is gone"));
     }
@@ -236,12 +237,12 @@ impl Frozen {
         let own = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc"));
         let mut command = match &self.reachable {
             Some(folder) => {
-                let mut command = Command::new("setpriv");
+                let mut command = processes::command("setpriv");
                 command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
                 command.arg(folder.path().join("formsvc"));
                 command
             }
-            None => Command::new(own),
+            None => processes::command(own),
         };
         command.env_clear().env("HOME", self.home.path()).env("PATH", "/usr/bin:/bin");
         command.args(args).current_dir(self.home.path()).stdin(Stdio::null());

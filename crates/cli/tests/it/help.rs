@@ -11,6 +11,7 @@ use std::process::Stdio;
 use clap::Command as Tree;
 
 #[cfg(unix)]
+use crate::processes;
 use crate::support::{Sandbox, request, signal};
 use crate::support::{formsvc, run, succeed};
 #[cfg(unix)]
@@ -96,7 +97,7 @@ fn examples(help: &str) -> Vec<String> {
 fn in_shell(line: &str, home: &Path) -> Command {
     let binary = Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
     let path = format!("{}/bin:{}:/usr/bin:/bin", home.display(), binary.display());
-    let mut command = Command::new("sh");
+    let mut command = processes::command("sh");
     command.env_clear().args(["-c", line]).current_dir(home).env("HOME", home);
     command.env("PATH", path).stdin(Stdio::null());
     command
@@ -145,7 +146,8 @@ impl Person {
     fn home(&self) -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();
         let all = format!("{}/.", self.prepared.path().display());
-        let copied = Command::new("cp").arg("-Rp").arg(all).arg(home.path()).status().unwrap();
+        let copied =
+            processes::command("cp").arg("-Rp").arg(all).arg(home.path()).status().unwrap();
         assert!(copied.success());
         home
     }
@@ -363,7 +365,7 @@ fn manual_pages_are_written_for_every_command_and_render() {
     // Without groff the pages are only written.
     for page in pages {
         for device in ["-Tutf8", "-Tascii"] {
-            let mut groff = Command::new("groff");
+            let mut groff = processes::command("groff");
             groff.args(["-man", "-ww", "-z", device]).arg(dir.join(&page));
             if let Ok(done) = groff.output() {
                 let said = String::from_utf8_lossy(&done.stderr).into_owned();

@@ -34,6 +34,7 @@ mod net;
 mod network;
 #[cfg(unix)]
 mod output;
+mod processes;
 #[cfg(unix)]
 mod project;
 mod readme;

@@ -7,6 +7,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 
 use crate::net::{Authority, HttpProxy, Identity, Server, SocksProxy};
+use crate::processes;
 use crate::support::{SECRET, Said, formsvc};
 
 const USER: &str = r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#;
@@ -420,7 +421,7 @@ fn the_openssl_commands_of_the_hint_make_a_trusted_certificate() {
     let (_, commands) = said.stderr.split_once("trust that: `").unwrap();
     let (commands, _) = commands.split_once('`').unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = processes::command("sh");
     shell.args(["-ec", &commands.replace("HOST", "forms.example")]).current_dir(folder.path());
     let made = shell.output().unwrap();
     assert!(made.status.success(), "{made:?}");

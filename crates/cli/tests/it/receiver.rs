@@ -5,17 +5,18 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
+use crate::processes;
 use crate::support::{Said, signal};
 
 const RECEIVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/receiver.py");
 const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 fn receiver(secret: &str, arguments: &[&str]) -> Option<Command> {
-    let python = Command::new("python3").arg("--version").output();
+    let python = processes::command("python3").arg("--version").output();
     if !python.is_ok_and(|python| python.status.success()) {
         return None;
     }
-    let mut command = Command::new("python3");
+    let mut command = processes::command("python3");
     command.arg(RECEIVER).args(arguments).env("FORMSVC_SIGNING_SECRET", secret);
     command.stdin(Stdio::null());
     Some(command)

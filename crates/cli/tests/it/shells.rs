@@ -2,8 +2,8 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::processes;
 use crate::support::{Canned, answer, page};
 
 /// Set to 1 where every shell must be there.
@@ -51,8 +51,11 @@ fn what_is_said_to_be_copied_is_one_command_in_every_shell() {
             } else {
                 format!("formsvc() {{ printf '%s\\n' \"$@\"; }}; {line}")
             };
-            let output =
-                Command::new(program).args(args).arg(&lines).env("HOME", "/dev/null").output();
+            let output = processes::command(program)
+                .args(args)
+                .arg(&lines)
+                .env("HOME", "/dev/null")
+                .output();
             let words = String::from_utf8(output.unwrap().stdout).unwrap();
             let words: Vec<&str> = words.lines().take(3).collect();
             assert_eq!(words, ["submissions", "tail", public_id], "{shell}: {line}");

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpSocket;
 
+use crate::processes;
+
 /// The binary with an empty environment: nothing of whoever runs the tests gets in.
 pub(crate) fn formsvc(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_formsvc"));
+    let mut command = processes::command(env!("CARGO_BIN_EXE_formsvc"));
     // Without a home, the one of whoever runs the tests would be looked up.
     command.env_clear().env("HOME", "/dev/null").args(args).stdin(Stdio::null());
     command
@@ -142,7 +144,7 @@ pub(crate) fn request(base_url: &str, line: &str, headers: &str, body: &str) -> 
 
 /// The same command, started with SIGHUP ignored, as by nohup, or not, whatever the tests were started with.
 pub(crate) fn hanging_up(command: &Command, is_ignored: bool) -> Command {
-    let mut env = Command::new("env");
+    let mut env = processes::command("env");
     env.arg(if is_ignored { "--ignore-signal=HUP" } else { "--default-signal=HUP" });
     env.arg(command.get_program()).args(command.get_args());
     env.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -152,7 +154,8 @@ pub(crate) fn hanging_up(command: &Command, is_ignored: bool) -> Command {
 
 /// Sends a signal by name.
 pub(crate) fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    let sent =
+        processes::command("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
 }
 
@@ -182,15 +185,12 @@ pub(crate) fn closed_address() -> SocketAddr {
 }
 
 /// Longest wait for something that must come.
-#[cfg(unix)]
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time between two looks at something that is waited for.
-#[cfg(unix)]
 pub(crate) const POLL: Duration = Duration::from_millis(2);
 
 /// Waits until something is true; `what` says it in a failure.
-#[cfg(unix)]
 #[track_caller]
 pub(crate) fn within(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;

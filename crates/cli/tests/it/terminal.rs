@@ -34,6 +34,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, ptsname};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use crate::processes;
 use crate::support::{PATIENCE, within};
 
 /// Keys a person presses.
@@ -226,7 +227,7 @@ impl Drop for Terminal {
 
 #[test]
 fn a_terminal_shows_echoes_resizes_and_tells_the_exit_code() {
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = processes::command("/bin/sh");
     shell.env_clear().args(["-c", "stty size; read line; stty size; exit 7"]);
     let mut terminal = Terminal::start(shell, (57, 11));
     terminal.wait_for("11 57");
@@ -241,7 +242,7 @@ fn a_terminal_shows_echoes_resizes_and_tells_the_exit_code() {
 #[test]
 fn ctrl_c_is_a_signal_and_ctrl_d_the_end_of_input() {
     for (key, code) in [(CTRL_C, None), (CTRL_D, Some(0))] {
-        let mut cat = Command::new("/bin/cat");
+        let mut cat = processes::command("/bin/cat");
         cat.env_clear();
         let mut terminal = Terminal::start(cat, (80, 24));
         terminal.send("x\n");
@@ -255,7 +256,7 @@ fn ctrl_c_is_a_signal_and_ctrl_d_the_end_of_input() {
 
 #[test]
 fn a_stream_may_go_elsewhere() {
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = processes::command("/bin/sh");
     shell.env_clear().args(["-c", "echo data; echo told >&2"]);
     let mut terminal =
         Terminal::beside(shell, (80, 24), |shell| shell.stdout(std::process::Stdio::piped()));
@@ -268,7 +269,7 @@ fn a_stream_may_go_elsewhere() {
 #[test]
 #[should_panic(expected = "before \"more\"; the screen:\ndone")]
 fn what_does_not_come_fails_with_the_screen() {
-    let mut echo = Command::new("/bin/echo");
+    let mut echo = processes::command("/bin/echo");
     echo.env_clear().arg("done");
     Terminal::start(echo, (80, 24)).wait_for("more");
 }

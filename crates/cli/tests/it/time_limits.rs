@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::processes;
 use crate::support::{Canned, Said, formsvc, one_form, page};
 
 /// The longest run of a command with a time limit of [`LIMIT`]: less than the time limit of one request.
@@ -98,7 +99,7 @@ fn work_that_does_not_wait_ends_with_exit_8() {
     let database = rusqlite::Connection::open(path("rows.db")).unwrap();
     database.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let pipe = path("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(processes::command("mkfifo").arg(&pipe).status().unwrap().success());
     let service = || Canned::start(vec![one_form(), page(ROW, None)]);
     let services = [
         // Another process has locked the database.

@@ -100,10 +100,13 @@ impl<'a, F: FnMut(&str)> Session<'a, F> {
     /// Returns the exchanges of a probe. Sends it first if necessary.
     pub(super) async fn get(&mut self, probe: Probe) -> Result<&[Exchange], String> {
         if !self.probed.contains_key(&probe) {
+            let late = || Err("the time limit of the run ended".to_owned());
             let left = self.options.time_limit.saturating_sub(self.started.elapsed());
-            let probed = timeout(left, Box::pin(self.send_probe(probe))).await;
-            let probed =
-                probed.unwrap_or_else(|_| Err("the time limit of the run ended".to_owned()));
+            let probed = if left.is_zero() {
+                late()
+            } else {
+                timeout(left, Box::pin(self.send_probe(probe))).await.unwrap_or_else(|_| late())
+            };
             self.probed.insert(probe, probed);
         }
         self.probed[&probe].as_deref().map_err(String::clone)

@@ -1,8 +1,7 @@
 //! Streams that are closed or full, where a command does what it is there for.
 
-use std::process::Command;
-
 use super::{Home, me};
+use crate::processes;
 use crate::support::{Canned, SECRET, Said};
 
 /// What a stream may be to a program.
@@ -11,7 +10,7 @@ const STREAMS: [&str; 7] =
 
 /// Runs the binary with streams as a shell makes them.
 fn in_shell(home: &Home, line: &str) -> Said {
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = processes::command("/bin/sh");
     shell.env_clear().args(["-c", line]).env("HOME", home.folder.path());
     shell.env("F", env!("CARGO_BIN_EXE_formsvc")).env("KEY", SECRET).env("PATH", "/usr/bin:/bin");
     shell.current_dir(home.folder.path()).output().unwrap().into()

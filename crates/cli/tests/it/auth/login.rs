@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use super::{Home, OWNER, me, nowhere, refusal, signed_in};
+use crate::processes;
 use crate::support::{Canned, SECRET, Sandbox, answer, run};
 
 const AT: &str = "--base-url";
@@ -398,7 +399,7 @@ fn examples_work_for_somebody_who_is_logged_in() {
                 home.log_in(profile, &service.base_url, SECRET, &[]);
             }
             // As it stands there, by a shell: it may begin with a variable, or go on behind a pipe.
-            let mut shell = std::process::Command::new("/bin/sh");
+            let mut shell = processes::command("/bin/sh");
             let folder = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
             shell.env_clear().env("HOME", home.folder.path()).current_dir(home.folder.path());
             shell.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::process::Command;
 
 use super::{Home, me};
+use crate::processes;
 use crate::support::{Canned, SECRET, Said, formsvc};
 
 #[test]
@@ -100,11 +101,11 @@ fn bound_by_modes(home: &Home, args: &[&str]) -> (Command, tempfile::TempDir) {
     if rustix::process::geteuid().is_root() {
         let binary = copied.path().join("formsvc");
         // By a program of its own: a file that this process writes may still be open in another.
-        let made = Command::new("cp").arg(ours.get_program()).arg(&binary).status().unwrap();
+        let made = processes::command("cp").arg(ours.get_program()).arg(&binary).status().unwrap();
         assert!(made.success());
         fs::set_permissions(copied.path(), PermissionsExt::from_mode(0o755)).unwrap();
         chown(home.folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-        let mut theirs = Command::new("setpriv");
+        let mut theirs = processes::command("setpriv");
         theirs.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}")]);
         theirs.args(["--clear-groups", "--"]).arg(binary).args(args).env_clear();
         theirs.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use crate::processes;
 use crate::support::{Said, formsvc};
 
 /// Set where a missing keyring is a failure rather than a reason to skip.
@@ -63,7 +64,7 @@ impl Home {
 
     /// A program in this home, outside any session.
     pub(super) fn program(&self, name: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(name);
+        let mut command = processes::command(name);
         self.enter(&mut command);
         command.env("PATH", std::env::var_os("PATH").unwrap()).stdin(Stdio::null());
         command

@@ -10,6 +10,7 @@ mod untrusted;
 
 use std::process::Command;
 
+use crate::processes;
 use crate::support::{Canned, Said, answer, formsvc};
 use crate::terminal::Terminal;
 
@@ -67,7 +68,7 @@ fn every_command_in_help_output_does_what_it_is_there_for() {
     assert!(commands.len() > 8, "{help}");
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
     for command in commands {
-        let mut shell = Command::new("/bin/sh");
+        let mut shell = processes::command("/bin/sh");
         shell.env_clear().env("PATH", folder).args(["-c", command]);
         let said = Said::from(shell.output().unwrap());
         assert_eq!(said.code, Some(0), "{command}: {}", said.stderr);

@@ -1,7 +1,6 @@
 //! What is said while something takes long.
 
-use std::process::Command;
-
+use crate::processes;
 use crate::support::{Canned, answer, one_form, page};
 use crate::terminal::{CTRL_C, Terminal};
 
@@ -59,7 +58,7 @@ fn progress_line_does_not_mix_with_pipe_reader_output() {
     let pages = vec![busy(1), one_form(), first, busy(2), second];
     let service = Canned::start(pages);
     let export = service.formsvc(&["submissions", "export", "survey", "--format", "ndjson"]);
-    let mut piped = Command::new("sh");
+    let mut piped = processes::command("sh");
     piped.args(["-c", r#""$0" "$@" | { head -c 20; echo; cat > /dev/null; }"#]);
     piped.arg(export.get_program()).args(export.get_args());
     piped.env_clear().env("TERM", "xterm").env("PATH", "/usr/bin:/bin");

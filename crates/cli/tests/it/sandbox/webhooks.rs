@@ -8,7 +8,7 @@ use std::thread;
 
 use formsvc_protocol::signature::{SigningSecret, verify};
 
-use crate::support::{Sandbox, formsvc, request, run, signal};
+use crate::support::{PATIENCE, Sandbox, formsvc, request, run, signal};
 
 /// A request that came to an endpoint.
 struct Received {
@@ -63,7 +63,7 @@ impl Endpoint {
     }
 
     fn next(&self) -> Received {
-        self.received.recv().unwrap()
+        self.received.recv_timeout(PATIENCE).expect("a delivery")
     }
 }
 

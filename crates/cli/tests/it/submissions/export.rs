@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::list::rows;
+use crate::processes;
 use crate::support::{Canned, Sandbox, one_form, page, run, succeed};
 
 fn fixture(name: &str) -> String {
@@ -112,7 +113,7 @@ fn naughty_strings_are_harmless_on_a_terminal() {
         ["submissions export naughty -q", "submissions list naughty --output json -L 500"]
     {
         let command = format!("'{}' --demo {command}", env!("CARGO_BIN_EXE_formsvc"));
-        let shown = std::process::Command::new("script")
+        let shown = processes::command("script")
             .args(["-qec", &command, "/dev/null"])
             .stdin(std::process::Stdio::null())
             .output()
@@ -132,7 +133,7 @@ fn the_moving_line_is_gone_before_data_comes_to_the_same_terminal() {
     for (format, begins) in [("csv", "id,created_at,"), ("ndjson", "{\"id\":")] {
         let export = format!("submissions export big --format {format}");
         let program = env!("CARGO_BIN_EXE_formsvc");
-        let shown = std::process::Command::new("script")
+        let shown = processes::command("script")
             .args(["-qec", &format!("stty columns 80; '{program}' {export}"), "/dev/null"])
             .env("FORMSVC_BASE_URL", &sandbox.base_url)
             .env("FORMSVC_API_KEY", &sandbox.api_key)

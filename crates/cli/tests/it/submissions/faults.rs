@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::processes;
 use crate::support::{Sandbox, entries, request, signal};
 
 /// Every format, with and without compression.
@@ -120,7 +121,8 @@ impl SmallDisk {
     }
 
     fn run(&self, program: &str, args: &[&str]) -> bool {
-        let status = Command::new(program).args(args).arg(&self.0).stderr(Stdio::null()).status();
+        let status =
+            processes::command(program).args(args).arg(&self.0).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use crate::processes;
 use crate::support::{
     Canned, answer, entries, formsvc, hanging_up, one_form, page, run, signal, succeed,
     wait_until_inside,
@@ -179,11 +180,8 @@ fn a_full_disk_is_exit_10_and_leaves_no_file() {
     let script = format!(
         "trap '' XFSZ; ulimit -f 64; exec '{binary}' --demo submissions export randhie -o big.csv"
     );
-    let output = std::process::Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let output =
+        processes::command("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(10), "{stderr}");
     assert!(stderr.contains("cannot keep rows in the temporary folder"), "{stderr}");
@@ -201,7 +199,7 @@ fn a_temporary_folder_that_is_missing_or_full_is_told_as_such() {
         let script = format!(
             "trap '' XFSZ; {limit}; exec '{binary}' --demo submissions export randhie --format csv"
         );
-        let mut shell = std::process::Command::new("sh");
+        let mut shell = processes::command("sh");
         let output = shell.args(["-c", &script]).env("TMPDIR", temporary).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(10), "{stderr}");
@@ -229,7 +227,7 @@ fn standard_output_is_not_replaced_by_any_of_its_names() {
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_formsvc");
     let shell = |script: &str| {
-        let mut shell = std::process::Command::new("bash");
+        let mut shell = processes::command("bash");
         let output = shell.args(["-c", script]).current_dir(folder.path()).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::processes;
 use crate::support::{Canned, Said, Sandbox, answer, entries, one_form, page, signal};
 
 /// Two submissions that are further apart than the overlap.
@@ -282,7 +283,7 @@ fn exports_list_fits_a_terminal_of_80_columns() {
     assert_eq!(run(&mut cut_off().formsvc(&export), folder.path()).code, Some(4));
     let program = env!("CARGO_BIN_EXE_formsvc");
     let list = format!("stty columns 80; '{program}' submissions exports list");
-    let mut script = Command::new("script");
+    let mut script = processes::command("script");
     script.args(["-qec", &list, "/dev/null"]).stdin(Stdio::null());
     let said = run(&mut script, folder.path());
     let heading = said.stdout.lines().find(|line| line.contains("FORM")).unwrap_or_default();

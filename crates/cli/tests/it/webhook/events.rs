@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::kept::{Home, Listener};
 use super::recorder::Recorder;
 use super::support::SECRET;
+use crate::processes;
 use crate::support::Said;
 use crate::support::{run, succeed};
 
@@ -358,7 +359,7 @@ fn where_nothing_was_kept_it_is_said_where_that_would_be() {
 
 #[test]
 fn a_command_of_curl_sends_the_same_bytes_again() {
-    if std::process::Command::new("curl").arg("--version").output().is_err() {
+    if processes::command("curl").arg("--version").output().is_err() {
         // Nothing to run it with on this machine.
         return;
     }
@@ -383,7 +384,7 @@ fn a_command_of_curl_sends_the_same_bytes_again() {
         let mut script = command[..at].to_vec();
         script.extend_from_slice(to.as_bytes());
         script.extend_from_slice(&command[at + from.len()..]);
-        let mut shell = std::process::Command::new("sh");
+        let mut shell = processes::command("sh");
         let child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = child.spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), &script).unwrap();

@@ -2,12 +2,13 @@
 //! they are installed. `FORMSVC_REQUIRE_RUNTIMES=1` requires the latter two.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
 use super::kept::{Home, Listener};
 use super::support::Files;
+use crate::processes;
 use crate::terminal::Terminal;
 
 /// A program, and what it makes of JSON on its standard input.
@@ -40,7 +41,7 @@ const SORTER: (&str, &[&str]) = (
 
 /// What a program makes of a text; none where there is no such program, and none is asked for.
 fn printed((program, args): (&str, &[&str]), text: &[u8]) -> Option<Vec<u8>> {
-    let mut command = Command::new(program);
+    let mut command = processes::command(program);
     command.args(args).env("PYTHONIOENCODING", "utf-8");
     let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = started else {

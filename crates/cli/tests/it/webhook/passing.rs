@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -15,6 +14,7 @@ use super::listen::listener::{
     Answer, Listener, SECRET, event, of_type, read, records, request, signature,
 };
 use super::recorder::{self, Got, Recorder};
+use crate::processes;
 use crate::support::{Said, formsvc};
 
 /// Names of the headers of a forwarded request.
@@ -170,7 +170,7 @@ fn a_certificate_of_ones_own_is_trusted_only_where_it_is_given() {
 fn cacert_must_be_a_regular_file_of_at_most_8_mib() {
     let folder = tempfile::tempdir().unwrap();
     let (pipe, long) = (folder.path().join("pipe"), folder.path().join("long"));
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(processes::command("mkfifo").arg(&pipe).status().unwrap().success());
     std::fs::File::create(&long).unwrap().set_len((8 << 20) + 1).unwrap();
     for (path, why) in [(pipe, "not a regular file"), (long, "longer than 8 MiB")] {
         let mut command = formsvc(&["webhook", "listen", "--port", "0", "--once", "--cacert"]);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::listen::listener::{Listener, SECRET, now, of_type, records};
 use super::recorder::{Got, Recorder, answer};
-use crate::support::{self, Between, Said, Sandbox, formsvc, request, within};
+use crate::support::{self, Between, PATIENCE, Said, Sandbox, formsvc, request, within};
 
 /// What the service says to requests for its API.
 const WELL: u8 = 0;
@@ -177,7 +177,7 @@ fn the_end_of_polling_lets_what_is_under_way_finish_and_sums_up() {
     let world = World::with(receiver);
     let listener = world.listener(&["--output", "ndjson", "--count", "9"]);
     world.submit("one");
-    comes.recv().unwrap();
+    comes.recv_timeout(PATIENCE).unwrap();
     world.says(KEY_REVOKED);
     let address = listener.address;
     within("no more connections", || TcpStream::connect(address).is_err());

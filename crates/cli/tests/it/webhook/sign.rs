@@ -1,10 +1,10 @@
 //! `formsvc webhook sign`
 
-use std::process::Command;
-
 use serde_json::Value;
 
 use super::support::{BODY, Files, OLD_SECRET, SECRET};
+
+use crate::processes;
 
 const SIGN: &[&str] = &["webhook", "sign", "--secret-file", "secret.txt"];
 /// `hmac.new(SECRET, b"1767225600." + BODY, "sha256").hexdigest()`, by Python.
@@ -203,11 +203,12 @@ fn a_request_can_be_read_again_and_a_command_be_run() {
 
     // In place of curl, a program that shows its arguments.
     files.write("curl", b"#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
-    let made = Command::new("chmod").arg("700").arg(files.path().join("curl")).status().unwrap();
+    let made =
+        processes::command("chmod").arg("700").arg(files.path().join("curl")).status().unwrap();
     assert!(made.success());
     let command = files.succeed(&sign(&["delivery.json", "--curl", url]));
     let path = format!("{}:/usr/bin:/bin", files.path().display());
-    let ran = Command::new("sh").args(["-c", &command]).env("PATH", path).output().unwrap();
+    let ran = processes::command("sh").args(["-c", &command]).env("PATH", path).output().unwrap();
     let words = String::from_utf8(ran.stdout).unwrap();
     let words: Vec<&str> = words.lines().collect();
     assert!(words.contains(&"http://127.0.0.1:3000/a?b=c%27d"), "{words:?}");

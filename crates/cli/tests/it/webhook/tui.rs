@@ -13,6 +13,7 @@ use super::listen::listener::{
 };
 use super::recorder::{Recorder, answer};
 use super::support::Files;
+use crate::processes;
 use crate::support::{Said, signal, within};
 use crate::terminal::{CTRL_C, Terminal};
 
@@ -405,7 +406,7 @@ fn without_colours_there_are_none() {
 fn ctrl_z_gives_the_terminal_to_the_shell_until_it_goes_on() {
     let files = Files::new();
     let ready = files.path().join("ready.json");
-    let mut shell = Command::new("/bin/sh");
+    let mut shell = processes::command("/bin/sh");
     shell.arg("-i").current_dir(files.path()).env_clear().env("PATH", "/usr/bin:/bin");
     shell.env("TERM", "xterm-256color").env("PS1", "shell> ").env("HOME", files.path());
     shell.env("FORMSVC_SIGNING_SECRET", SECRET);

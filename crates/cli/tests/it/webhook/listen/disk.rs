@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::listener::{Listener, SECRET, event, of_type, records};
+use crate::processes;
 use crate::support::{Said, formsvc};
 
 /// Fails tests for which nothing can be mounted here, which are skipped otherwise.
@@ -68,8 +69,11 @@ fn a_file_that_may_not_grow_any_more_ends_no_delivery() {
 /// A listener whose folder of states is on a disk of its own; none where nothing can be mounted here.
 fn on_a_disk(options: &str, state: &Path) -> Option<Listener> {
     let mounted = [&UNSHARED[..], &[MOUNTED, options, state.to_str().unwrap()]].concat();
-    let can =
-        Command::new(mounted[0]).args(&mounted[1..]).arg("true").stderr(Stdio::null()).status();
+    let can = processes::command(mounted[0])
+        .args(&mounted[1..])
+        .arg("true")
+        .stderr(Stdio::null())
+        .status();
     if !can.is_ok_and(|ended| ended.success()) {
         let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
         assert!(!required, "nothing can be mounted, and {REQUIRE}=1 asks for it");

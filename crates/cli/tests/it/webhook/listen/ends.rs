@@ -1,12 +1,13 @@
 //! When a listener ends, and with which exit code.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, mpsc};
 
 use super::listener::{Listener, event, of_type, read, records, request, signature};
 use super::listener::{OTHER_SECRET, SECRET};
-use crate::support::{formsvc, run, signal};
+use crate::processes;
+use crate::support::{PATIENCE, formsvc, run, signal};
 use crate::webhook::recorder::{Recorder, answer};
 
 #[test]
@@ -130,7 +131,7 @@ fn whoever_reads_no_further_has_what_it_wants() {
     let ready = folder.path().join("ready.json");
     let mut shell = formsvc(&[]);
     let binary = shell.get_program().to_owned();
-    shell = Command::new("sh");
+    shell = processes::command("sh");
     shell.env_clear().env("PATH", "/usr/bin:/bin").args(["-c", line]).arg(binary).arg(&ready);
     let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     crate::support::within("a ready file", || ready.exists());
@@ -162,10 +163,10 @@ fn a_signal_that_comes_twice_at_once_lets_it_finish_what_is_under_way() {
         let mut listener = Listener::start(&["--forward-to", &target.url("/hook")]);
         let (mut stream, body) = (listener.connect(), event("sub_1"));
         stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
-        come.recv().unwrap();
+        come.recv_timeout(PATIENCE).unwrap();
         // As timeout(1) does it.
         let id = listener.child().id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id, &id]).status().unwrap().success());
+        assert!(processes::command("kill").args(["-TERM", &id, &id]).status().unwrap().success());
         let_go.send(()).unwrap();
         let answer = read(&mut stream);
         assert!(answer.starts_with("HTTP/1.1 200 "), "{number}: {answer}");

@@ -9,7 +9,7 @@ use std::thread;
 use super::listener::{
     Answer, Listener, SECRET, event, of_type, read, records, request, signature,
 };
-use crate::support::{signal, within};
+use crate::support::{PATIENCE, signal, within};
 use crate::webhook::recorder::{Recorder, answer};
 
 #[test]
@@ -161,7 +161,7 @@ fn a_signal_in_the_middle_of_a_delivery_lets_it_finish() {
     // These would have 15 seconds each for what does not come.
     let (idle, mut half) = (listener.connect(), listener.connect());
     half.write_all(b"POST / HTTP/1.1\r\n").unwrap();
-    comes.recv().unwrap();
+    comes.recv_timeout(PATIENCE).unwrap();
     signal(listener.child(), "TERM");
     // Once it takes no more connections, it knows.
     let address = listener.address;

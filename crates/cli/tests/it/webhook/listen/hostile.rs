@@ -7,6 +7,7 @@ use std::thread;
 use super::listener::{
     Answer, Listener, SECRET, event, of_type, read, records, request, signature,
 };
+use crate::support::{PATIENCE, POLL};
 
 const QUICK: &[&str] = &["--read-timeout", "100ms", "--output", "ndjson"];
 
@@ -210,7 +211,7 @@ fn more_than_there_may_be_are_told_to_come_again_and_a_second_signal_ends_it_at_
         // The one that waits for its answer ends with the listener.
         thread::spawn(move || sent.send(read(&mut stream)));
     }
-    let answer = Answer(came.recv().unwrap());
+    let answer = Answer(came.recv_timeout(PATIENCE).unwrap());
     assert_eq!((answer.status(), answer.code().as_str()), (503, "busy"));
     assert!(answer.0.contains("retry-after: 1\r\n"), "{}", answer.0);
     // The other would hold it up for ten seconds.
@@ -220,10 +221,10 @@ fn more_than_there_may_be_are_told_to_come_again_and_a_second_signal_ends_it_at_
             break ended;
         }
         // Sleeps because polling without a pause takes the processor from what it waits for.
-        thread::sleep(crate::support::POLL);
+        thread::sleep(POLL);
     };
     assert_eq!(ended.code(), Some(143));
-    assert_eq!(came.recv().unwrap(), "", "no answer was made up");
+    assert_eq!(came.recv_timeout(PATIENCE).unwrap(), "", "no answer was made up");
 }
 
 #[test]

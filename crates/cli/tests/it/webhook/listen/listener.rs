@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use formsvc_protocol::signature::{SigningSecret, sign};
 use serde_json::Value;
 
+use crate::processes;
 use crate::support::{PATIENCE, Said, formsvc, signal};
 
 pub(crate) const SECRET: &str = "whsec_of_the_listener_of_tests";
@@ -62,7 +63,7 @@ impl Listener {
         let mut command = formsvc(&["webhook", "listen", "--port", "0"]);
         command.args(args);
         change(&mut command);
-        let mut starting = Command::new(starter[0]);
+        let mut starting = processes::command(starter[0]);
         starting.args(&starter[1..]).arg(command.get_program()).args(command.get_args());
         starting
             .stdin(Stdio::null())

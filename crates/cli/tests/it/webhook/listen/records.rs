@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use base64::Engine as _;
 use formsvc_protocol::signature::{SigningSecret, sign};
@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::listener::{
     Listener, OTHER_SECRET, SECRET, event, now, of_type, records, request, signature,
 };
+use crate::processes;
 use crate::support::{Said, formsvc, succeed};
 use crate::webhook::recorder::Recorder;
 
@@ -217,7 +218,7 @@ fn an_independent_reader_of_schemas_agrees() {
     let folder = tempfile::tempdir().unwrap();
     let schema = folder.path().join("schema.json");
     std::fs::write(&schema, succeed(&["webhook", "listen", "--schema"])).unwrap();
-    let mut python = Command::new("python3");
+    let mut python = processes::command("python3");
     python.args(["-c", script]).arg(&schema).stdin(Stdio::piped()).stderr(Stdio::piped());
     // Without Python there is nobody to agree.
     let Ok(mut child) = python.spawn() else { return };

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 
 use super::listener::{Listener, SECRET, event, of_type, records, without_age};
+use crate::processes;
 use crate::support::{formsvc, run};
 
 /// Fails the test of the other loopback where there is none, which is skipped otherwise.
@@ -115,7 +116,7 @@ fn closed_streams_stop_nothing() {
     let ready = folder.path().join("ready.json");
     let binary = formsvc(&[]).get_program().to_owned();
     let line = "exec \"$0\" webhook listen --port 0 --no-store --once --ready-file \"$1\" <&- 2>&-";
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = processes::command("sh");
     shell.env_clear().args(["-c", line]).arg(binary).arg(&ready);
     shell.env("FORMSVC_SIGNING_SECRET", SECRET).env("PATH", "/usr/bin:/bin");
     let child = shell.stdout(Stdio::piped()).spawn().unwrap();
