@@ -2,13 +2,12 @@
 
 use std::ffi::OsStr;
 use std::process::Command;
-use std::sync::Once;
 
 /// Returns a command. The tests start programs in no other way.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     #[cfg(target_os = "linux")]
     {
-        static PREPARED: Once = Once::new();
+        static PREPARED: std::sync::Once = std::sync::Once::new();
         PREPARED.call_once(|| {
             // On a thread of its own, because a runtime cannot be dropped inside another one.
             std::thread::spawn(linux::handle_ignored_signals).join().unwrap();

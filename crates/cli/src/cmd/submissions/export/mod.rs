@@ -126,7 +126,7 @@ struct Job {
 impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let deadline = cx.deadline(self.max_time);
-        cx.until(deadline, self.run_until(cx, deadline)).await
+        cx.until(deadline, Box::pin(self.run_until(cx, deadline))).await
     }
 
     async fn run_until(mut self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
