@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use formsvc_export::WorkingFiles;
 use tokio::sync::SetOnce;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -101,10 +101,11 @@ impl Abort {
         let _ = self.deadline.set(deadline);
     }
 
-    /// Waits until the command is this much later than its time limit; for ever without a limit.
+    /// Waits until the command is this much later than its time limit and the time that it takes to end
+    /// by itself; for ever without a limit.
     pub(crate) async fn overdue(&self, grace: Duration) {
-        let deadline = *self.deadline.wait().await;
-        sleep_until(deadline + self.end().unwrap_or_default() + grace).await;
+        sleep_until(*self.deadline.wait().await).await;
+        sleep(self.end().unwrap_or_default() + grace).await;
     }
 
     /// Sets the command that continues this one.
@@ -163,5 +164,19 @@ impl Abort {
 
     fn left(&self) -> std::sync::MutexGuard<'_, Left> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn overdue_includes_the_time_to_end() {
+        let (abort, began, second) = (Abort::default(), Instant::now(), Duration::from_secs(1));
+        abort.set_deadline(began + second);
+        let set_later = async { abort.ends_within(10 * second) };
+        tokio::join!(abort.overdue(2 * second), set_later);
+        assert_eq!(began.elapsed(), 13 * second);
     }
 }
