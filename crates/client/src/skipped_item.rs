@@ -16,7 +16,10 @@ const PATH_KEPT: usize = 1_000;
 /// Contains no answers. Its texts are untrusted: they may contain control characters, which Display
 /// escapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SkippedItem {
+pub struct SkippedItem(Box<Content>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Content {
     id: Option<String>,
     public_id: Option<String>,
     title: Option<String>,
@@ -34,54 +37,54 @@ impl SkippedItem {
                 members.iter().find(|(name, _)| decode_string(name.get()) == wanted)?;
             serde_json::from_str::<String>(value.get()).ok().map(|text| key.redact(text))
         };
-        Self {
+        Self(Box::new(Content {
             id: text("id"),
             public_id: text("public_id"),
             title: text("title"),
             created_at: text("created_at").and_then(|time| time.parse().ok()),
             json_path: cut(&key.redact(json_path), PATH_KEPT).to_owned(),
             reason: short(&key.redact(reason)).to_owned(),
-        }
+        }))
     }
 
     /// Returns the member `id`, if it is a text. It may break the rules of ids.
     pub fn id(&self) -> Option<&str> {
-        self.id.as_deref()
+        self.0.id.as_deref()
     }
 
     /// Returns the member `public_id` of a form, if it is a text.
     pub fn public_id(&self) -> Option<&str> {
-        self.public_id.as_deref()
+        self.0.public_id.as_deref()
     }
 
     /// Returns the member `title` of a form, if it is a text.
     pub fn title(&self) -> Option<&str> {
-        self.title.as_deref()
+        self.0.title.as_deref()
     }
 
     /// Returns the member `created_at`, if it is a time.
     pub fn created_at(&self) -> Option<&Timestamp> {
-        self.created_at.as_ref()
+        self.0.created_at.as_ref()
     }
 
     /// Returns the position of the fault in the JSON of the response, such as `data[30].data`.
     pub fn json_path(&self) -> &str {
-        &self.json_path
+        &self.0.json_path
     }
 
     /// Returns the rule that the item breaks.
     pub fn reason(&self) -> &str {
-        &self.reason
+        &self.0.reason
     }
 }
 
 /// Names the item, the position of the fault and the rule.
 impl fmt::Display for SkippedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.id {
+        match &self.0.id {
             Some(id) => write!(f, "`{}`", EscapedText(short(id)))?,
             None => f.write_str("an item without an id")?,
         }
-        write!(f, " at `{}`: {}", EscapedText(&self.json_path), EscapedText(&self.reason))
+        write!(f, " at `{}`: {}", EscapedText(&self.0.json_path), EscapedText(&self.0.reason))
     }
 }

@@ -33,7 +33,10 @@ impl RowKey {
     }
 
     fn of_bytes(parts: &[&[u8]]) -> Self {
-        let hash = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part));
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part);
+        }
         let mut key = [0; 16];
         key.copy_from_slice(&hash.finalize()[..16]);
         Self(key)

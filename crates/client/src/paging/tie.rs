@@ -18,61 +18,13 @@
 //! above" first and "next unit" after it.
 
 mod cursor;
+mod strategy;
 
 use formsvc_protocol::{Cursor, FormInstant, Pagination};
 
 use crate::completeness::{Completeness, CursorUnit, FallbackReason, TieOverflow};
 use cursor::{cursor_like, instant_of};
-
-/// How the next page is requested, and how its response must begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CursorStrategy {
-    AsIs,
-    NextUnit(UnitStart),
-    JustAbove { unit: UnitStart, bound: i64 },
-    Checked(UnitStart),
-}
-
-/// A unit on the time line, by its first microsecond.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct UnitStart {
-    unit: CursorUnit,
-    start: i64,
-}
-
-impl UnitStart {
-    fn of(unit: CursorUnit, time: i64) -> Self {
-        Self { unit, start: unit.floor(time) }
-    }
-
-    fn contains(self, time: i64) -> bool {
-        self.unit.floor(time) == self.start
-    }
-
-    fn end(self) -> i64 {
-        self.start.saturating_add(self.unit.micros())
-    }
-}
-
-impl CursorStrategy {
-    /// The unit of the last row, and the instant that the response's rows must be older than.
-    fn unit_and_bound(self) -> Option<(UnitStart, i64)> {
-        match self {
-            Self::AsIs => None,
-            Self::NextUnit(unit) | Self::Checked(unit) => Some((unit, unit.end())),
-            Self::JustAbove { unit, bound } => Some((unit, bound)),
-        }
-    }
-
-    /// The instant of the cursor to send; `None` for the service's own.
-    fn own_instant(self) -> Option<i64> {
-        match self {
-            Self::AsIs | Self::Checked(_) => None,
-            Self::NextUnit(unit) => Some(unit.end()),
-            Self::JustAbove { bound, .. } => Some(bound),
-        }
-    }
-}
+use strategy::{CursorStrategy, UnitStart, just_above};
 
 /// The decision about one response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,18 +349,6 @@ impl TieGuard {
         self.own =
             own.map(|(instant, service)| cursor_like(service, FormInstant::from_micros(instant)));
     }
-}
-
-/// Asks for the rows from the last one on, which lies in this unit.
-fn just_above(unit: UnitStart, cursor: i64, last: i64) -> CursorStrategy {
-    let shown = CursorUnit::Millisecond.floor(last);
-    let bound = if cursor >= shown {
-        cursor.saturating_add(1)
-    } else {
-        // The cursor was cut further than the time that the row shows.
-        shown.saturating_add(CursorUnit::Millisecond.micros())
-    };
-    CursorStrategy::JustAbove { unit, bound }
 }
 
 #[cfg(test)]

@@ -141,6 +141,16 @@ impl Page<'_> {
     }
 }
 
+impl Follow {
+    /// Returns the items of a page of submissions, and keeps the time of the last one.
+    fn items(&mut self, page: &Page<'_>) -> Option<Vec<(String, i64)>> {
+        let Self::Submissions { oldest, .. } = self else { return None };
+        let items = page.submissions(*oldest)?;
+        *oldest = items.last().map(|(_, time)| *time).or(*oldest);
+        Some(items)
+    }
+}
+
 /// JSON text on one line: outside of strings a line break is nothing but space, and strings have none.
 fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
@@ -231,19 +241,15 @@ impl Paged<'_> {
         let mut reader = serde_json::Deserializer::from_slice(json);
         let page = Page::deserialize(&mut reader).and_then(|page| reader.end().map(|()| page));
         let page = page.map_err(|_| self.no_list())?;
-        let items = match follow {
-            Follow::Submissions { oldest, .. } => page.submissions(*oldest),
-            Follow::Cursors { .. } => None,
-        };
+        let items = follow.items(&page);
         if is_first && items.is_none() {
             *follow = Follow::Cursors { cursor: None, sent: HashSet::new() };
         }
         match follow {
-            Follow::Submissions { walk, oldest } => {
+            Follow::Submissions { walk, .. } => {
                 let (Some(items), Some(pagination)) = (items, &page.pagination) else {
                     return Err(self.no_list());
                 };
-                *oldest = items.last().map(|(_, time)| *time).or(*oldest);
                 let rows = items.iter().map(|(id, time)| (&**id, *time));
                 let step = walk.accept(rows, pagination);
                 self.shown.warn(step.fallback());

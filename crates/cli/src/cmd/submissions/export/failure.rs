@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use formsvc_client::{ErrorKind, PAGE_SIZE_MAX, SubmissionPages};
+use formsvc_client::{Completeness, ErrorKind, PAGE_SIZE_MAX, SkippedItem, SubmissionPages};
 #[cfg(feature = "postgres")]
 use formsvc_export::PostgresError;
 use formsvc_export::{
-    ExportError, ExportEvent, FileFormat, LeftOut, Operation, StoreProblem, SyncError,
+    ExportError, ExportEvent, Exported, FileFormat, LeftOut, Operation, StoreProblem, SyncError,
 };
 
 use super::counted;
@@ -253,6 +253,24 @@ pub(in crate::cmd) fn incomplete(left_out: &LeftOut) -> Result<(), CliError> {
 /// The same for a list: what it leaves out.
 pub(in crate::cmd) fn incomplete_list(pages: &SubmissionPages) -> Result<(), CliError> {
     incomplete(&LeftOut::of_pages(pages))
+}
+
+/// Returns the submissions that an output lacks.
+pub(super) fn left_out(exported: &Exported) -> LeftOut {
+    let is_incomplete = exported.pull.completeness == Completeness::Incomplete;
+    if is_incomplete { exported.pull.left_out.clone() } else { LeftOut::default() }
+}
+
+/// Returns the error of `--all` if a form of the list has no usable id.
+pub(super) fn check_exported(unusable: &[SkippedItem]) -> Result<(), CliError> {
+    if unusable.is_empty() {
+        return Ok(());
+    }
+    let count = counted(unusable.len() as u64, "form");
+    let what =
+        format!("the result is incomplete: {count} of the list cannot be exported without an id");
+    let error = CliError::new(Exit::DataPolicy, what);
+    Err(unusable.iter().take(20).fold(error, |error, item| error.cause(item.to_string())))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX, SkippedItem};
+use formsvc_client::{Client, PAGE_SIZE_MAX};
 use formsvc_export::{
     Export as Engine, ExportError, ExportEvent, Exported, FileFormat, Format, LeftOut, Output,
     PullProgress, SpoolFolder, export_stream,
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 pub(in crate::cmd) use failure::{explain_stopped, incomplete, incomplete_list, larger_pages};
 pub(in crate::cmd) use output::counted;
 
-use self::failure::Saved;
+use self::failure::{Saved, check_exported, left_out};
 use self::format_options::{FormatOptions, check_options};
 use self::output::{file_names, manifest_path, report_rendered, summary};
 use super::range::{Bounds, Range};
@@ -168,13 +168,12 @@ impl Export {
         let (mut forms, mut unusable) = (Vec::new(), Vec::new());
         if self.all {
             let listed = cx.forms().await?;
-            forms.extend(listed.skipped().iter().filter_map(FormMatch::invalid));
-            unusable = listed
-                .skipped()
-                .iter()
-                .filter(|item| FormMatch::invalid(item).is_none())
-                .cloned()
-                .collect();
+            for item in listed.skipped() {
+                match FormMatch::invalid(item) {
+                    Some(form) => forms.push(form),
+                    None => unusable.push(item.clone()),
+                }
+            }
             forms.extend(listed.into_iter().map(FormMatch::from));
         }
         for name in &self.forms {
@@ -383,24 +382,6 @@ impl Export {
         line.maybe("--page-size", (self.page_size != 100).then_some(&size));
         line.shown()
     }
-}
-
-/// Returns the submissions that an output lacks.
-fn left_out(exported: &Exported) -> LeftOut {
-    let is_incomplete = exported.pull.completeness == Completeness::Incomplete;
-    if is_incomplete { exported.pull.left_out.clone() } else { LeftOut::default() }
-}
-
-/// Returns the error of `--all` if a form of the list has no usable id.
-fn check_exported(unusable: &[SkippedItem]) -> Result<(), CliError> {
-    if unusable.is_empty() {
-        return Ok(());
-    }
-    let count = counted(unusable.len() as u64, "form");
-    let what =
-        format!("the result is incomplete: {count} of the list cannot be exported without an id");
-    let error = CliError::new(Exit::DataPolicy, what);
-    Err(unusable.iter().take(20).fold(error, |error, item| error.cause(item.to_string())))
 }
 
 /// The folder of unfinished exports. A demo service ends with the command, and without a state folder

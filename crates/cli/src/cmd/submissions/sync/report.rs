@@ -63,7 +63,9 @@ impl Report {
 /// Ends a run: with exit 9 if submissions could be missing.
 pub(super) fn end(reports: &[Report]) -> Result<(), CliError> {
     let mut left_out = LeftOut::default();
-    reports.iter().for_each(|report| left_out.add(&report.form, &report.left_out));
+    for report in reports {
+        left_out.add(&report.form, &report.left_out);
+    }
     incomplete(&left_out)
 }
 
