@@ -277,3 +277,20 @@ async fn third_heavy_request_of_a_user_waits() {
         answer.is(200);
     }
 }
+
+#[tokio::test]
+async fn abandoned_heavy_requests_return_their_turns() {
+    let service = Service::new().await;
+    let (browser, user) = service.member().await;
+    let form = service.form(&user, "contact", None).await;
+    let path = format!("/dashboard/forms/{}", form.id);
+    service.watched.hold_pages();
+    for count in 1..=3 {
+        tokio::select! {
+            answer = browser.get(&path) => panic!("no page was to be answered: {answer:?}"),
+            _ = service.watched.held_pages(count) => {}
+        }
+    }
+    service.watched.release_pages();
+    browser.get(&path).await.is(200);
+}
