@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use formsvc_client::PublicId;
+use formsvc_server::admin::parse_id;
 use formsvc_server::delivery::{DeliveryOptions, read_retry_base, read_retry_factor};
 use formsvc_server::egress::{AllowEntry, EgressPolicy};
 use formsvc_server::faults::{FAULTS, FaultError, FaultSetting, FaultSide};
@@ -200,7 +201,7 @@ fn unwritable(error: &ready_file::ReadyFileError) -> CliError {
 fn generated(text: &str) -> Result<(PublicId, u64), String> {
     let rule = "expected PUBLIC_ID=COUNT, such as big=100000";
     let (id, count) = text.split_once('=').ok_or(rule)?;
-    let id = PublicId::new(id).map_err(|error| error.to_string())?;
+    let id = parse_id(id).map_err(|rule| format!("a public id {rule}"))?;
     Ok((id, count.parse().map_err(|_| rule)?))
 }
 

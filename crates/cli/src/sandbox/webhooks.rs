@@ -1,7 +1,7 @@
 //! The endpoints of a sandbox: those it is started with, and those its database has from before.
 
 use formsvc_client::{Form, FormId, PublicId};
-use formsvc_server::admin::{Admin, Registrar};
+use formsvc_server::admin::{Admin, Registrar, parse_id};
 use formsvc_server::egress::EndpointUrl;
 use formsvc_server::store::{ENDPOINTS_MAX, EndpointStatus};
 use secrecy::SecretString;
@@ -36,7 +36,7 @@ pub(super) struct Checked(Vec<(FormId, String)>);
 pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
     let rule = "expected FORM=URL, such as contact=http://localhost:9000/";
     let (form, url) = text.split_once('=').ok_or(rule)?;
-    let form = PublicId::new(form).map_err(|error| error.to_string())?;
+    let form = parse_id(form).map_err(|rule| format!("a public id {rule}"))?;
     if url.is_empty() { Err(rule.into()) } else { Ok(Wanted { form, url: url.to_owned() }) }
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn new_id() -> [u8; 16] {
 
 /// Parses an id of this service, or returns the rule that the text breaks. Its ids need no encoding in
 /// paths and pages, so a text that does is the id of nothing here.
-pub(crate) fn parse_id<T: for<'t> TryFrom<&'t str>>(text: &str) -> Result<T, &'static str> {
+pub fn parse_id<T: for<'t> TryFrom<&'t str>>(text: &str) -> Result<T, &'static str> {
     check_id(text)?;
     T::try_from(text).map_err(|_| "must be an id")
 }
