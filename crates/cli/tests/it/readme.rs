@@ -8,7 +8,7 @@ fn the_readmes_demo_commands_work() {
     let readme = std::fs::read_to_string(readme).unwrap();
     let commands = readme.lines().filter_map(|line| {
         let ours = line.strip_prefix("formsvc ");
-        ours.or_else(|| line.strip_prefix("cargo run --release -- "))
+        ours.or_else(|| line.strip_prefix("cargo run -- "))
     });
     let demos: Vec<&str> = commands.filter(|command| command.starts_with("--demo ")).collect();
     assert!(demos.len() >= 4, "{demos:?}");

@@ -73,7 +73,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(SCHEMA).unwrap();
         let names: Vec<String> = tables().into_keys().collect();
-        assert_eq!(names, ["coverage", "labels", "meta", "overflows", "sources", "submissions"]);
+        assert_eq!(names, ["coverage", "labels", "left_out", "meta", "sources", "submissions"]);
         assert!(has_meta(&connection).unwrap());
         assert!(find_problem(&connection).unwrap().is_none());
         assert!(!normalized(SCHEMA).contains(['\'', '"', '`', '[', '/']));

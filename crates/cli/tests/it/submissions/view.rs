@@ -73,6 +73,6 @@ fn a_submission_that_is_not_there_is_exit_3_and_how_far_was_looked_is_said() {
     assert_eq!(key.code, Some(3), "{}", key.stderr);
     let told = key.stderr.contains("revoke this key") && !key.stderr.contains("abcdefgh");
     assert!(told, "a key is not repeated: {}", key.stderr);
-    let no_id = run(&["--demo", "submissions", "view", "penguins", "two words"]);
+    let no_id = run(&["--demo", "submissions", "view", "penguins", ""]);
     assert_eq!(no_id.code, Some(2), "{}", no_id.stderr);
 }
