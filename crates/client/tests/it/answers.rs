@@ -81,7 +81,7 @@ async fn undecodable_answer_is_an_error_without_answers() {
         assert_eq!((error.kind(), error.is_retryable()), (ErrorKind::Decode, false));
     }
     let error = failure(encoded(200, "gzip", USER.into())).await;
-    assert_eq!(error.kind(), ErrorKind::Transport);
+    assert_eq!(error.kind(), ErrorKind::Decode);
     assert!(!format!("{error} {error:?}").contains("ada"), "{error:?}");
 }
 

@@ -38,7 +38,7 @@ async fn trigger_on_a_table_of_the_program_is_refused() {
 
 #[tokio::test]
 async fn object_in_place_of_a_table_is_refused() {
-    for table in ["sources", "submissions", "coverage", "overflows"] {
+    for table in ["sources", "submissions", "coverage", "left_out"] {
         for (kind, create, expected) in [
             ("VIEW", format!("CREATE VIEW {table} AS {ENDLESS}"), "view"),
             ("TABLE", format!("CREATE VIRTUAL TABLE {table} USING fts5 (id)"), "another table"),
