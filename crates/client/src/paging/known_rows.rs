@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use sha2::{Digest as _, Sha256};
 
 /// Maximum number of rows of one time that are kept.
 pub(super) const MAX_ROWS_OF_ONE_TIME: usize = 1_000_000;
@@ -33,12 +33,12 @@ impl RowKey {
     }
 
     fn of_bytes(parts: &[&[u8]]) -> Self {
-        let mut hash = Sha256::new();
+        let mut hash = Context::new(&SHA256);
         for part in parts {
             hash.update(part);
         }
         let mut key = [0; 16];
-        key.copy_from_slice(&hash.finalize()[..16]);
+        key.copy_from_slice(&hash.finish().as_ref()[..16]);
         Self(key)
     }
 }
