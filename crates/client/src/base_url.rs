@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt::{self, Write};
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use formsvc_protocol::is_localhost;
@@ -31,7 +32,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// ```
 ///
 /// [`ClientBuilder::base_url`]: crate::ClientBuilder::base_url
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct BaseUrl {
     url: Url,
     /// The URL without a slash at the end.
@@ -50,6 +51,21 @@ impl fmt::Display for BaseUrlError {
 }
 
 impl Error for BaseUrlError {}
+
+/// Compares the texts: a slash at the end makes no difference.
+impl PartialEq for BaseUrl {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for BaseUrl {}
+
+impl Hash for BaseUrl {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,8 +87,8 @@ impl BaseUrl {
         Self::read(text, false)
     }
 
-    /// Parses and checks a URL; `allow_insecure_http` allows `http` for every host.
-    pub(crate) fn read(text: &str, allow_insecure_http: bool) -> Result<Self, BaseUrlError> {
+    /// Parses and checks a URL; `allow_http` allows `http` for every host.
+    pub(crate) fn read(text: &str, allow_http: bool) -> Result<Self, BaseUrlError> {
         let fail = |rule: String| Err(BaseUrlError(format!("the base URL {rule}")));
         let url = match Url::parse(text) {
             Ok(url) => url,
@@ -81,7 +97,7 @@ impl BaseUrl {
         let Some(host) = url.host_str() else { return fail("has no host".to_owned()) };
         match url.scheme() {
             "https" => {}
-            "http" if is_localhost(host) || allow_insecure_http => {}
+            "http" if is_localhost(host) || allow_http => {}
             "http" => {
                 return fail(format!(
                     "uses `http` with the host `{host}`, which would show the API key to the \
@@ -216,6 +232,15 @@ mod tests {
             let error = BaseUrl::parse(bad).unwrap_err().to_string();
             assert!(!error.contains("p4ss"), "{error}");
         }
+    }
+
+    #[test]
+    fn spellings_of_one_url_are_equal() {
+        let base = BaseUrl::parse("https://forms.example/tenant").unwrap();
+        let spelled = BaseUrl::parse("HTTPS://Forms.Example:443/tenant/").unwrap();
+        assert_eq!(base, spelled);
+        assert_eq!(std::collections::HashSet::from([base.clone(), spelled]).len(), 1);
+        assert_ne!(base, BaseUrl::parse("https://forms.example").unwrap());
     }
 
     #[test]

@@ -18,27 +18,33 @@
 //! ```
 //!
 //! A blocking client owns a tokio runtime with one thread, which ends when the last clone and the
-//! last list of the client are dropped. Calls can be made from any thread that is not part of an
-//! async runtime. On a thread of one (`spawn_blocking` included), and in the functions passed to the
-//! client ([`on_event`](crate::ClientBuilder::on_event), [`stop_when`](SubmissionQuery::stop_when)), they
-//! fail with [`ErrorKind::Config`]: use the async
-//! [`Client`](crate::Client) there.
+//! last list of the client are dropped. Calls can be made from any thread that may block, also from one
+//! of tokio's `spawn_blocking` or actix's `web::block`. On a thread that runs async tasks, which the call
+//! would stop, they fail with [`ErrorKind::Config`]: use the async [`Client`](crate::Client) there.
 
 use std::future::poll_fn;
 use std::iter::FusedIterator;
 use std::ops::Deref;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_protocol::{Cursor, Form, FormId, IdError, Submission, Timestamp, User};
 use futures_core::Stream;
-use tokio::runtime::{Builder, Handle, Runtime};
+use http::{HeaderName, HeaderValue};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::coop;
 
 use crate::error::{Error, ErrorKind};
+use crate::network::NetworkSettings;
 use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
 use crate::{
-    ClientBuilder, Forms, RequestOptions, Response, ResumeToken, SubmissionPage, SyncPoint,
+    ApiKey, ApiKeyError, ClientEvent, Forms, RateLimit, RequestOptions, Response, ResumeToken,
+    RetryPolicy, SubmissionPage, SyncPoint, Timeouts, Transport,
 };
 
 /// A client with the calls of [`Client`](crate::Client), which block the thread. Clones are cheap and share everything.
@@ -55,23 +61,79 @@ pub struct FormHandle {
     runtime: Arc<OwnRuntime>,
 }
 
-impl ClientBuilder<Client> {
-    /// Checks every setting and creates the client with its thread. Fails like `build` of an async
-    /// client, and if no thread can be started.
+/// The settings of a blocking [`Client`]: those of [`ClientBuilder`](crate::ClientBuilder).
+#[derive(Debug, Default)]
+#[must_use]
+pub struct ClientBuilder(crate::ClientBuilder);
+
+/// Setters of the async builder.
+macro_rules! builder_setters {
+    ($( $name:ident($($argument:ident: $type:ty),*); )+) => { $(
+        #[doc = concat!("See [`ClientBuilder::", stringify!($name), "`](crate::ClientBuilder::",
+            stringify!($name), ").")]
+        pub fn $name(self, $($argument: $type),*) -> Self {
+            Self(self.0.$name($($argument),*))
+        }
+    )+ };
+}
+
+impl ClientBuilder {
+    builder_setters! {
+        base_url(url: impl Into<String>);
+        api_key(key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>);
+        timeouts(timeouts: Timeouts);
+        retry(policy: RetryPolicy);
+        rate_limit(limit: RateLimit);
+        max_wait(wait: Duration);
+        max_body(bytes: usize);
+        danger_allow_http(allow: bool);
+        user_agent(suffix: impl Into<String>);
+        default_header(name: impl TryInto<HeaderName>, value: impl TryInto<HeaderValue>);
+        proxy(url: impl Into<String>);
+        no_proxy();
+        network(settings: NetworkSettings);
+        add_root_certificate(pem: impl Into<Vec<u8>>);
+        client_identity(pem: impl Into<Vec<u8>>);
+        transport(transport: impl Transport);
+        on_event(listener: impl Fn(&ClientEvent) + Send + Sync + 'static);
+    }
+
+    /// See [`ClientBuilder::wrap_transport`](crate::ClientBuilder::wrap_transport).
+    pub fn wrap_transport<T: Transport>(
+        self,
+        wrap: impl FnOnce(Arc<dyn Transport>) -> T + Send + Sync + 'static,
+    ) -> Self {
+        Self(self.0.wrap_transport(wrap))
+    }
+
+    /// See [`ClientBuilder::from_env`](crate::ClientBuilder::from_env).
+    pub fn from_env() -> Result<Self, Error> {
+        crate::ClientBuilder::from_env().map(Self)
+    }
+
+    /// Checks every setting and creates the client with its thread. Fails like
+    /// [`ClientBuilder::build`](crate::ClientBuilder::build), and if no thread can be started.
     pub fn build(self) -> Result<Client, Error> {
-        Ok(Client { client: self.setup.build()?, runtime: Arc::new(OwnRuntime::start()?) })
+        Ok(Client { client: self.0.build()?, runtime: Arc::new(OwnRuntime::start()?) })
+    }
+}
+
+/// Takes the settings of an async builder.
+impl From<crate::ClientBuilder> for ClientBuilder {
+    fn from(builder: crate::ClientBuilder) -> Self {
+        Self(builder)
     }
 }
 
 impl Client {
     /// Returns a builder without settings.
-    pub fn builder() -> ClientBuilder<Self> {
+    pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
     /// See [`Client::from_env`](crate::Client::from_env).
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::<Self>::from_env()?.build()
+        ClientBuilder::from_env()?.build()
     }
 
     /// See [`Client::me`](crate::Client::me).
@@ -239,20 +301,62 @@ impl OwnRuntime {
         Ok(Self(Some(runtime.map_err(failed)?)))
     }
 
-    /// Runs a call on this thread until it completes. Fails inside an async runtime, which the call
-    /// would block.
+    /// Runs a call on this thread until it completes. Fails on a thread that runs async tasks.
     fn block_on<T>(
         &self,
         operation: &'static str,
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        if Handle::try_current().is_ok() {
-            let what = "a blocking client cannot be used inside an async runtime; use the async \
-                        `formsvc_client::Client`, or another thread";
+        if runs_async_tasks() {
+            let what = "a blocking client cannot be used on a thread that runs async tasks; use the \
+                        async `formsvc_client::Client`, or tokio's `spawn_blocking`";
             return Err(Error::config(operation, what));
         }
-        self.0.as_ref().expect("the runtime is taken by drop only").block_on(call)
+        // Connections and timers belong to the runtime of this client. Its own `block_on` would panic
+        // where a thread blocks for another runtime already.
+        let runtime = self.0.as_ref().expect("the runtime is taken by drop only");
+        let _context = runtime.enter();
+        let wake =
+            Arc::new(WakeThread { thread: thread::current(), is_woken: AtomicBool::new(false) });
+        let waker = Waker::from(Arc::clone(&wake));
+        let mut call = pin!(call);
+        loop {
+            let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
+            if let Poll::Ready(result) = polled {
+                return result;
+            }
+            while !wake.is_woken.swap(false, Ordering::Acquire) {
+                thread::park();
+            }
+        }
     }
+}
+
+/// Continues the thread that waits for a call. A call in a callback of another call waits on the same
+/// thread, so each remembers its own wake.
+struct WakeThread {
+    thread: Thread,
+    is_woken: AtomicBool,
+}
+
+impl Wake for WakeThread {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+/// Returns true on a thread that polls a task of tokio, which a blocking call would stop.
+fn runs_async_tasks() -> bool {
+    // tokio limits the operations of a task between two yields. Blocking work has no limit.
+    let mut context = Context::from_waker(Waker::noop());
+    (0..=u8::MAX).any(|_| match coop::poll_proceed(&mut context) {
+        Poll::Ready(operation) => {
+            operation.made_progress();
+            false
+        }
+        Poll::Pending => true,
+    })
 }
 
 impl Drop for OwnRuntime {

@@ -2,9 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -25,20 +24,16 @@ use crate::{Client, ClientEvent, RateLimit, RetryPolicy, Timeouts, Transport};
 const MAX_BODY_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 30;
 const PRODUCT: &str = concat!("formsvc-client/", env!("CARGO_PKG_VERSION"));
 
-/// The settings of a client: of the async [`Client`], or of the blocking one. Setters only store
-/// values; `build` checks all of them.
-#[must_use]
-pub struct ClientBuilder<C = Client> {
-    pub(crate) setup: Setup,
-    client: PhantomData<fn() -> C>,
-}
+type WrapTransport = Box<dyn FnOnce(Arc<dyn Transport>) -> Arc<dyn Transport> + Send + Sync>;
 
+/// The settings of a [`Client`]. Setters only store values; [`build`](Self::build) checks all of them.
 #[derive(Default)]
-pub(crate) struct Setup {
+#[must_use]
+pub struct ClientBuilder {
     base_url: Option<String>,
     api_key: Option<Result<ApiKey, ApiKeyError>>,
     rate_limit: RateLimit,
-    allow_insecure_http: bool,
+    danger_allow_http: bool,
     user_agent: Option<String>,
     headers: Vec<CheckedHeader>,
     proxy: Option<String>,
@@ -47,16 +42,11 @@ pub(crate) struct Setup {
     root_certificates: Vec<Vec<u8>>,
     client_identity: Option<Vec<u8>>,
     transport: Option<Arc<dyn Transport>>,
+    wraps: Vec<WrapTransport>,
     settings: CallSettings,
 }
 
-impl<C> Default for ClientBuilder<C> {
-    fn default() -> Self {
-        Self { setup: Setup::default(), client: PhantomData }
-    }
-}
-
-impl<C> ClientBuilder<C> {
+impl ClientBuilder {
     /// Creates a builder with base URL and API key from the environment: see [`Client::from_env`].
     pub fn from_env() -> Result<Self, Error> {
         Self::from_vars(|name| std::env::var_os(name))
@@ -66,33 +56,33 @@ impl<C> ClientBuilder<C> {
     /// `*.localhost`, 127.0.0.0/8, `[::1]`. A path is kept as a prefix; user info, a query or a
     /// fragment is refused.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.setup.base_url = Some(url.into());
+        self.base_url = Some(url.into());
         self
     }
 
     /// Sets the API key (SPEC §5), as an [`ApiKey`] or as text; required. It is sent only to the base
     /// URL, and never shown.
     pub fn api_key(mut self, key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>) -> Self {
-        self.setup.api_key = Some(key.try_into().map_err(Into::into));
+        self.api_key = Some(key.try_into().map_err(Into::into));
         self
     }
 
     /// Sets the time limits.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.setup.settings.timeouts = timeouts;
+        self.settings.timeouts = timeouts;
         self
     }
 
     /// Sets the number and the pace of retries.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.setup.settings.retry = policy;
+        self.settings.retry = policy;
         self
     }
 
     /// Sets the client's own limit on requests. Default: the limit that the service announces, or 300
     /// per minute (SPEC §8).
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
-        self.setup.rate_limit = limit;
+        self.rate_limit = limit;
         self
     }
 
@@ -101,7 +91,7 @@ impl<C> ClientBuilder<C> {
     /// [`ErrorKind::RateLimitWait`](crate::ErrorKind::RateLimitWait). Default 120 s;
     /// [`Timeouts::overall`] limits waits too.
     pub fn max_wait(mut self, wait: Duration) -> Self {
-        self.setup.settings.max_wait = wait;
+        self.settings.max_wait = wait;
         self
     }
 
@@ -111,19 +101,19 @@ impl<C> ClientBuilder<C> {
     ///
     /// A list keeps one page in memory: its body and its decoded submissions.
     pub fn max_body(mut self, bytes: usize) -> Self {
-        self.setup.settings.max_body = bytes;
+        self.settings.max_body = bytes;
         self
     }
 
-    /// Allows `http` to other machines. The API key is then sent unencrypted.
-    pub fn allow_insecure_http(mut self, allow: bool) -> Self {
-        self.setup.allow_insecure_http = allow;
+    /// Allows `http` to other machines. Anyone on the way can then read the API key and the answers.
+    pub fn danger_allow_http(mut self, allow: bool) -> Self {
+        self.danger_allow_http = allow;
         self
     }
 
     /// Appends a product to `User-Agent`, such as `acme-sync/1.2`. Visible ASCII.
     pub fn user_agent(mut self, suffix: impl Into<String>) -> Self {
-        self.setup.user_agent = Some(suffix.into());
+        self.user_agent = Some(suffix.into());
         self
     }
 
@@ -134,7 +124,7 @@ impl<C> ClientBuilder<C> {
         name: impl TryInto<HeaderName>,
         value: impl TryInto<HeaderValue>,
     ) -> Self {
-        self.setup.headers.push(check_header(name, value));
+        self.headers.push(check_header(name, value));
         self
     }
 
@@ -142,59 +132,105 @@ impl<C> ClientBuilder<C> {
     /// proxy variables of the environment are ignored. Schemes: `http`, `https`, `socks5`,
     /// `socks5h`. Requests to localhost are sent directly.
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
-        self.setup.proxy = Some(url.into());
+        self.proxy = Some(url.into());
         self
     }
 
     /// Sends all requests directly; the proxy variables of the environment are ignored.
     pub fn no_proxy(mut self) -> Self {
-        self.setup.no_proxy = true;
+        self.no_proxy = true;
         self
     }
 
     /// Sets proxy and TLS settings. Default: the settings of the environment, as
     /// [`NetworkSettings::from_env`] reads them.
     pub fn network(mut self, settings: NetworkSettings) -> Self {
-        self.setup.network = Some(settings);
+        self.network = Some(settings);
         self
     }
 
     /// Trusts the certificates of a PEM text as well: of an authority, or of a server itself.
     pub fn add_root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.setup.root_certificates.push(pem.into());
+        self.root_certificates.push(pem.into());
         self
     }
 
     /// Identifies the client to the server by a certificate (mutual TLS): a PEM text with the
     /// certificate chain and its private key. Never shown.
     pub fn client_identity(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.setup.client_identity = Some(pem.into());
+        self.client_identity = Some(pem.into());
         self
     }
 
     /// Sends requests through another HTTP implementation. Connections, proxies and TLS are then the
     /// responsibility of the transport.
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.setup.transport = Some(Arc::new(transport));
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// Wraps the transport, the built-in one or that of [`transport`](Self::transport), in another one,
+    /// which can change each request, observe it or answer it. Several wraps are applied in their order:
+    /// the last one receives a request first.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use formsvc_client::bytes::Bytes;
+    /// use formsvc_client::http::{HeaderValue, Request, Response};
+    /// use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError};
+    ///
+    /// /// Adds a `traceparent` to every request.
+    /// struct Traced(Arc<dyn Transport>);
+    ///
+    /// impl Transport for Traced {
+    ///     fn send<'a>(
+    ///         &'a self,
+    ///         mut request: Request<Bytes>,
+    ///         context: &'a AttemptContext,
+    ///     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+    ///         let parent = HeaderValue::from_static("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    ///         request.headers_mut().insert("traceparent", parent);
+    ///         self.0.send(request, context)
+    ///     }
+    /// }
+    ///
+    /// let client = Client::builder()
+    ///     .base_url("https://forms.example")
+    ///     .api_key("fsk_example")
+    ///     .wrap_transport(Traced)
+    ///     .build()?;
+    /// # let _ = client;
+    /// # Ok::<(), formsvc_client::Error>(())
+    /// ```
+    pub fn wrap_transport<T: Transport>(
+        mut self,
+        wrap: impl FnOnce(Arc<dyn Transport>) -> T + Send + Sync + 'static,
+    ) -> Self {
+        self.wraps.push(Box::new(move |inner| Arc::new(wrap(inner))));
         self
     }
 
     /// Sets a function that is called with every event: attempts, retries, waits and pages.
     pub fn on_event(mut self, listener: impl Fn(&ClientEvent) + Send + Sync + 'static) -> Self {
-        self.setup.settings.on_event = Some(Arc::new(listener));
+        self.settings.on_event = Some(Arc::new(listener));
         self
     }
 
     /// Sets the wall clock, for tests. The client uses it for a response without `Date`: it compares it with
     /// a `Retry-After` date and with the times of a sync. Waits and time limits use tokio's clock.
-    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
-        self.setup.settings.clock = Arc::new(now);
+    #[cfg(feature = "test-util")]
+    pub fn clock(
+        mut self,
+        now: impl Fn() -> std::time::SystemTime + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.clock = Arc::new(now);
         self
     }
 
     /// Sets the source of random numbers in 0..1 for the pauses between retries, for tests.
+    #[cfg(feature = "test-util")]
     pub fn random(mut self, random: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
-        self.setup.settings.random = Arc::new(random);
+        self.settings.random = Arc::new(random);
         self
     }
 
@@ -213,17 +249,21 @@ impl<C> ClientBuilder<C> {
             .map_err(|error| invalid(format!("`{API_KEY}`: {error}")))?;
         Ok(Self::default().base_url(url).api_key(key))
     }
-}
 
-impl Setup {
-    /// Checks every setting and creates an async client.
-    pub(crate) fn build(mut self) -> Result<Client, Error> {
+    /// Checks every setting and creates the client. Sends no request and needs no async runtime.
+    ///
+    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
+    /// missing, if a setting breaks a rule or contradicts another one, if a TLS variable of the
+    /// environment is invalid, if the base URL needs a proxy variable that is invalid, or if TLS
+    /// cannot be set up.
+    pub fn build(mut self) -> Result<Client, Error> {
         self.check_contradictions()?;
         let url = self.base_url.as_deref().ok_or_else(|| invalid("no base URL is set"))?;
-        let base = BaseUrl::read(url, self.allow_insecure_http).map_err(invalid)?;
+        let base = BaseUrl::read(url, self.danger_allow_http).map_err(invalid)?;
         let key = self.api_key.take().ok_or_else(|| invalid("no API key is set"))?;
         let key = key.map_err(invalid)?;
         self.settings.timeouts.check().map_err(invalid)?;
+        self.settings.retry.check().map_err(invalid)?;
         let (bytes, most) = (self.settings.max_body, MAX_BODY_RANGE.end());
         if !MAX_BODY_RANGE.contains(&bytes) {
             return Err(invalid(format!("`max_body` is {bytes}, not in 1..={most} bytes")));
@@ -242,6 +282,7 @@ impl Setup {
             let (timeout, network) = (self.settings.timeouts.connect, self.network_settings()?);
             Arc::new(ReqwestTransport::new(&base, timeout, network)?)
         };
+        let transport = self.wraps.into_iter().fold(transport, |inner, wrap| wrap(inner));
         Ok(Client {
             shared: Arc::new(Shared {
                 transport,
@@ -329,30 +370,18 @@ impl Client {
     /// If a variable is missing or invalid, fails with an
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) that names it.
     pub fn from_env() -> Result<Self, Error> {
-        ClientBuilder::<Self>::from_env()?.build()
+        ClientBuilder::from_env()?.build()
     }
 }
 
-impl ClientBuilder {
-    /// Checks every setting and creates the client. Sends no request and needs no async runtime.
-    ///
-    /// Fails with [`ErrorKind::Config`](crate::ErrorKind::Config) if the base URL or the key is
-    /// missing, if a setting breaks a rule or contradicts another one, if a TLS variable of the
-    /// environment is invalid, if the base URL needs a proxy variable that is invalid, or if TLS
-    /// cannot be set up.
-    pub fn build(self) -> Result<Client, Error> {
-        self.setup.build()
-    }
-}
-
-impl<C> fmt::Debug for ClientBuilder<C> {
+impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // URLs are left out: before they are checked they may contain a password.
         f.debug_struct("ClientBuilder")
-            .field("api_key", &self.setup.api_key)
-            .field("timeouts", &self.setup.settings.timeouts)
-            .field("rate_limit", &self.setup.rate_limit)
-            .field("network", &self.setup.network)
+            .field("api_key", &self.api_key)
+            .field("timeouts", &self.settings.timeouts)
+            .field("rate_limit", &self.rate_limit)
+            .field("network", &self.network)
             .finish_non_exhaustive()
     }
 }

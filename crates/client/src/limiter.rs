@@ -8,17 +8,18 @@ use std::time::Duration;
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
 use formsvc_protocol::{RETRY_AFTER_MAX, RatePolicy, RollingWindow};
 use http::HeaderMap;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
-/// The client's window is so much longer than the service's; [`RollingWindow`] explains the margin.
-const MARGIN: Duration = Duration::from_secs(2);
+/// Share of the service's window by which the client's window is longer: 2 s of 60 s. [`RollingWindow`]
+/// explains the margin.
+const MARGIN: u32 = 30;
 
 /// The client's own limit on requests, shared by all clones of a client. Other processes that use
 /// the same key are not counted; the service responds with 429 when all together exceed its limit.
 ///
 /// The default is the limit that the service announces in `RateLimit-Policy`, and until then 300
-/// requests in any minute (SPEC §8). A call that exceeds the limit waits, at most [`max_wait`](crate::ClientBuilder::max_wait). Calls that wait are not
-/// served in a fixed order.
+/// requests in any minute (SPEC §8). Calls that exceed the limit wait and are served in their order. A
+/// call that would wait longer than [`max_wait`](crate::ClientBuilder::max_wait) fails at once.
 ///
 /// ```
 /// use formsvc_client::RateLimit;
@@ -85,6 +86,17 @@ pub(crate) struct Limiter {
     /// The announced limit applies.
     follows_policy: bool,
     state: Mutex<State>,
+    /// Serves waiting calls in their order: the lock is fair.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// A call that waits; it leaves the queue when it is dropped.
+struct Waiting<'a>(&'a Limiter);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.state().waiting -= 1;
+    }
 }
 
 impl Limiter {
@@ -96,7 +108,12 @@ impl Limiter {
             Limit::Off => None,
         };
         let state = Mutex::new(State::new(requests));
-        Some(Self { start: Instant::now(), follows_policy: limit == Limit::Announced, state })
+        Some(Self {
+            start: Instant::now(),
+            follows_policy: limit == Limit::Announced,
+            state,
+            turn: tokio::sync::Mutex::new(()),
+        })
     }
 
     /// Takes the limit that the service announces in the headers of a response, unless the caller set one.
@@ -107,7 +124,7 @@ impl Limiter {
         if state.policy != Some(policy) {
             state.policy = Some(policy);
             if let Some(window) = state.window.as_mut().filter(|_| self.follows_policy) {
-                window.set_limit(policy.requests, policy.window + MARGIN);
+                window.set_limit(policy.requests, with_margin(policy.window));
                 state.reason = WaitReason::Announced;
             }
         }
@@ -118,21 +135,38 @@ impl Limiter {
         self.state().policy
     }
 
-    /// Waits until a request may be sent, and counts it. Fails at once if the wait would exceed
-    /// `max_wait`. `on_wait` is called before each wait.
+    /// Waits behind the calls that wait already until a request may be sent, and counts it. Fails as
+    /// soon as the wait would exceed what is left of `max_wait`. `on_wait` is called before each wait.
     pub(crate) async fn acquire(
         &self,
         max_wait: Duration,
         mut on_wait: impl FnMut(Wait),
     ) -> Result<(), Wait> {
         let started = Instant::now();
+        let (first, ahead) = self.state().enter(self.now());
+        let Err(wait) = first else { return Ok(()) };
+        let _waiting = Waiting(self);
+        if wait.duration > max_wait {
+            return Err(wait);
+        }
+        if !wait.duration.is_zero() {
+            on_wait(wait);
+        }
+        let mut announced = wait.duration;
+        let Ok(_turn) = timeout(max_wait, self.turn.lock()).await else {
+            return Err(self.state().wait(self.now(), ahead).unwrap_or(wait));
+        };
         loop {
             let Err(wait) = self.state().try_acquire(self.now()) else { return Ok(()) };
-            if wait.duration > max_wait.saturating_sub(started.elapsed()) {
+            let elapsed = started.elapsed();
+            if wait.duration > max_wait.saturating_sub(elapsed) {
                 return Err(wait);
             }
-            on_wait(wait);
-            // Another call may take the free permit, or a 429 may extend the pause: check again.
+            // A 429, or an announced limit, can make the wait longer than it was at first.
+            if elapsed + wait.duration > announced {
+                announced = elapsed + wait.duration;
+                on_wait(wait);
+            }
             sleep(wait.duration).await;
         }
     }
@@ -153,6 +187,11 @@ impl Limiter {
     }
 }
 
+/// Returns the window of a client for the window of a service.
+fn with_margin(window: Duration) -> Duration {
+    window + window / MARGIN
+}
+
 /// Times count from the limiter's start.
 #[derive(Debug)]
 struct State {
@@ -161,27 +200,51 @@ struct State {
     reason: WaitReason,
     policy: Option<RatePolicy>,
     cool_until: Duration,
+    /// The number of calls that wait.
+    waiting: u32,
 }
 
 impl State {
     /// Creates the state of a limit in requests per minute.
     fn new(limit: Option<NonZeroU32>) -> Self {
-        let window = limit.map(|requests| RollingWindow::new(requests, RATE_WINDOW + MARGIN));
-        Self { window, reason: WaitReason::Limit, policy: None, cool_until: Duration::ZERO }
+        let window = limit.map(|requests| RollingWindow::new(requests, with_margin(RATE_WINDOW)));
+        let cool_until = Duration::ZERO;
+        Self { window, reason: WaitReason::Limit, policy: None, cool_until, waiting: 0 }
     }
 
-    fn try_acquire(&mut self, now: Duration) -> Result<(), Wait> {
-        let cool_down = self.cool_until.saturating_sub(now);
-        let window = match &mut self.window {
-            Some(window) if cool_down.is_zero() => window.try_acquire(now),
-            Some(window) => window.check(now),
-            None => Ok(()),
-        };
-        match window {
-            Err(duration) if duration > cool_down => Err(Wait { duration, reason: self.reason }),
-            _ if cool_down.is_zero() => Ok(()),
-            _ => Err(Wait { duration: cool_down, reason: WaitReason::CoolDown }),
+    /// Counts a request, or adds the call to those that wait. Returns also their number before.
+    fn enter(&mut self, now: Duration) -> (Result<(), Wait>, u32) {
+        let ahead = self.waiting;
+        if ahead == 0 && self.try_acquire(now).is_ok() {
+            return (Ok(()), ahead);
         }
+        self.waiting += 1;
+        let now_free = Wait { duration: Duration::ZERO, reason: self.reason };
+        (Err(self.wait(now, ahead).unwrap_or(now_free)), ahead)
+    }
+
+    /// Returns the wait of a call behind `ahead` others; `None` if a request may be sent now.
+    fn wait(&mut self, now: Duration, ahead: u32) -> Option<Wait> {
+        let cool_down = self.cool_until.saturating_sub(now);
+        let window = self.window.as_mut();
+        let window = window.map_or(Duration::ZERO, |window| window.wait_behind(now, ahead));
+        let (duration, reason) = if window > cool_down {
+            (window, self.reason)
+        } else {
+            (cool_down, WaitReason::CoolDown)
+        };
+        (!duration.is_zero()).then_some(Wait { duration, reason })
+    }
+
+    /// Counts a request if it may be sent now.
+    fn try_acquire(&mut self, now: Duration) -> Result<(), Wait> {
+        if let Some(wait) = self.wait(now, 0) {
+            return Err(wait);
+        }
+        if let Some(window) = &mut self.window {
+            window.try_acquire(now).expect("a window that requires no wait has room");
+        }
+        Ok(())
     }
 }
 
@@ -222,7 +285,7 @@ mod tests {
         limiter.acquire(secs(99), |_| panic!("no wait begins")).await.unwrap();
         let mut waits = Vec::new();
         limiter.acquire(secs(99), |wait| waits.push((wait.duration, wait.reason))).await.unwrap();
-        assert_eq!(waits, [(secs(13), WaitReason::Announced)]);
+        assert_eq!(waits, [(secs(12), WaitReason::Announced)]);
         assert_eq!(limiter.policy().unwrap().requests.get(), 2);
         for limit in [RateLimit::per_minute(5), RateLimit::off()] {
             let limiter = Limiter::new(limit).unwrap();
@@ -268,5 +331,47 @@ mod tests {
         let wait = limiter.acquire(secs(30), |_| panic!("no wait begins")).await.unwrap_err();
         assert_eq!((wait.reason, started.elapsed()), (WaitReason::Limit, Duration::ZERO));
         assert!(Limiter::new(RateLimit::per_minute(0)).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_calls_are_served_in_their_order() {
+        let limiter = Limiter::new(RateLimit::per_minute(2)).unwrap();
+        let served = Mutex::new(Vec::new());
+        let calls = (0..20).map(|call| {
+            let (limiter, served) = (&limiter, &served);
+            async move {
+                limiter.acquire(secs(3_600), |_| {}).await.unwrap();
+                served.lock().unwrap().push(call);
+            }
+        });
+        futures_util::future::join_all(calls).await;
+        assert_eq!(*served.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn wait_behind_others_fails_at_once_with_its_length() {
+        let limiter = Limiter::new(RateLimit::per_minute(1)).unwrap();
+        limiter.acquire(secs(0), |_| {}).await.unwrap();
+        let mut first = Box::pin(limiter.acquire(secs(99), |_| {}));
+        assert!(futures_util::poll!(&mut first).is_pending());
+        let started = Instant::now();
+        let wait = limiter.acquire(secs(99), |_| panic!("no wait begins")).await.unwrap_err();
+        assert_eq!((wait.duration, started.elapsed()), (secs(126), Duration::ZERO));
+        // A dropped call leaves the queue.
+        drop(first);
+        let mut waits = Vec::new();
+        limiter.acquire(secs(99), |wait| waits.push(wait.duration)).await.unwrap();
+        assert_eq!(waits, [secs(63)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn cool_down_while_queued_fails_at_the_maximum() {
+        let limiter = Limiter::new(RateLimit::per_minute(1)).unwrap();
+        limiter.acquire(secs(0), |_| {}).await.unwrap();
+        let first = limiter.acquire(secs(7_200), |_| {});
+        let second = limiter.acquire(secs(130), |_| {});
+        let pause = async { limiter.cool_down(secs(1_000)) };
+        let (first, second, ()) = tokio::join!(first, second, pause);
+        assert_eq!((first, second.unwrap_err().reason), (Ok(()), WaitReason::CoolDown));
     }
 }

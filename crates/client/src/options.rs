@@ -61,6 +61,7 @@ pub struct RequestOptions {
     #[expect(clippy::option_option, reason = "not given, or given as a limit or as no limit")]
     pub(crate) overall: Option<Option<Duration>>,
     pub(crate) retry: Option<RetryPolicy>,
+    pub(crate) headers: Vec<CheckedHeader>,
 }
 
 impl RequestOptions {
@@ -86,6 +87,18 @@ impl RequestOptions {
     /// the budget of `policy` is ignored.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
+        self
+    }
+
+    /// Adds a header to the requests of these calls, such as `traceparent`. It replaces a
+    /// [`default_header`](crate::ClientBuilder::default_header) of the same name; the same names are
+    /// refused.
+    pub fn header(
+        mut self,
+        name: impl TryInto<HeaderName>,
+        value: impl TryInto<HeaderValue>,
+    ) -> Self {
+        self.headers.push(check_header(name, value));
         self
     }
 }

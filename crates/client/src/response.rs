@@ -92,6 +92,27 @@ impl<T> Response<T> {
     }
 }
 
+impl<T: IntoIterator> IntoIterator for Response<T> {
+    type Item = T::Item;
+    type IntoIter = T::IntoIter;
+
+    fn into_iter(self) -> T::IntoIter {
+        self.value.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Response<T>
+where
+    &'a T: IntoIterator,
+{
+    type Item = <&'a T as IntoIterator>::Item;
+    type IntoIter = <&'a T as IntoIterator>::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.value.into_iter()
+    }
+}
+
 impl<T> std::ops::Deref for Response<T> {
     type Target = T;
     fn deref(&self) -> &T {

@@ -25,6 +25,8 @@ pub(crate) struct CallSettings {
     pub(crate) retry: RetryPolicy,
     pub(crate) max_wait: Duration,
     pub(crate) max_body: usize,
+    /// Headers of these calls only.
+    pub(crate) headers: HeaderMap,
     pub(crate) on_event: Option<OnEvent>,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
@@ -38,6 +40,7 @@ impl Default for CallSettings {
             max_wait: Duration::from_secs(120),
             // Twice the size at which the service ends a page.
             max_body: 32 << 20,
+            headers: HeaderMap::new(),
             on_event: None,
             clock: Arc::new(SystemTime::now),
             random: Arc::new(random),
@@ -75,7 +78,12 @@ impl Shared {
         settings.timeouts.overall = options.overall.unwrap_or(settings.timeouts.overall);
         settings.timeouts.check()?;
         if let Some(retry) = options.retry {
+            retry.check()?;
             settings.retry = retry;
+        }
+        for header in options.headers {
+            let (name, value) = header?;
+            settings.headers.insert(name, value);
         }
         Ok(other)
     }

@@ -61,6 +61,26 @@ pub trait Transport: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>>;
 }
 
+impl<T: Transport + ?Sized> Transport for std::sync::Arc<T> {
+    fn send<'a>(
+        &'a self,
+        request: http::Request<Bytes>,
+        context: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>> {
+        (**self).send(request, context)
+    }
+}
+
+impl<T: Transport + ?Sized> Transport for Box<T> {
+    fn send<'a>(
+        &'a self,
+        request: http::Request<Bytes>,
+        context: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>> {
+        (**self).send(request, context)
+    }
+}
+
 /// The attempt that a request belongs to, and its limits.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

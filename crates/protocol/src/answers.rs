@@ -134,6 +134,12 @@ impl<'a> Answer<'a> {
         self.number_text()?.parse().ok()
     }
 
+    /// Returns a number as the nearest `f64`; `None` for any other value, and for a number beyond the
+    /// range of `f64`. [`number_text`](Self::number_text) is exact.
+    pub fn as_f64(self) -> Option<f64> {
+        self.number_text()?.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
     /// Returns the exact digits of a number, of any size and precision.
     pub fn number_text(self) -> Option<&'a str> {
         self.0.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(self.0)
@@ -199,7 +205,8 @@ impl<'de> Deserialize<'de> for Answers {
 #[derive(Debug)]
 pub struct AnswersError {
     path: String,
-    source: serde_json::Error,
+    /// Part of the message, so that it is no source: both would be printed.
+    reason: serde_json::Error,
 }
 
 impl AnswersError {
@@ -212,19 +219,15 @@ impl AnswersError {
 
 impl fmt::Display for AnswersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "answers do not match at `{}`: {}", self.path, self.source)
+        write!(f, "answers do not match at `{}`: {}", self.path, self.reason)
     }
 }
 
-impl std::error::Error for AnswersError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
+impl std::error::Error for AnswersError {}
 
 fn deserialize<T: DeserializeOwned>(json: &str) -> Result<T, AnswersError> {
     serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(json)).map_err(
-        |error| AnswersError { path: error.path().to_string(), source: error.into_inner() },
+        |error| AnswersError { path: error.path().to_string(), reason: error.into_inner() },
     )
 }
 

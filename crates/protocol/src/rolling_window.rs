@@ -69,6 +69,29 @@ impl RollingWindow {
         Err(Duration::from_secs(oldest + self.window_secs + 1).saturating_sub(now))
     }
 
+    /// Returns the time until a request would be admitted after `ahead` others that wait already; zero if
+    /// there is room now.
+    pub fn wait_behind(&mut self, now: Duration, ahead: u32) -> Duration {
+        let second = self.second(now);
+        self.forget_before(second);
+        // The number of requests that must leave the window first. Those that are admitted now leave it
+        // last.
+        let mut leaving = u64::from(self.total) + u64::from(ahead) + 1;
+        leaving = leaving.saturating_sub(u64::from(self.limit));
+        if leaving == 0 {
+            return Duration::ZERO;
+        }
+        let admitted_now = (second, self.limit.saturating_sub(self.total));
+        for (second, count) in self.buckets.iter().copied().chain([admitted_now]) {
+            if leaving <= u64::from(count) {
+                return Duration::from_secs(second + self.window_secs + 1).saturating_sub(now);
+            }
+            leaving -= u64::from(count);
+        }
+        let windows = 2 + (leaving - 1) / u64::from(self.limit);
+        Duration::from_secs(second + windows * (self.window_secs + 1)).saturating_sub(now)
+    }
+
     /// Returns the bucket of an instant: never one before the newest, also if the clock steps back.
     fn second(&self, now: Duration) -> u64 {
         self.buckets.back().map_or(now.as_secs(), |(last, _)| now.as_secs().max(*last))
@@ -128,6 +151,27 @@ mod tests {
                 let inside = admitted[at..].iter().take_while(|t| *t - first <= 5_000).count();
                 prop_assert!(inside <= limit as usize, "{inside} within 5 s of {first}");
             }
+        }
+
+        #[test]
+        fn wait_behind_others_is_when_the_queue_is_served(
+            gaps in prop::collection::vec(0_u64..800, 0..50),
+            limit in 1_u32..6,
+            ahead in 0_u32..20,
+        ) {
+            let mut window = window(limit, 5);
+            let mut now = Duration::ZERO;
+            for gap in gaps {
+                now += Duration::from_millis(gap);
+                let _ = window.try_acquire(now);
+            }
+            let (expected, start) = (window.wait_behind(now, ahead), now);
+            for _ in 0..=ahead {
+                while let Err(wait) = window.try_acquire(now) {
+                    now += wait;
+                }
+            }
+            prop_assert_eq!(expected, now - start);
         }
 
         #[test]

@@ -7,6 +7,7 @@ use formsvc_protocol::{ErrorBody, ErrorCode, RETRY_AFTER_MAX};
 use http::{HeaderMap, StatusCode, Uri};
 
 use super::{Call, seconds};
+use crate::RetryPolicy;
 use crate::decode::{Broken, read};
 use crate::error::{
     Error, ErrorKind, EscapedText, Parts, Redirect, body_start, cut, head, keep, short,
@@ -22,7 +23,7 @@ const PATH_KEPT: usize = 1_000;
 
 /// A failed attempt. Contains the API key nowhere, also if the service echoed it.
 pub(super) struct Failure {
-    pub(super) parts: Box<Parts>,
+    pub(super) error: Error,
     /// `None` if a retry cannot help.
     pub(super) retry: Option<RetryReason>,
 }
@@ -30,20 +31,30 @@ pub(super) struct Failure {
 impl Failure {
     fn new(mut parts: Parts, retry: Option<RetryReason>) -> Self {
         parts.retryable = retry.is_some();
-        Self { parts: Box::new(parts), retry }
+        Self { error: parts.into(), retry }
+    }
+
+    /// Completes the error with the number of attempts, and lets the caller's policy decide whether a
+    /// retry can help.
+    pub(super) fn classify(&mut self, policy: &RetryPolicy, attempts: u32) {
+        self.error.0.attempts = attempts;
+        let Some(classify) = &policy.classify else { return };
+        let retryable = (classify.0)(&self.error);
+        self.error.0.retryable = retryable;
+        self.retry = retryable.then(|| self.retry.unwrap_or(RetryReason::Policy));
     }
 
     /// The error of a failure that requires a longer wait than the limits allow. A 429 becomes
     /// [`ErrorKind::RateLimitWait`]; any other failure keeps its kind.
-    pub(super) fn too_long_a_wait(mut self, limits: Limits) -> Parts {
-        let parts = &mut self.parts;
+    pub(super) fn too_long_a_wait(mut self, limits: Limits) -> Error {
+        let parts = &mut self.error.0;
         if self.retry.is_some_and(RetryReason::is_rate_limit) {
             parts.kind = ErrorKind::RateLimitWait;
             let code = parts.code.as_ref().map(ErrorCode::as_str).map(short);
             let code = code.map_or_else(String::new, |code| format!(" {}", EscapedText(code)));
             parts.what = format!("429{code}: {}", why_too_long(parts.retry_after, limits)).into();
         }
-        *self.parts
+        self.error
     }
 }
 

@@ -58,26 +58,36 @@ impl Call<'_> {
                     self.shared.budget.earn(self.retries);
                     return Ok(done);
                 }
-                Err(failure) => self.pause_or_fail(failure).await?,
+                Err(mut failure) => {
+                    failure.classify(&self.shared.settings.retry, self.attempts);
+                    self.pause_or_fail(failure).await?;
+                }
             }
         }
     }
 
     async fn wait_for_limiter(&self) -> Result<(), Error> {
         let max_wait = self.shared.settings.max_wait;
-        let max_wait = self.time_left().map_or(max_wait, |left| left.min(max_wait));
+        let most = self.time_left().map_or(max_wait, |left| left.min(max_wait));
         let on_wait = |Wait { duration, reason }| {
             let operation = self.operation;
             self.shared.emit(&ClientEvent::RateLimited { operation, wait: duration, reason });
         };
-        self.shared.limiter.acquire(max_wait, on_wait).await.map_err(|Wait { duration, .. }| {
-            let (wait, most) = (seconds(duration), seconds(max_wait));
-            let what =
-                format!("the rate limit requires a wait of {wait}, and at most {most} are allowed");
+        let started = Instant::now();
+        self.shared.limiter.acquire(most, on_wait).await.map_err(|Wait { duration, .. }| {
+            let wait = seconds(duration);
+            let allowed = match self.time_left().map(seconds) {
+                Some(left) if most < max_wait => format!("the call has {left} left"),
+                _ => {
+                    let left = most.saturating_sub(started.elapsed());
+                    format!("at most {} are allowed", seconds(left))
+                }
+            };
+            let what = format!("the rate limit requires a wait of {wait}, and {allowed}");
             let mut parts = Error::parts(ErrorKind::RateLimitWait, self.operation, what);
             parts.retry_after = Some(duration);
             parts.retryable = true;
-            self.finish(parts)
+            Parts { attempts: self.attempts, ..parts }.into()
         })
     }
 
@@ -104,7 +114,7 @@ impl Call<'_> {
         let result = self.read_answer(uri, answer, decode);
         let (status, failure) = match &result {
             Ok((_, meta)) => (Some(meta.status), None),
-            Err(failure) => (failure.parts.status, Some(failure.parts.kind)),
+            Err(failure) => (failure.error.status(), Some(failure.error.kind())),
         };
         let event = ClientEvent::Attempt {
             operation: self.operation,
@@ -155,7 +165,7 @@ impl Call<'_> {
     async fn pause_or_fail(&mut self, failure: Failure) -> Result<(), Error> {
         let limits =
             Limits { max_wait: self.shared.settings.max_wait, time_left: self.time_left() };
-        let (retry, asked) = (failure.retry, failure.parts.retry_after);
+        let (retry, asked) = (failure.retry, failure.error.retry_after());
         let random = || (self.shared.settings.random)();
         let decision =
             decide(&self.shared.settings.retry, retry, self.attempts, asked, limits, random);
@@ -175,8 +185,8 @@ impl Call<'_> {
                 sleep(delay).await;
                 Ok(())
             }
-            Decision::TooLong => Err(self.finish(failure.too_long_a_wait(limits))),
-            Decision::After(..) | Decision::Stop => Err(self.finish(*failure.parts)),
+            Decision::TooLong => Err(failure.too_long_a_wait(limits)),
+            Decision::After(..) | Decision::Stop => Err(failure.error),
         }
     }
 
@@ -185,6 +195,7 @@ impl Call<'_> {
         *request.uri_mut() = uri;
         request.headers_mut().clone_from(&self.shared.headers);
         let headers = request.headers_mut();
+        headers.extend(self.shared.settings.headers.clone());
         headers.insert(AUTHORIZATION, self.shared.key.authorization());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         request
@@ -197,10 +208,6 @@ impl Call<'_> {
     fn time_left(&self) -> Option<Duration> {
         let overall = self.shared.settings.timeouts.overall?;
         Some(overall.saturating_sub(self.started.elapsed()))
-    }
-
-    fn finish(&self, parts: Parts) -> Error {
-        Parts { attempts: self.attempts, ..parts }.into()
     }
 }
 

@@ -35,7 +35,7 @@ use crate::response::ResponseMeta;
 /// assert_eq!(error.kind(), ErrorKind::Config);
 /// assert!(error.to_string().starts_with("client.build: "));
 /// ```
-pub struct Error(Box<Parts>);
+pub struct Error(pub(crate) Box<Parts>);
 
 /// Everything known about a failure.
 pub(crate) struct Parts {
@@ -95,6 +95,14 @@ impl Error {
         let operation = crate::operation::ME;
         let what = format!("an error of kind `{kind}` for a test");
         Parts { attempts: 1, ..Self::parts(kind, operation, what) }.into()
+    }
+
+    /// Sets status and code (SPEC §7) of an error for a test.
+    #[cfg(feature = "test-util")]
+    #[must_use]
+    pub fn with_answer_for_test(mut self, status: StatusCode, code: Option<ErrorCode>) -> Self {
+        (self.0.status, self.0.code) = (Some(status), code);
+        self
     }
 
     /// Returns the source if it is a `T`.

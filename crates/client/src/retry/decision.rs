@@ -44,6 +44,8 @@ pub enum RetryReason {
     Transport(TransportErrorKind),
     /// The body of a success is truncated.
     Truncated,
+    /// [`RetryPolicy::classify`] returned true for a failure that is not retried by default.
+    Policy,
 }
 
 impl fmt::Display for RetryReason {
@@ -52,6 +54,7 @@ impl fmt::Display for RetryReason {
             Self::Status(status) => write!(f, "status {}", status.as_u16()),
             Self::Transport(kind) => f.write_str(kind.message()),
             Self::Truncated => f.write_str("the response is truncated"),
+            Self::Policy => f.write_str("the caller's policy"),
         }
     }
 }
@@ -86,7 +89,7 @@ pub(crate) fn decide(
     random: impl Fn() -> f64,
 ) -> Decision {
     let Some(reason) = reason else { return Decision::Stop };
-    if attempt >= policy.max_attempts.get() {
+    if attempt >= policy.max_attempts {
         return Decision::Stop;
     }
     if retry_after.is_some_and(|wait| wait > limits.max_wait) {
@@ -113,8 +116,6 @@ fn part(whole: Duration, share: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -199,7 +200,7 @@ mod tests {
             base in any::<u64>(),
         ) {
             let policy = RetryPolicy::standard()
-                .max_attempts(NonZeroU32::MAX)
+                .max_attempts(u32::MAX)
                 .base_delay(Duration::from_millis(base));
             let after = after.map(Duration::from_secs);
             match decide(&policy, status(503), attempt, after, FREE, || random) {

@@ -2,14 +2,15 @@
 
 mod decision;
 
-use std::num::NonZeroU32;
-use std::sync::Mutex;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::parse_retry_after;
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 
+use crate::Error;
 use crate::response::http_date;
 pub use decision::RetryReason;
 pub(crate) use decision::{Decision, Limits, decide};
@@ -26,19 +27,30 @@ pub(crate) use decision::{Decision, Limits, decide};
 /// all clones of the client.
 ///
 /// ```
-/// use std::{num::NonZeroU32, time::Duration};
+/// use std::time::Duration;
 /// use formsvc_client::RetryPolicy;
 /// let patient = RetryPolicy::standard()
-///     .max_attempts(NonZeroU32::new(8).expect("8 is not 0"))
+///     .max_attempts(8)
 ///     .max_delay(Duration::from_secs(60));
 /// # let _ = patient;
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    max_attempts: NonZeroU32,
+    max_attempts: u32,
     base: Duration,
     max_delay: Duration,
     pub(crate) budget: Option<u32>,
+    pub(crate) classify: Option<Classify>,
+}
+
+/// Decides whether a failed attempt is retried.
+#[derive(Clone)]
+pub(crate) struct Classify(pub(crate) Arc<dyn Fn(&Error) -> bool + Send + Sync>);
+
+impl fmt::Debug for Classify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Classify(..)")
+    }
 }
 
 impl RetryPolicy {
@@ -46,21 +58,23 @@ impl RetryPolicy {
     /// 20 s (`Retry-After` may require more); a budget of 100 retries.
     pub fn standard() -> Self {
         Self {
-            max_attempts: NonZeroU32::new(4).expect("4 is not 0"),
+            max_attempts: 4,
             base: Duration::from_millis(200),
             max_delay: Duration::from_secs(20),
             budget: Some(100),
+            classify: None,
         }
     }
 
     /// Returns a policy of one attempt, without retries.
     pub fn none() -> Self {
-        Self { max_attempts: NonZeroU32::MIN, ..Self::standard() }
+        Self { max_attempts: 1, ..Self::standard() }
     }
 
-    /// Sets the largest number of attempts of a call, the first included.
+    /// Sets the largest number of attempts of a call, the first included. Zero is an error of
+    /// [`build`](crate::ClientBuilder::build).
     #[must_use]
-    pub fn max_attempts(mut self, attempts: NonZeroU32) -> Self {
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
     }
@@ -88,6 +102,31 @@ impl RetryPolicy {
     pub fn budget(mut self, retries: Option<u32>) -> Self {
         self.budget = retries;
         self
+    }
+
+    /// Sets a function that decides whether a failed attempt is retried; the other settings still limit
+    /// the retries. [`Error::is_retryable`] is the default decision, and [`Error::attempts`] the number
+    /// of attempts so far.
+    ///
+    /// ```
+    /// use formsvc_client::RetryPolicy;
+    /// // A proxy reports an unreachable service by the status 520.
+    /// let policy = RetryPolicy::standard()
+    ///     .classify(|error| error.is_retryable() || error.status().is_some_and(|s| s == 520));
+    /// # let _ = policy;
+    /// ```
+    #[must_use]
+    pub fn classify(mut self, retries: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
+        self.classify = Some(Classify(Arc::new(retries)));
+        self
+    }
+
+    /// Checks the number of attempts.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.max_attempts == 0 {
+            return Err("`max_attempts` is zero; a call has at least one attempt".to_owned());
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::blocking::{Client, SubmissionQuery};
+use formsvc_client::blocking::{Client, ClientBuilder, SubmissionQuery};
 use formsvc_client::{
     AttemptContext, BoxFuture, ErrorKind, RequestOptions, RetryPolicy, Submission, SubmissionId,
     Transport, TransportError,
@@ -12,11 +12,15 @@ use formsvc_client::{
 use http::{Request, Response};
 
 use crate::support::bodies::{FORMS, USER, last, page};
-use crate::support::builder_of as builder;
+use crate::support::builder as async_builder;
 use crate::support::fake::{Fake, ok, status};
 
+fn builder() -> ClientBuilder {
+    ClientBuilder::from(async_builder())
+}
+
 fn client(fake: &Arc<Fake>) -> Client {
-    builder::<Client>().transport(fake.wire()).build().unwrap()
+    builder().transport(fake.wire()).build().unwrap()
 }
 
 fn query(fake: &Arc<Fake>) -> SubmissionQuery {
@@ -101,7 +105,7 @@ fn assert_refused() {
         query.clone().items().try_collect_max(1).unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Config);
-        assert!(error.to_string().contains("inside an async runtime"), "{error}");
+        assert!(error.to_string().contains("runs async tasks"), "{error}");
     }
     let (mut items, mut pages) = (query.clone().items(), query.pages());
     assert_eq!(items.next().unwrap().unwrap_err().kind(), ErrorKind::Config);
@@ -116,27 +120,54 @@ async fn call_inside_a_current_thread_runtime_is_config_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn call_inside_a_multi_thread_runtime_is_config_error() {
+    assert_refused();
     tokio::spawn(async { assert_refused() }).await.unwrap();
-    tokio::task::spawn_blocking(assert_refused).await.unwrap();
+}
+
+fn assert_works() {
+    let fake = Fake::script([status(503), ok(USER), ok(last([0]))]);
+    let client = client(&fake);
+    assert_eq!(client.me().unwrap().name, "Ada");
+    assert_eq!(client.form("frm_1").submissions().items().count(), 1);
+}
+
+#[tokio::test]
+async fn call_in_spawn_blocking_works() {
+    tokio::task::spawn_blocking(assert_works).await.unwrap();
+    let nested = || tokio::runtime::Handle::current().block_on(async { assert_refused() });
+    tokio::task::spawn_blocking(nested).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn call_on_a_thread_that_may_block_works() {
+    tokio::task::spawn_blocking(assert_works).await.unwrap();
+    tokio::task::block_in_place(assert_works);
+    let runtime = tokio::runtime::Handle::current();
+    let enter = move || {
+        let _context = runtime.enter();
+        assert_works();
+    };
+    std::thread::spawn(enter).join().unwrap();
 }
 
 #[test]
-fn call_from_a_listener_is_config_error() {
+fn call_from_a_listener_works() {
     let own = Arc::new(Mutex::new(None::<Client>));
-    let results = Arc::new(Mutex::new(Vec::new()));
-    let (used, received) = (own.clone(), results.clone());
-    let fake = Fake::script([ok(USER)]);
-    let client = builder::<Client>()
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let (used, received) = (own.clone(), names.clone());
+    let fake = Fake::script([ok(USER), ok(USER)]);
+    let client = builder()
         .on_event(move |_| {
-            let client = used.lock().unwrap().take().unwrap();
-            received.lock().unwrap().push(client.me().map(|_| ()).map_err(|error| error.kind()));
+            let client = used.lock().unwrap().take();
+            let name = client.map(|client| client.me().unwrap().name.clone());
+            received.lock().unwrap().extend(name);
         })
         .transport(fake.wire())
         .build()
         .unwrap();
     *own.lock().unwrap() = Some(client.clone());
     client.me().unwrap();
-    assert_eq!(*results.lock().unwrap(), [Err(ErrorKind::Config)]);
+    assert_eq!(*names.lock().unwrap(), ["Ada"]);
 }
 
 #[test]
@@ -177,7 +208,7 @@ impl Transport for LeakingTransport {
 fn runtime_ends_with_the_last_client_or_list() {
     let (sender, ended) = mpsc::channel();
     let transport = LeakingTransport(Mutex::new(sender));
-    let client = builder::<Client>().transport(transport).build().unwrap();
+    let client = builder().transport(transport).build().unwrap();
     client.me().unwrap();
     let items = client.form("frm_1").submissions().items();
     drop(client);

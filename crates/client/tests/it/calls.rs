@@ -102,7 +102,7 @@ fn invalid_setting_is_config_error() {
         assert!(!shown.contains("pw"), "{shown}");
         assert_eq!(error.attempts(), 0);
     }
-    assert!(builder().base_url("http://10.0.0.1").allow_insecure_http(true).build().is_ok());
+    assert!(builder().base_url("http://10.0.0.1").danger_allow_http(true).build().is_ok());
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn trusting(authority: &Authority, vars: &[(&str, &str)]) -> NetworkSettings {
 }
 
 fn client(base_url: &str, network: NetworkSettings) -> Client {
-    let builder = builder().base_url(base_url).allow_insecure_http(true).retry(quick());
+    let builder = builder().base_url(base_url).danger_allow_http(true).retry(quick());
     builder.network(network).build().unwrap()
 }
 
@@ -389,7 +389,7 @@ async fn proxy_setting_applies_to_every_scheme() {
     let plain = Server::http(USER);
     for (base_url, server) in [(HTTPS, &tls), (HTTP, &plain)] {
         let proxy = HttpProxy::to(server.address);
-        let builder = builder().base_url(base_url).allow_insecure_http(true).retry(quick());
+        let builder = builder().base_url(base_url).danger_allow_http(true).retry(quick());
         let builder = builder.proxy(format!("http://ada:s3cret@{}", proxy.address));
         assert!(!format!("{builder:?}").contains("s3cret"));
         let client = builder.add_root_certificate(&*authority.pem).build().unwrap();

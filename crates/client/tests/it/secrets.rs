@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::bodies::{USER, error, last, page_of, row};
 use crate::support::fake::{Answer, Fake, ok};
 use crate::support::log::log;
-use crate::support::{KEY, builder, builder_of};
+use crate::support::{KEY, builder};
 use formsvc_client::{RetryPolicy, TransportErrorKind};
 use http::header::AUTHORIZATION;
 
@@ -123,7 +123,7 @@ async fn key_is_in_no_setting_and_no_item() {
 fn key_is_in_no_output_of_a_blocking_client() {
     let mut out = String::new();
     let fake = Fake::script([ok(last([1])), Answer::Status(401, Vec::new(), error(KEY, KEY))]);
-    let client = builder_of::<formsvc_client::blocking::Client>();
+    let client = formsvc_client::blocking::ClientBuilder::from(builder());
     let client = client.transport(fake.wire()).build().unwrap();
     let form = client.form("frm_1");
     let list = form.submissions();

@@ -57,7 +57,7 @@ fn blocking_types_are_send_and_sync() {
 
     fn iterator<T: std::iter::FusedIterator>() {}
     everything::<blocking::Client>();
-    everything::<ClientBuilder<blocking::Client>>();
+    everything::<blocking::ClientBuilder>();
     everything::<blocking::FormHandle>();
     everything::<blocking::SubmissionQuery>();
     everything::<blocking::Submissions>();

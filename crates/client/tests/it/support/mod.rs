@@ -9,19 +9,14 @@ pub(crate) mod served;
 
 use std::time::Duration;
 
-use formsvc_client::{Client, ClientBuilder, RetryPolicy};
+use formsvc_client::{ClientBuilder, RetryPolicy};
 
 pub(crate) const KEY: &str = "fsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 
 /// A builder with a base URL and a key, and with the shortest pauses.
 pub(crate) fn builder() -> ClientBuilder {
-    builder_of::<Client>()
-}
-
-/// The same for an async or a blocking client.
-pub(crate) fn builder_of<C>() -> ClientBuilder<C> {
     log::log();
-    let builder = ClientBuilder::<C>::default().base_url("https://forms.example/base");
+    let builder = ClientBuilder::default().base_url("https://forms.example/base");
     builder.api_key(KEY).random(|| 0.0)
 }
 
