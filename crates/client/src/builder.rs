@@ -291,6 +291,7 @@ impl ClientBuilder {
                 headers,
                 budget: Arc::new(Budget::new(self.settings.retry.budget)),
                 limiter: Arc::new(limiter),
+                calls: Arc::default(),
                 settings: self.settings,
             }),
         })

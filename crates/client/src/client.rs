@@ -35,7 +35,7 @@ impl Client {
     pub async fn me(&self) -> Result<Response<User>, Error> {
         let address = self.shared.base.join(paths::ME.template);
         let parse = |body: &Bytes| decode::json::<User>(body);
-        let (user, meta) = call(&self.shared, operation::ME, address, parse).await?;
+        let (user, meta) = call(&self.shared, operation::ME, None, address, parse).await?;
         Ok(Response::new(user, meta))
     }
 
@@ -45,7 +45,7 @@ impl Client {
     pub async fn forms(&self) -> Result<Response<Forms>, Error> {
         let address = self.shared.base.join(paths::FORMS.template);
         let parse = |body: &Bytes| Forms::parse(body, &self.shared.key);
-        let (forms, meta) = call(&self.shared, operation::FORMS, address, parse).await?;
+        let (forms, meta) = call(&self.shared, operation::FORMS, None, address, parse).await?;
         Ok(Response::new(forms, meta))
     }
 
@@ -86,7 +86,7 @@ impl Client {
             .raw(path, query)
             .map_err(|rule| Error::config(operation::RAW, format!("the path {rule}")))?;
         let whole = |body: &Bytes| Ok(body.clone());
-        let (body, meta) = call(&self.shared, operation::RAW, address, whole).await?;
+        let (body, meta) = call(&self.shared, operation::RAW, None, address, whole).await?;
         Ok(Response::new(body, meta))
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use formsvc_protocol::FormId;
 use http::StatusCode;
 
 use crate::ErrorKind;
@@ -14,7 +15,8 @@ use crate::retry::RetryReason;
 /// should be quick.
 ///
 /// With the cargo feature `tracing`, the client also logs events with the `tracing` crate: retries,
-/// waits, fallbacks and tie overflows as warnings, attempts and pages at debug level.
+/// waits, fallbacks and tie overflows as warnings, attempts and pages at debug level. Each call has a
+/// span `call`, and each list a span `list`, with the operation and the form, at debug level.
 ///
 /// Contains no API key, no address and no body.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +27,14 @@ pub enum ClientEvent {
     Attempt {
         /// The operation, such as `submissions.list`.
         operation: &'static str,
+        /// Number of the call, from 1, among the calls of this client and its clones.
+        call: u64,
+        /// The form, if the call is about one.
+        form: Option<FormId>,
         /// Number of the attempt in its call, from 1.
         attempt: u32,
+        /// The response's `X-Request-Id`. Untrusted.
+        request_id: Option<String>,
         /// The status, if there was a response.
         status: Option<StatusCode>,
         /// The kind of failure, if the attempt failed.
@@ -39,6 +47,10 @@ pub enum ClientEvent {
     RetryScheduled {
         /// The operation.
         operation: &'static str,
+        /// Number of the call, from 1, among the calls of this client and its clones.
+        call: u64,
+        /// The form, if the call is about one.
+        form: Option<FormId>,
         /// The attempt that failed, from 1.
         attempt: u32,
         /// Time until the next attempt.
@@ -51,6 +63,10 @@ pub enum ClientEvent {
     RateLimited {
         /// The operation.
         operation: &'static str,
+        /// Number of the call, from 1, among the calls of this client and its clones.
+        call: u64,
+        /// The form, if the call is about one.
+        form: Option<FormId>,
         /// Duration of the wait.
         wait: Duration,
         /// Reason of the wait.
@@ -92,16 +108,18 @@ pub(crate) fn log(event: &ClientEvent) {
     use tracing::{debug, warn};
 
     match event {
-        ClientEvent::Attempt { operation, attempt, status, failure, elapsed } => {
+        ClientEvent::Attempt { call, request_id, attempt, status, failure, elapsed, .. } => {
             let status = status.map(|status| status.as_u16());
             let failure = failure.map(ErrorKind::as_str);
-            debug!(operation, attempt, status, failure, ?elapsed, "attempt completed");
+            debug!(call, request_id, attempt, status, failure, ?elapsed, "attempt completed");
         }
-        ClientEvent::RetryScheduled { operation, attempt, delay, reason } => {
-            warn!(operation, attempt, ?delay, %reason, "attempt failed, retry scheduled");
+        ClientEvent::RetryScheduled { operation, call, form, attempt, delay, reason } => {
+            let form = form.as_ref().map(FormId::as_str);
+            warn!(operation, call, form, attempt, ?delay, %reason, "attempt failed, retry scheduled");
         }
-        ClientEvent::RateLimited { operation, wait, reason } => {
-            warn!(operation, ?wait, %reason, "waiting for the rate limit");
+        ClientEvent::RateLimited { operation, call, form, wait, reason } => {
+            let form = form.as_ref().map(FormId::as_str);
+            warn!(operation, call, form, ?wait, %reason, "waiting for the rate limit");
         }
         ClientEvent::PageFetched { rows, duplicates, bytes, has_more, elapsed } => {
             debug!(rows, duplicates, bytes, has_more, ?elapsed, "page fetched");

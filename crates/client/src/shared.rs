@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
@@ -66,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) headers: HeaderMap,
     pub(crate) budget: Arc<Budget>,
     pub(crate) limiter: Arc<Limiter>,
+    /// The number of calls so far.
+    pub(crate) calls: Arc<AtomicU64>,
     pub(crate) settings: CallSettings,
 }
 

@@ -2,9 +2,11 @@
 
 mod failure;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use formsvc_protocol::FormId;
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use tokio::time::{Instant, sleep, timeout};
@@ -24,17 +26,28 @@ use failure::Failure;
 pub(crate) async fn call<T>(
     shared: &Shared,
     operation: &'static str,
+    form: Option<&FormId>,
     address: String,
     decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
 ) -> Result<(T, ResponseMeta), Error> {
-    let call = Call { shared, operation, started: Instant::now(), attempts: 0, retries: 0 };
-    call.run(&address, decode).await
+    let number = shared.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let call =
+        Call { shared, operation, form, number, started: Instant::now(), attempts: 0, retries: 0 };
+    #[cfg(feature = "tracing")]
+    let span = call.span();
+    let result = call.run(&address, decode);
+    #[cfg(feature = "tracing")]
+    let result = tracing::Instrument::instrument(result, span);
+    result.await
 }
 
 /// The state of one call.
 struct Call<'a> {
     shared: &'a Shared,
     operation: &'static str,
+    form: Option<&'a FormId>,
+    /// The number of the call, from 1.
+    number: u64,
     started: Instant,
     attempts: u32,
     /// Retries taken from the budget.
@@ -42,6 +55,12 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
+    #[cfg(feature = "tracing")]
+    fn span(&self) -> tracing::Span {
+        let (operation, call, form) = (self.operation, self.number, self.form.map(FormId::as_str));
+        tracing::debug_span!("call", operation, call, form)
+    }
+
     async fn run<T>(
         mut self,
         address: &str,
@@ -70,8 +89,13 @@ impl Call<'_> {
         let max_wait = self.shared.settings.max_wait;
         let most = self.time_left().map_or(max_wait, |left| left.min(max_wait));
         let on_wait = |Wait { duration, reason }| {
-            let operation = self.operation;
-            self.shared.emit(&ClientEvent::RateLimited { operation, wait: duration, reason });
+            self.shared.emit(&ClientEvent::RateLimited {
+                operation: self.operation,
+                call: self.number,
+                form: self.form.cloned(),
+                wait: duration,
+                reason,
+            });
         };
         let started = Instant::now();
         self.shared.limiter.acquire(most, on_wait).await.map_err(|Wait { duration, .. }| {
@@ -116,8 +140,15 @@ impl Call<'_> {
             Ok((_, meta)) => (Some(meta.status), None),
             Err(failure) => (failure.error.status(), Some(failure.error.kind())),
         };
+        let request_id = match &result {
+            Ok((_, meta)) => meta.request_id(),
+            Err(failure) => failure.error.request_id(),
+        };
         let event = ClientEvent::Attempt {
             operation: self.operation,
+            call: self.number,
+            form: self.form.cloned(),
+            request_id: request_id.map(str::to_owned),
             attempt: self.attempts,
             status,
             failure,
@@ -179,9 +210,14 @@ impl Call<'_> {
         match decision {
             Decision::After(delay, reason) if self.shared.budget.try_spend() => {
                 self.retries += 1;
-                let (operation, attempt) = (self.operation, self.attempts);
-                let event = ClientEvent::RetryScheduled { operation, attempt, delay, reason };
-                self.shared.emit(&event);
+                self.shared.emit(&ClientEvent::RetryScheduled {
+                    operation: self.operation,
+                    call: self.number,
+                    form: self.form.cloned(),
+                    attempt: self.attempts,
+                    delay,
+                    reason,
+                });
                 sleep(delay).await;
                 Ok(())
             }

@@ -202,9 +202,10 @@ impl SubmissionQuery {
         let (rows, cursor) = (walk.rows_to_request(self.page_size), walk.cursor().cloned());
         Box::pin(async move {
             let cursor = cursor.as_ref().map(Cursor::as_str);
-            let url = client.shared.base.submissions(form?.as_str(), rows, cursor);
+            let form = form?;
+            let url = client.shared.base.submissions(form.as_str(), rows, cursor);
             let parse = |body: &Bytes| RawPage::parse(body, rows, &client.shared.key);
-            call(&client.shared, SUBMISSIONS, url, parse).await
+            call(&client.shared, SUBMISSIONS, Some(&form), url, parse).await
         })
     }
 

@@ -27,22 +27,32 @@ async fn log_warns_of_retries_waits_and_fallbacks() {
     assert_eq!(query.items().try_collect_max(9).await.unwrap().len(), 3);
     client.me().await.unwrap();
     drop(guard);
-    let list = "operation=\"submissions.list\"";
+    let span = |call| format!("call{{operation=\"submissions.list\" call={call} form=\"frm_1\"}}:");
+    let (list, id) =
+        ("operation=\"submissions.list\" call=1 form=\"frm_1\"", "request_id=\"req_1\"");
+    let retry = |attempt, delay, status| {
+        format!(
+            "WARN {} attempt failed, retry scheduled {list} attempt={attempt} delay={delay} \
+             reason=status {status}",
+            span(1)
+        )
+    };
     assert_eq!(
         lines(&log.text()),
         [
-            format!("DEBUG attempt completed {list} attempt=1 status=503 failure=\"api\""),
-            format!("WARN attempt failed, retry scheduled {list} attempt=1 delay=0ns reason=status 503"),
-            format!("DEBUG attempt completed {list} attempt=2 status=429 failure=\"api\""),
-            format!("WARN attempt failed, retry scheduled {list} attempt=2 delay=2s reason=status 429"),
-            format!("DEBUG attempt completed {list} attempt=3 status=200"),
+            format!("DEBUG {} attempt completed call=1 attempt=1 status=503 failure=\"api\"", span(1)),
+            retry(1, "0ns", 503),
+            format!("DEBUG {} attempt completed call=1 attempt=2 status=429 failure=\"api\"", span(1)),
+            retry(2, "2s", 429),
+            format!("DEBUG {} attempt completed call=1 {id} attempt=3 status=200", span(1)),
             "WARN the list is not proven complete reason=CursorNotTime".to_owned(),
             format!("DEBUG page fetched rows=2 duplicates=0 bytes={} has_more=true", page([0, 1], "c1").len()),
-            format!("DEBUG attempt completed {list} attempt=1 status=200"),
+            format!("DEBUG {} attempt completed call=2 {id} attempt=1 status=200", span(2)),
             format!("DEBUG page fetched rows=1 duplicates=0 bytes={} has_more=false", last([2]).len()),
-            "WARN waiting for the rate limit operation=\"me\" wait=61s reason=the client's rate limit"
+            "WARN call{operation=\"me\" call=3}: waiting for the rate limit operation=\"me\" call=3 \
+             wait=61s reason=the client's rate limit"
                 .to_owned(),
-            "DEBUG attempt completed operation=\"me\" attempt=1 status=200".to_owned(),
+            format!("DEBUG call{{operation=\"me\" call=3}}: attempt completed call=3 {id} attempt=1 status=200"),
         ]
     );
 }
@@ -59,15 +69,14 @@ async fn log_contains_no_key_no_query_and_no_answer() {
     let fake = Fake::script(answers);
     let client = builder().transport(fake.wire()).build().unwrap();
     let (log, guard) = log_of_this_thread();
-    let query = client.form("frm_s3cret").submissions().page_size(77);
+    let query = client.form("frm_1").submissions().page_size(77);
     query.clone().start_at(Cursor::new("c0rsor")).items().try_next().await.unwrap().unwrap();
     query.page().await.unwrap_err();
     client.me().await.unwrap();
     drop(guard);
     let log = log.text();
     assert_eq!(log.lines().count(), 6, "{log}");
-    for secret in ["frm_s3cret", "c0rsor", "1234", "77", "s3cret", "fsk_", "ada@", "forms.example"]
-    {
+    for secret in ["c0rsor", "1234", "77", "s3cret", "fsk_", "ada@", "forms.example"] {
         assert!(!log.contains(secret), "`{secret}` in {log}");
     }
 }
