@@ -1,10 +1,15 @@
 //! Clients with other options, and default headers.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use formsvc_client::{ErrorKind, RateLimit, RequestOptions, RetryPolicy};
+use bytes::Bytes;
+use formsvc_client::{
+    AttemptContext, BoxFuture, ErrorKind, RateLimit, RequestOptions, RetryPolicy, Transport,
+    TransportError,
+};
 use http::header::{AUTHORIZATION, HOST, USER_AGENT};
+use http::{Request, Response};
 use tokio::time::Instant;
 
 use crate::support::bodies::{USER, last, page};
@@ -55,6 +60,46 @@ async fn default_header_is_sent_with_every_request_of_a_list() {
     assert_eq!(items.unwrap().len(), 3);
 }
 
+#[tokio::test]
+async fn header_of_a_call_replaces_the_default_header() {
+    let expected = Mutex::new(vec!["default", "own"]);
+    let fake = Fake::rule(move |request| {
+        assert_eq!(request.headers()["x-a"], expected.lock().unwrap().pop().unwrap());
+        ok(USER)
+    });
+    let client = builder().default_header("x-a", "default").transport(fake.wire()).build().unwrap();
+    let own = client.with_options(RequestOptions::new().header("x-a", "own")).unwrap();
+    own.me().await.unwrap();
+    client.me().await.unwrap();
+}
+
+/// Adds its number to the header `x-through`.
+struct Numbered(u8, Arc<dyn Transport>);
+
+impl Transport for Numbered {
+    fn send<'a>(
+        &'a self,
+        mut request: Request<Bytes>,
+        context: &'a AttemptContext,
+    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+        request.headers_mut().append("x-through", self.0.into());
+        self.1.send(request, context)
+    }
+}
+
+#[tokio::test]
+async fn wrapped_transport_receives_the_request_first() {
+    let fake = Fake::rule(|request| {
+        let through: Vec<_> = request.headers().get_all("x-through").iter().collect();
+        assert_eq!(through, ["2", "1"]);
+        ok(USER)
+    });
+    let boxed: Box<dyn Transport> = Box::new(fake.wire());
+    let builder = builder().transport(boxed).wrap_transport(|inner| Numbered(1, inner));
+    let client = builder.wrap_transport(|inner| Arc::new(Numbered(2, inner))).build().unwrap();
+    client.me().await.unwrap();
+}
+
 #[test]
 fn invalid_options_are_config_errors() {
     for name in [AUTHORIZATION, HOST, USER_AGENT] {
@@ -66,6 +111,7 @@ fn invalid_options_are_config_errors() {
     for options in [
         RequestOptions::new().attempt_timeout(Duration::ZERO),
         RequestOptions::new().overall_timeout(Some(Duration::ZERO)),
+        RequestOptions::new().retry(RetryPolicy::standard().max_attempts(0)),
     ] {
         let error = client.with_options(options).unwrap_err();
         assert!(error.to_string().contains("is zero"), "{error}");

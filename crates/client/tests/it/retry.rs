@@ -16,6 +16,22 @@ fn secs(n: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
+async fn classify_decides_which_failures_are_retried() {
+    let policy = RetryPolicy::standard()
+        .classify(|error| error.status().is_some_and(|status| status == 404));
+    let client_of = |fake: &std::sync::Arc<Fake>| {
+        builder().retry(policy.clone()).transport(fake.wire()).build().unwrap()
+    };
+    let fake = Fake::script([status(404), status(404), ok(USER)]);
+    assert_eq!(client_of(&fake).me().await.unwrap().attempts(), 3);
+    let fake = Fake::script([status(503)]);
+    let error = client_of(&fake).me().await.unwrap_err();
+    assert!(error.attempts() == 1 && !error.is_retryable(), "{error}");
+    let fake = Fake::rule(|_| status(404));
+    assert_eq!(client_of(&fake).me().await.unwrap_err().attempts(), 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn temporary_failure_is_retried() {
     for answer in [
         status(408),
