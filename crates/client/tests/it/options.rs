@@ -74,7 +74,7 @@ async fn header_of_a_call_replaces_the_default_header() {
 }
 
 /// Adds its number to the header `x-through`.
-struct Numbered(u8, Arc<dyn Transport>);
+struct Numbered(u16, Arc<dyn Transport>);
 
 impl Transport for Numbered {
     fn send<'a>(
