@@ -169,7 +169,7 @@ impl Client {
 
 impl FormHandle {
     /// See [`FormHandle::id`](crate::FormHandle::id).
-    pub fn id(&self) -> Result<&FormId, Error> {
+    pub fn id(&self) -> Option<&FormId> {
         self.form.id()
     }
 
@@ -278,6 +278,16 @@ impl<S> Deref for BlockingList<S> {
 
     fn deref(&self) -> &S {
         &self.stream
+    }
+}
+
+/// The blocking form of [`NewSubmissionPages`](crate::NewSubmissionPages).
+pub type NewSubmissionPages = BlockingList<crate::NewSubmissionPages>;
+
+impl NewSubmissions {
+    /// See [`NewSubmissions::pages`](crate::NewSubmissions::pages).
+    pub fn pages(self) -> NewSubmissionPages {
+        BlockingList::new(self.stream.pages(), self.runtime)
     }
 }
 

@@ -3,7 +3,7 @@
 use formsvc_protocol::{Form, FormId, IdError};
 
 use crate::error::{Error, ErrorKind, EscapedText};
-use crate::operation::{FORMS, SUBMISSIONS};
+use crate::operation::FORMS;
 use crate::paging::SubmissionQuery;
 use crate::{Client, ResponseMeta, SkippedItem};
 
@@ -15,7 +15,7 @@ pub struct FormHandle {
 }
 
 impl Client {
-    /// Returns a handle to a form, by its id: `&str`, `String`, [`FormId`] or `&FormId`.
+    /// Returns a handle to a form, by its id (`&str`, `String`, [`FormId`], `&FormId`) or by a `&Form`.
     ///
     /// Any text without NUL is an id; it is percent-encoded in the path of requests. Sends nothing. The
     /// first call that uses the handle fails with [`ErrorKind::Config`] if the id is invalid, or `.` or
@@ -79,11 +79,9 @@ fn undecided(title: &str, item: &SkippedItem, meta: &ResponseMeta) -> Error {
 }
 
 impl FormHandle {
-    /// Returns the id, or an [`ErrorKind::Config`] if it is invalid.
-    pub fn id(&self) -> Result<&FormId, Error> {
-        self.id
-            .as_ref()
-            .map_err(|error| Error::parts(ErrorKind::Config, SUBMISSIONS, error.to_string()).into())
+    /// Returns the id; `None` if it is invalid, so that every call will fail.
+    pub fn id(&self) -> Option<&FormId> {
+        self.id.as_ref().ok()
     }
 
     /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.

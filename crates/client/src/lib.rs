@@ -53,8 +53,8 @@ pub use formsvc_protocol::{
 pub use limiter::{RateLimit, WaitReason};
 pub use options::{RequestOptions, Timeouts};
 pub use paging::{
-    NewSubmissions, ResumeToken, ResumeTokenError, SubmissionPage, SubmissionPages,
-    SubmissionQuery, Submissions, SyncPoint, SyncPointError,
+    NewSubmissionPage, NewSubmissionPages, NewSubmissions, ResumeToken, ResumeTokenError,
+    SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint, SyncPointError,
 };
 #[doc(hidden)]
 pub use paging::{NextStep as PageNext, Walk as PageWalk};

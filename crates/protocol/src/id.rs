@@ -1,6 +1,7 @@
 //! Identifiers: one type for each resource, so that a user id cannot be passed as a form id; and the
 //! cursor of a list.
 
+use std::borrow::Borrow;
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -104,6 +105,30 @@ macro_rules! ids {
             }
         }
 
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0.into()
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, text: &str) -> bool {
+                &*self.0 == text
+            }
+        }
+
         impl From<&$name> for $name {
             fn from(id: &$name) -> Self {
                 id.clone()
@@ -160,6 +185,43 @@ impl Cursor {
     }
 }
 
+impl FromStr for Cursor {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::new(text))
+    }
+}
+
+impl From<Cursor> for String {
+    fn from(cursor: Cursor) -> Self {
+        cursor.0
+    }
+}
+
+impl AsRef<str> for Cursor {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Cursor {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Cursor {
+    fn eq(&self, text: &str) -> bool {
+        self.0 == text
+    }
+}
+
+impl PartialEq<&str> for Cursor {
+    fn eq(&self, text: &&str) -> bool {
+        self.0 == *text
+    }
+}
+
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -188,7 +250,10 @@ mod tests {
     #[test]
     fn id_compares_and_converts_with_text() {
         let id = FormId::try_from("frm_1".to_owned()).unwrap();
-        assert!(id == "frm_1" && id != "frm_2");
+        assert!(id == "frm_1" && id != *"frm_2" && id.as_ref() == "frm_1");
+        assert!(std::collections::HashSet::from([id.clone()]).contains("frm_1"));
+        assert_eq!(String::from(id.clone()), "frm_1");
+        assert!("c".parse::<Cursor>().unwrap() == "c");
         assert_eq!(FormId::from(&id), id);
         assert!(FormId::try_from("").is_err());
     }

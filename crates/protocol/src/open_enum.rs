@@ -2,8 +2,8 @@
 
 /// Declares an enum of known strings plus `Other`, whose text is private.
 ///
-/// The text of an unknown value is available through `as_str()` only, so that a later release can
-/// add a variant for it without changing the meaning of a user's `match`.
+/// The text of an unknown value is available through `as_str()` of the enum only, so that a later release
+/// can add a variant for it without changing the meaning of a user's `match`.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*
@@ -20,16 +20,10 @@ macro_rules! open_enum {
             Other($unknown),
         }
 
-        #[doc = concat!("The text of a [`", stringify!($name), "`] that this release does not know.")]
+        #[doc = concat!("A [`", stringify!($name), "`] that this release does not know. Its text is \
+            available through [`as_str`](", stringify!($name), "::as_str) of the enum only.")]
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub struct $unknown(Box<str>);
-
-        impl $unknown {
-            /// Returns the text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
 
         impl $name {
             /// All values that this release knows, in the order of the table.

@@ -62,6 +62,13 @@ wire_object! {
     }
 }
 
+/// Lets calls accept a form where they need its id.
+impl From<&Form> for FormId {
+    fn from(form: &Form) -> Self {
+        form.id.clone()
+    }
+}
+
 impl Form {
     /// Creates a form from its parts; `url` follows from the public id.
     pub fn new(

@@ -32,6 +32,11 @@ impl RowKey {
         Self::of_bytes(&[b"\0", json.as_bytes()])
     }
 
+    /// Returns the first half of the key.
+    pub(super) fn first_8_bytes(self) -> u64 {
+        u64::from_be_bytes(*self.0.first_chunk().expect("a key has 16 bytes"))
+    }
+
     fn of_bytes(parts: &[&[u8]]) -> Self {
         let mut hash = Context::new(&SHA256);
         for part in parts {

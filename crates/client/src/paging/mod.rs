@@ -60,7 +60,7 @@ mod sync_point;
 mod tie;
 mod walk;
 
-pub use new_submissions::NewSubmissions;
+pub use new_submissions::{NewSubmissionPage, NewSubmissionPages, NewSubmissions};
 pub use page::SubmissionPage;
 pub use pages::SubmissionPages;
 pub use query::SubmissionQuery;

@@ -1,11 +1,14 @@
-//! The submissions that are new since a sync point.
+//! The submissions that are new since a sync point, one by one or page by page.
 
+use std::ops::Deref;
 use std::task::{Context, Poll, ready};
 
-use formsvc_protocol::Submission;
+use formsvc_protocol::{Submission, Timestamp};
 
 use super::sync_point::{NextWalk, SyncRun};
-use super::{SubmissionQuery, Submissions, SyncPoint};
+use super::{
+    ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint,
+};
 use crate::ClientEvent;
 use crate::completeness::Completeness;
 use crate::error::Error;
@@ -19,77 +22,193 @@ use crate::error::Error;
 /// deleted. Submissions are newest first within each walk.
 #[must_use = "streams do nothing unless polled"]
 #[derive(Debug)]
-pub struct NewSubmissions {
-    query: SubmissionQuery,
-    /// The point at the start; the result as long as `run` is `None`.
-    start: SyncPoint,
-    /// `None` if a setting is invalid.
-    run: Option<SyncRun>,
-    walk: Option<Submissions>,
-    completeness: Completeness,
-    error: Option<Error>,
-    done: bool,
+pub struct NewSubmissions(Run<Submissions>);
+
+/// The pages of a form with the submissions that no earlier run has yielded: an owned, fused stream, `Send`,
+/// `Sync` and `Unpin`. Created by [`NewSubmissions::pages`]. Pages without a new submission are yielded too.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// # fn store(_: &[formsvc_client::Submission], _: &formsvc_client::SyncPoint) {}
+/// use formsvc_client::SyncPoint;
+/// let point = SyncPoint::load_if_exists("contact.sync")?.unwrap_or_default();
+/// let mut pages = client.form("frm_1").submissions().sync_from(&point).pages();
+/// while let Some(page) = pages.try_next().await? {
+///     // In one transaction.
+///     store(page.submissions(), page.sync_point());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "streams do nothing unless polled"]
+#[derive(Debug)]
+pub struct NewSubmissionPages(Run<SubmissionPages>);
+
+/// A page with new submissions, and the sync point after it; dereferences to the page.
+#[derive(Clone, Debug)]
+pub struct NewSubmissionPage {
+    page: SubmissionPage,
+    point: SyncPoint,
+}
+
+impl NewSubmissionPage {
+    /// Returns the point that covers this page and those before it: save it when the page is stored.
+    pub fn sync_point(&self) -> &SyncPoint {
+        &self.point
+    }
+
+    /// Returns the submissions, newest first, without a copy.
+    pub fn into_submissions(self) -> Vec<Submission> {
+        self.page.into_submissions()
+    }
+}
+
+impl Deref for NewSubmissionPage {
+    type Target = SubmissionPage;
+
+    fn deref(&self) -> &SubmissionPage {
+        &self.page
+    }
 }
 
 impl NewSubmissions {
-    pub(super) fn new(
-        query: SubmissionQuery,
-        start: SyncPoint,
-        run: Result<SyncRun, Error>,
-    ) -> Self {
-        let (run, error) = match run {
-            Ok(run) => (Some(run), None),
-            Err(error) => (None, Some(error)),
-        };
-        let completeness = run.as_ref().map_or(Completeness::Proven, SyncRun::completeness);
-        Self { query, start, done: run.is_none(), run, walk: None, completeness, error }
+    pub(super) fn new(query: SubmissionQuery, start: SyncPoint) -> Self {
+        Self(Run::new(query, start))
     }
 
-    /// Returns the point that covers exactly the submissions yielded so far: the start of the next
-    /// run. Valid at any time, also after an error. Save it after the submissions are stored.
-    /// The call copies up to 10,000 ids: call it after a batch rather than after each submission.
-    pub fn sync_point(&self) -> SyncPoint {
-        let token = self.walk.as_ref().map(Submissions::resume_token);
-        self.run.as_ref().map_or_else(|| self.start.clone(), |run| run.point(token))
-    }
-
-    /// Returns whether the submissions so far are all that the service has, within this run.
-    pub fn completeness(&self) -> Completeness {
-        let walk = self.walk.as_ref().map(Submissions::completeness);
-        walk.map_or(self.completeness, |walk| walk.max(self.completeness))
-    }
-
-    fn is_done(&self) -> bool {
-        self.done && self.error.is_none()
+    /// Returns the pages of the run, from its [`sync_point`](Self::sync_point) on.
+    pub fn pages(self) -> NewSubmissionPages {
+        let point = self.sync_point();
+        NewSubmissionPages(Run::new(self.0.query, point))
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {
+        self.0.poll_next(cx)
+    }
+}
+
+impl NewSubmissionPages {
+    fn poll_page(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<NewSubmissionPage, Error>>> {
+        let page = ready!(self.0.poll_next(cx));
+        let with_point = |page| NewSubmissionPage { page, point: self.0.sync_point() };
+        Poll::Ready(page.map(|page| page.map(with_point)))
+    }
+}
+
+macro_rules! run_accessors {
+    ($($list:ident),+) => {$(
+        impl $list {
+            /// Returns the point that covers exactly the submissions yielded so far: the start of the next
+            /// run. Valid at any time, also after an error. Save it after the submissions are stored. The
+            /// call copies up to 10,000 hashes: call it after a batch rather than after each submission.
+            pub fn sync_point(&self) -> SyncPoint {
+                self.0.sync_point()
+            }
+
+            /// Returns whether a new submission can be missing; `None` until the run
+            /// [is finished](Self::is_finished).
+            pub fn completeness(&self) -> Option<Completeness> {
+                self.is_finished().then_some(self.0.completeness)
+            }
+
+            /// Returns whether a submission can be missing among those that were read.
+            pub fn completeness_so_far(&self) -> Completeness {
+                let walk = self.0.walk.as_ref().map(WalkStream::completeness_so_far);
+                walk.map_or(self.0.completeness, |walk| walk.max(self.0.completeness))
+            }
+
+            /// Returns true when all new submissions were yielded. False before, and for ever after an
+            /// error.
+            pub fn is_finished(&self) -> bool {
+                self.0.is_finished
+            }
+
+            fn is_done(&self) -> bool {
+                self.0.done && self.0.error.is_none()
+            }
+        }
+    )+};
+}
+
+run_accessors!(NewSubmissions, NewSubmissionPages);
+
+/// A run: the walks of one list after another.
+#[derive(Debug)]
+struct Run<W> {
+    query: SubmissionQuery,
+    /// The point at the start; the result as long as `decisions` is `None`.
+    start: SyncPoint,
+    /// `None` if a setting is invalid.
+    decisions: Option<SyncRun>,
+    walk: Option<W>,
+    completeness: Completeness,
+    error: Option<Error>,
+    done: bool,
+    is_finished: bool,
+}
+
+/// A stream that a run reads: of submissions, or of pages.
+trait WalkStream {
+    type Item;
+
+    fn start(query: SubmissionQuery) -> Self;
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Self::Item, Error>>>;
+    fn first_read_at(&self) -> Option<Timestamp>;
+    fn resume_token(&self) -> ResumeToken;
+    fn completeness_so_far(&self) -> Completeness;
+    /// Drops what an earlier run has yielded. Returns false if nothing is left to yield.
+    fn accept(item: &mut Self::Item, run: &mut SyncRun, read_at: Option<Timestamp>) -> bool;
+}
+
+impl<W: WalkStream> Run<W> {
+    fn new(query: SubmissionQuery, start: SyncPoint) -> Self {
+        let (decisions, error) = match query.start_sync(&start) {
+            Ok(decisions) => (Some(decisions), None),
+            Err(error) => (None, Some(error)),
+        };
+        let completeness = decisions.as_ref().map_or(Completeness::Proven, SyncRun::completeness);
+        let done = decisions.is_none();
+        Self { query, start, decisions, walk: None, completeness, error, done, is_finished: false }
+    }
+
+    fn sync_point(&self) -> SyncPoint {
+        let token = self.walk.as_ref().map(WalkStream::resume_token);
+        self.decisions.as_ref().map_or_else(|| self.start.clone(), |run| run.point(token))
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<W::Item, Error>>> {
         if let Some(error) = self.error.take() {
             return Poll::Ready(Some(Err(error)));
         }
-        let Some(run) = self.run.as_mut().filter(|_| !self.done) else { return Poll::Ready(None) };
+        let Some(run) = self.decisions.as_mut().filter(|_| !self.done) else {
+            return Poll::Ready(None);
+        };
         loop {
             let walk = match &mut self.walk {
                 Some(walk) => walk,
                 none => {
                     let Some(query) = query_of_next_walk(&self.query, run) else {
-                        self.done = true;
+                        (self.done, self.is_finished) = (true, true);
                         return Poll::Ready(None);
                     };
-                    none.insert(query.items())
+                    none.insert(W::start(query))
                 }
             };
-            match ready!(walk.poll_item(cx)) {
-                Some(Ok(submission)) if run.accept(&submission, walk.first_read_at()) => {
-                    return Poll::Ready(Some(Ok(submission)));
+            match ready!(walk.poll_next(cx)) {
+                Some(Ok(mut item)) => {
+                    if W::accept(&mut item, run, walk.first_read_at()) {
+                        return Poll::Ready(Some(Ok(item)));
+                    }
                 }
-                Some(Ok(_)) => {}
                 Some(Err(error)) => {
                     self.done = true;
                     return Poll::Ready(Some(Err(error)));
                 }
                 None => {
-                    self.completeness = self.completeness.max(walk.completeness());
+                    self.completeness = self.completeness.max(walk.completeness_so_far());
                     self.walk = None;
                     if run.finish_walk() {
                         self.query.client.shared.emit(&ClientEvent::SyncOverlapShortened);
@@ -112,4 +231,40 @@ fn query_of_next_walk(query: &SubmissionQuery, run: &SyncRun) -> Option<Submissi
     })
 }
 
+macro_rules! walk_stream {
+    ($list:ident, $item:ty, $start:ident, $poll:ident, $accept:expr) => {
+        impl WalkStream for $list {
+            type Item = $item;
+
+            fn start(query: SubmissionQuery) -> Self {
+                query.$start()
+            }
+            fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<$item, Error>>> {
+                self.$poll(cx)
+            }
+            fn first_read_at(&self) -> Option<Timestamp> {
+                self.first_read_at()
+            }
+            fn resume_token(&self) -> ResumeToken {
+                self.resume_token()
+            }
+            fn completeness_so_far(&self) -> Completeness {
+                self.completeness_so_far()
+            }
+            fn accept(item: &mut $item, run: &mut SyncRun, read_at: Option<Timestamp>) -> bool {
+                let accept: fn(&mut $item, &mut SyncRun, Option<Timestamp>) -> bool = $accept;
+                accept(item, run, read_at)
+            }
+        }
+    };
+}
+
+walk_stream!(Submissions, Submission, items, poll_item, |row, run, read_at| run
+    .accept(row, read_at));
+walk_stream!(SubmissionPages, SubmissionPage, pages, poll_page, |page, run, read_at| {
+    page.retain(|row| run.accept(row, read_at.clone()));
+    true
+});
+
 list_stream!(NewSubmissions, poll_item, Submission);
+list_stream!(NewSubmissionPages, poll_page, NewSubmissionPage);

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use formsvc_protocol::{Cursor, Page, Pagination, Submission, SubmissionId, Timestamp};
 use serde_json::value::RawValue;
 
+use super::ResumeToken;
 use super::bounds::{Bounds, RowPlace};
 use super::known_rows::RowKey;
 use super::walk::{PageOutcome, WalkRow};
@@ -41,6 +42,8 @@ pub struct SubmissionPage {
     passed: PassedRows,
     pagination: Pagination,
     meta: ResponseMeta,
+    /// `None` until the list has accepted the page.
+    token: Option<ResumeToken>,
 }
 
 /// How a page ends, if the list ends with it.
@@ -154,6 +157,7 @@ impl RawPage {
             passed: PassedRows::default(),
             pagination: self.pagination,
             meta,
+            token: None,
         };
         let rows = self.rows.into_iter().zip(walk_rows).enumerate();
         let new_rows = rows.filter(|(at, _)| outcome.new_rows.binary_search(at).is_ok());
@@ -221,6 +225,20 @@ impl SubmissionPage {
     /// Returns status, headers and attempts of the response.
     pub fn meta(&self) -> &ResponseMeta {
         &self.meta
+    }
+
+    /// Returns the position after this page: save it when the page is stored.
+    pub fn resume_token(&self) -> &ResumeToken {
+        self.token.as_ref().expect("a list yields only pages that it has accepted")
+    }
+
+    pub(super) fn set_token(&mut self, token: ResumeToken) {
+        self.token = Some(token);
+    }
+
+    /// Keeps the submissions for which `keep` returns true.
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Submission) -> bool) {
+        self.rows.retain(keep);
     }
 
     /// Returns all rows of the page as passed.

@@ -63,6 +63,10 @@ pub struct SubmissionPages {
     /// The error to yield next.
     error: Option<Error>,
     done: bool,
+    /// Whether the list ended as its settings require, and not by an error.
+    finished: bool,
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
 }
 
 impl SubmissionPages {
@@ -71,8 +75,14 @@ impl SubmissionPages {
             Ok(walk) => (walk, None),
             Err(error) => (None, Some(error)),
         };
+        #[cfg(feature = "tracing")]
+        let span = query.span();
+        let is_at_end = walk.is_none() || query.max_pages == Some(0);
         Self {
             pages_left: query.max_pages,
+            finished: error.is_none() && is_at_end,
+            #[cfg(feature = "tracing")]
+            span,
             query,
             next: None,
             first_read_at: None,
@@ -81,15 +91,27 @@ impl SubmissionPages {
             page_number: 0,
             skipped: Vec::new(),
             skipped_count: 0,
-            done: walk.is_none(),
+            done: is_at_end,
             walk: walk.unwrap_or_else(|| Walk::new(None)),
             error,
         }
     }
 
+    /// Returns whether a submission can be missing in the list, including the pages before a resume; `None`
+    /// until the list [is finished](Self::is_finished).
+    pub fn completeness(&self) -> Option<Completeness> {
+        self.is_finished().then(|| self.completeness_so_far())
+    }
+
+    /// Returns true when the list has ended: with the oldest submission, or as `since`, `stop_when` or
+    /// `max_pages` require. False before, and for ever after an error.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     /// Returns whether a submission can be missing between the first and the last one that were read,
-    /// including the pages before a resume.
-    pub fn completeness(&self) -> Completeness {
+    /// including the pages before a resume. Submissions after the last one are not considered.
+    pub fn completeness_so_far(&self) -> Completeness {
         let completeness = self.walk.completeness().max(self.query.completeness_before());
         if self.skipped_count > 0 { Completeness::Incomplete } else { completeness }
     }
@@ -128,7 +150,9 @@ impl SubmissionPages {
         let oldest = self.walk.known_oldest(self.walk.position().oldest);
         match self.next {
             None => self.query.first_token(),
-            Some(NextStep::Finished) => ResumeToken::at_end(self.query.list(), self.completeness()),
+            Some(NextStep::Finished) => {
+                ResumeToken::at_end(self.query.list(), self.completeness_so_far())
+            }
             Some(
                 NextStep::Continue
                 | NextStep::Retry
@@ -155,7 +179,7 @@ impl SubmissionPages {
         seen: impl Iterator<Item = RowKey>,
         seen_oldest: Option<i64>,
     ) -> ResumeToken {
-        let (list, completeness) = (self.query.list(), self.completeness());
+        let (list, completeness) = (self.query.list(), self.completeness_so_far());
         ResumeToken::at_page(list, position.clone(), seen, seen_oldest, completeness)
     }
 
@@ -174,13 +198,14 @@ impl SubmissionPages {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+        #[cfg(feature = "tracing")]
+        let _entered = self.span.clone().entered();
         loop {
             if let Some(error) = self.error.take() {
                 self.done = true;
                 return Poll::Ready(Some(Err(error)));
             }
-            if self.done || self.pages_left == Some(0) {
-                self.done = true;
+            if self.done {
                 return Poll::Ready(None);
             }
             // Taken out, so that a request that panics is dropped.
@@ -227,7 +252,16 @@ impl SubmissionPages {
 
     /// Returns the page to yield. `None` discards it: it is requested again with another cursor, or it
     /// has a tie overflow, which is the next error.
+    ///
+    /// If a callback of the caller panics, the list has ended before this page.
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
+        (self.stopped, self.done) = (Some(self.resume_token()), true);
+        let page = self.accept_page(page, meta);
+        self.done = self.finished;
+        page
+    }
+
+    fn accept_page(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
         let clock = &self.query.client.shared.settings.clock;
         self.first_read_at.get_or_insert_with(|| read_at(&meta, clock()));
         let rows = page.walk_rows(self.walk.position().oldest);
@@ -237,6 +271,7 @@ impl SubmissionPages {
             self.report(warning);
         }
         if next == NextStep::Retry {
+            self.stopped = None;
             return None;
         }
         self.report(&ClientEvent::PageFetched {
@@ -246,21 +281,21 @@ impl SubmissionPages {
             has_more: page.pagination().has_more,
             elapsed: meta.elapsed(),
         });
-        self.next = Some(next);
         if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
+            (self.next, self.stopped) = (Some(next), None);
             self.error = Some(walk_error(overflow, &meta));
             return None;
         }
+        let SubmissionQuery { bounds, allow_incomplete, .. } = &self.query;
+        let (mut page, end) = page.into_page(&rows, &outcome, meta, bounds, *allow_incomplete);
+        self.next = Some(next);
         self.pages_left = self.pages_left.map(|left| left - 1);
         self.page_number += 1;
-        let SubmissionQuery { bounds, allow_incomplete, .. } = &self.query;
-        let (page, end) = page.into_page(&rows, &outcome, meta, bounds, *allow_incomplete);
         self.record_skipped(page.skipped());
-        if end.is_some() {
-            self.stopped = Some(self.token_within_page(&page.all_passed()));
-        }
+        self.stopped = end.is_some().then(|| self.token_within_page(&page.all_passed()));
+        self.finished = self.pages_left == Some(0);
         match (end, next) {
-            (Some(PageEnd::Bounds), _) | (None, NextStep::Finished) => self.done = true,
+            (Some(PageEnd::Bounds), _) | (None, NextStep::Finished) => self.finished = true,
             (Some(PageEnd::InvalidItem(item)), _) => {
                 let cursor = self.walk.last_cursor();
                 self.error = Some(item_error(&item, self.page_number, cursor, page.meta()));
@@ -268,6 +303,8 @@ impl SubmissionPages {
             (None, NextStep::Failed(error)) => self.error = Some(walk_error(error, page.meta())),
             (None, NextStep::Continue | NextStep::Retry) => {}
         }
+        self.finished &= self.error.is_none();
+        page.set_token(self.resume_token());
         Some(page)
     }
 

@@ -161,11 +161,10 @@ impl SubmissionQuery {
     /// [`allow_incomplete`](Self::allow_incomplete); any other setting is an
     /// [`ErrorKind::Config`](crate::ErrorKind::Config).
     pub fn sync_from(self, point: &SyncPoint) -> NewSubmissions {
-        let run = self.start_sync(point);
-        NewSubmissions::new(self, point.clone(), run)
+        NewSubmissions::new(self, point.clone())
     }
 
-    fn start_sync(&self, point: &SyncPoint) -> Result<SyncRun, Error> {
+    pub(super) fn start_sync(&self, point: &SyncPoint) -> Result<SyncRun, Error> {
         let Bounds { since, until, stop_when } = &self.bounds;
         let settings = [
             ("start_at", self.start.is_some()),
@@ -182,9 +181,16 @@ impl SubmissionQuery {
         SyncRun::start(point, self.list()).map_err(config_error)
     }
 
-    /// Requests a single page.
-    pub async fn page(mut self) -> Result<SubmissionPage, Error> {
-        (self.allow_incomplete, self.max_pages) = (false, None);
+    /// Requests a single page. [`max_pages`](Self::max_pages) and
+    /// [`allow_incomplete`](Self::allow_incomplete) are an [`ErrorKind::Config`](crate::ErrorKind::Config).
+    pub async fn page(self) -> Result<SubmissionPage, Error> {
+        for (name, is_set) in
+            [("max_pages", self.max_pages.is_some()), ("allow_incomplete", self.allow_incomplete)]
+        {
+            if is_set {
+                return Err(config_error(format!("`page` and `{name}` exclude each other")));
+            }
+        }
         let mut pages = self.pages();
         let Some(page) = pages.try_next().await? else {
             return Err(config_error("the resume token is at the end of the list"));
@@ -194,6 +200,12 @@ impl SubmissionQuery {
             pages.try_next().await?;
         }
         Ok(page)
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(super) fn span(&self) -> tracing::Span {
+        let form = self.form.as_ref().ok().map(FormId::as_str);
+        tracing::debug_span!("list", operation = SUBMISSIONS, form)
     }
 
     /// Requests the next page of a walk.

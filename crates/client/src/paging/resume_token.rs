@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::known_rows::RowKey;
 use super::sealed_text::{ListId, sealed_text};
 use super::walk::{ListPosition, Walk};
+use crate::Client;
 use crate::completeness::Completeness;
 
 /// A position in a list of submissions, to resume from later or in another process: see
@@ -85,6 +86,14 @@ impl ResumeToken {
     /// resumed list starts with this value.
     pub fn completeness(&self) -> Completeness {
         self.0.completeness
+    }
+
+    /// Returns the token for the same form after the service moved to the base URL of this client. The
+    /// service must still have the same submissions, with the same ids, times and cursors.
+    #[must_use]
+    pub fn rebind(mut self, client: &Client) -> Self {
+        self.0.list.rebind(client);
+        self
     }
 
     /// Returns an error that names both lists if the token is for another one.

@@ -14,6 +14,7 @@ use formsvc_protocol::FormId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::Client;
 use crate::error::EscapedText;
 use crate::file::{MAX_LEN, read_file};
 
@@ -28,6 +29,11 @@ pub(super) struct ListId {
 }
 
 impl ListId {
+    /// Sets the base URL to that of the client.
+    pub(super) fn rebind(&mut self, client: &Client) {
+        self.base_url = client.base_url().to_owned();
+    }
+
     /// Returns an error that names both lists if they differ. `state` is the kind of state, for the
     /// message.
     pub(super) fn check(&self, list: &Self, state: &str) -> Result<(), String> {

@@ -68,9 +68,21 @@ impl Submissions {
         }
     }
 
-    /// Returns whether the submissions so far are all that the service has.
-    pub fn completeness(&self) -> Completeness {
-        self.pages.completeness()
+    /// Returns whether a submission can be missing in the list; `None` until the list
+    /// [is finished](Self::is_finished).
+    pub fn completeness(&self) -> Option<Completeness> {
+        self.is_finished().then(|| self.completeness_so_far())
+    }
+
+    /// Returns true when all submissions were yielded: see [`SubmissionPages::is_finished`].
+    pub fn is_finished(&self) -> bool {
+        !self.has_ready() && self.pages.is_finished()
+    }
+
+    /// Returns whether a submission can be missing among those that were read: see
+    /// [`SubmissionPages::completeness_so_far`].
+    pub fn completeness_so_far(&self) -> Completeness {
+        self.pages.completeness_so_far()
     }
 
     /// Returns the units of which submissions may be missing: see

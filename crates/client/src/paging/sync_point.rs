@@ -8,21 +8,23 @@ use formsvc_protocol::{FormId, Submission, SubmissionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::ResumeToken;
+use super::known_rows::RowKey;
 use super::sealed_text::{ListId, sealed_text};
+use crate::Client;
 use crate::completeness::Completeness;
 
 /// The longest delay between `created_at` and the commit of a row that a later run still finds, in
 /// microseconds.
 const OVERLAP_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// Maximum number of ids kept for the overlap.
-const MAX_IDS: usize = 10_000;
+/// Maximum number of rows kept for the overlap.
+const MAX_ROWS: usize = 10_000;
 
 /// The position up to which the submissions of a form were read: the state between two runs of
 /// [`SubmissionQuery::sync_from`](super::SubmissionQuery::sync_from).
 ///
-/// Contains the ids of the submissions that were younger than 5 minutes when they were read (at most
-/// 10,000), and the position of an interrupted walk. The time of the reading is
+/// Contains hashes of the ids of the submissions that were younger than 5 minutes when they were read (at
+/// most 10,000), and the position of an interrupted walk. The time of the reading is
 /// [`SubmissionPages::first_read_at`](super::SubmissionPages::first_read_at). If a clock is set back, the
 /// stored times stay as they are.
 ///
@@ -63,11 +65,26 @@ struct Mark {
     /// 5 minutes before the first page was read, but not after `newest`: all rows before this time were
     /// committed.
     settled: i64,
-    /// Start of the overlap: `settled`, or later if there are too many ids. All known rows at or after this
-    /// time are in `ids`.
+    /// Start of the overlap: `settled`, or later if it has too many rows. All known rows at or after this
+    /// time are in `rows`.
     overlap_start: i64,
-    /// Id and time of each row of the overlap.
-    ids: Vec<(SubmissionId, i64)>,
+    /// The rows of the overlap.
+    rows: Vec<OverlapRow>,
+}
+
+/// A row of the overlap: the first 8 bytes of the SHA-256 of its id, and its time. Both are compared, so
+/// that two different rows are equal in one of 2⁶⁴ cases, and only if they share a microsecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct OverlapRow(u64, i64);
+
+impl OverlapRow {
+    fn new(id: &SubmissionId, time: i64) -> Self {
+        Self(RowKey::of_id(id.as_str()).first_8_bytes(), time)
+    }
+
+    fn time(self) -> i64 {
+        self.1
+    }
 }
 
 /// A walk that has not reached the complete range yet.
@@ -88,6 +105,19 @@ impl SyncPoint {
         self.0.list.as_ref()?.form.as_ref()
     }
 
+    /// Returns the point for the same form after the service moved to the base URL of this client. The
+    /// service must still have the same submissions, with the same ids and times.
+    #[must_use]
+    pub fn rebind(mut self, client: &Client) -> Self {
+        if let Some(list) = &mut self.0.list {
+            list.rebind(client);
+        }
+        if let Some(unfinished) = &mut self.0.unfinished {
+            unfinished.token = unfinished.token.clone().rebind(client);
+        }
+        self
+    }
+
     /// Returns true if a walk was interrupted. The next run finishes it first.
     pub fn is_unfinished(&self) -> bool {
         self.0.unfinished.is_some()
@@ -100,24 +130,24 @@ impl Mark {
     fn new(first_row: i64, read_at: i64) -> Self {
         let newest = first_row.min(read_at);
         let settled = newest.min(read_at.saturating_sub(OVERLAP_MICROS));
-        Self { newest, settled, overlap_start: settled, ids: Vec::new() }
+        Self { newest, settled, overlap_start: settled, rows: Vec::new() }
     }
 
     fn add(&mut self, id: &SubmissionId, time: i64) {
         if time >= self.overlap_start {
-            self.ids.push((id.clone(), time));
+            self.rows.push(OverlapRow::new(id, time));
             self.shorten();
         }
     }
 
-    /// Raises the start of the overlap until it contains at most [`MAX_IDS`] rows. Rows with
+    /// Raises the start of the overlap until it contains at most [`MAX_ROWS`] rows. Rows with
     /// the same time are removed together, because a walk ends at a time and not between two rows.
     /// Rows after the newest time are always read again.
     fn shorten(&mut self) {
-        if self.ids.len() > MAX_IDS {
-            self.ids.sort_by_key(|(_, time)| Reverse(*time));
-            let dropped = self.ids[MAX_IDS].1;
-            self.ids.retain(|(_, time)| *time > dropped);
+        if self.rows.len() > MAX_ROWS {
+            self.rows.sort_by_key(|row| Reverse(row.time()));
+            let dropped = self.rows[MAX_ROWS].time();
+            self.rows.retain(|row| row.time() > dropped);
             self.overlap_start = dropped.min(self.newest).saturating_add(1);
         }
     }
@@ -129,9 +159,9 @@ impl Mark {
         let settled = self.settled.max(older.settled);
         let overlap_start = self.overlap_start.max(older.overlap_start);
         let mut seen = HashSet::new();
-        let ids = self.ids.into_iter().chain(older.ids);
-        let ids = ids.filter(|(id, time)| *time >= overlap_start && seen.insert(id.clone()));
-        let mut joined = Self { newest, settled, overlap_start, ids: ids.collect() };
+        let rows = self.rows.into_iter().chain(older.rows);
+        let rows = rows.filter(|row| row.time() >= overlap_start && seen.insert(*row));
+        let mut joined = Self { newest, settled, overlap_start, rows: rows.collect() };
         joined.shorten();
         joined
     }
@@ -157,8 +187,8 @@ pub(super) enum NextWalk {
 pub(super) struct SyncRun {
     list: ListId,
     complete: Option<Mark>,
-    /// Ids of the complete range's overlap.
-    known: HashSet<SubmissionId>,
+    /// The rows of the complete range's overlap.
+    known: HashSet<OverlapRow>,
     /// Mark of the current or interrupted walk; `None` before its first row.
     head: Option<Mark>,
     next: NextWalk,
@@ -179,8 +209,7 @@ impl SyncRun {
     }
 
     fn set_complete(&mut self, complete: Option<Mark>) {
-        let ids = complete.iter().flat_map(|mark| &mark.ids);
-        self.known = ids.map(|(id, _)| id.clone()).collect();
+        self.known = complete.iter().flat_map(|mark| &mark.rows).copied().collect();
         self.complete = complete;
     }
 
@@ -211,7 +240,7 @@ impl SyncRun {
         let known = self.complete.as_ref().map(|mark| mark.newest);
         let read_at = known.max(read_at.map(|time| time.unix_micros())).unwrap_or(i64::MIN);
         self.head.get_or_insert_with(|| Mark::new(time, read_at)).add(&row.id, time);
-        !self.known.contains(&row.id)
+        !self.known.contains(&OverlapRow::new(&row.id, time))
     }
 
     /// Records the end of the walk. Returns true if it left an overlap that is shorter than 5 minutes
@@ -266,13 +295,13 @@ mod tests {
     fn overlap_over_the_maximum_drops_whole_times() {
         // Two rows of each time: the maximum lies within a time.
         let rows = |rows: usize| (0..rows).map(|n| (n, -i64::try_from(n.div_ceil(2)).unwrap()));
-        let full = mark(rows(MAX_IDS));
-        assert_eq!((full.ids.len(), full.is_shortened()), (MAX_IDS, false));
-        let long = mark(rows(MAX_IDS + 500));
-        assert_eq!((long.ids.len(), long.is_shortened()), (MAX_IDS - 1, true));
-        assert!(long.ids.iter().all(|(_, time)| *time >= long.overlap_start));
-        let joined = mark(rows(MAX_IDS)).join(Some(mark((0..9).map(|n| (MAX_IDS + n, -1)))));
-        assert!(joined.is_shortened() && joined.ids.len() <= MAX_IDS);
+        let full = mark(rows(MAX_ROWS));
+        assert_eq!((full.rows.len(), full.is_shortened()), (MAX_ROWS, false));
+        let long = mark(rows(MAX_ROWS + 500));
+        assert_eq!((long.rows.len(), long.is_shortened()), (MAX_ROWS - 1, true));
+        assert!(long.rows.iter().all(|row| row.time() >= long.overlap_start));
+        let joined = mark(rows(MAX_ROWS)).join(Some(mark((0..9).map(|n| (MAX_ROWS + n, -1)))));
+        assert!(joined.is_shortened() && joined.rows.len() <= MAX_ROWS);
     }
 
     #[test]
@@ -281,18 +310,18 @@ mod tests {
         // The newest known row was deleted.
         let joined = mark([(3, 950_000_000), (2, 900_000_000)]).join(Some(older.clone()));
         assert_eq!((joined.newest, joined.overlap_start), (older.newest, older.overlap_start));
-        let ids: HashSet<_> = joined.ids.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids, HashSet::from(["sub_1", "sub_2", "sub_3"]));
-        assert_eq!(joined.ids.len(), 3);
+        let id = |number| SubmissionId::new(&format!("sub_{number}")).unwrap();
+        let rows = [(3, 950_000_000), (2, 900_000_000), (1, 1_000_000_000)];
+        assert_eq!(joined.rows, rows.map(|(number, time)| OverlapRow::new(&id(number), time)));
     }
 
     #[test]
     fn overlap_shortened_by_the_joined_walks_is_reported() {
         let list = ListId { base_url: String::new(), form: None };
-        let older = mark((0..9).map(|n| (MAX_IDS + n, -1)));
+        let older = mark((0..9).map(|n| (MAX_ROWS + n, -1)));
         let point = SyncPoint(Content { complete: Some(older), ..Content::default() });
         let mut run = SyncRun::start(&point, list).unwrap();
-        run.head = Some(mark((0..MAX_IDS).map(|n| (n, 0))));
+        run.head = Some(mark((0..MAX_ROWS).map(|n| (n, 0))));
         assert!(!run.head.as_ref().unwrap().is_shortened());
         assert!(run.finish_walk());
         // A walk without new rows reports it no second time.
@@ -304,7 +333,7 @@ mod tests {
     fn mark_of_future_rows_ends_at_the_current_time() {
         let now = 2_000_000_000;
         let mut mark = Mark::new(now + 9, now);
-        for number in 0..=MAX_IDS {
+        for number in 0..=MAX_ROWS {
             mark.add(&SubmissionId::new(&format!("sub_{number}")).unwrap(), now + 9);
         }
         assert_eq!((mark.newest, mark.overlap_start), (now, now + 1));

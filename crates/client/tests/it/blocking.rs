@@ -178,9 +178,11 @@ fn panic_of_a_callback_reaches_the_caller() {
     let stop = |row: &Submission| if row.id == "sub_1" { panic!("test") } else { false };
     let mut items = query.clone().stop_when(stop).items();
     items.next().unwrap().unwrap();
-    let token = items.resume_token();
     let next = std::panic::AssertUnwindSafe(|| items.next());
     assert!(std::panic::catch_unwind(next).is_err());
+    // The position is before the page that the callback did not return from.
+    let token = items.resume_token();
+    assert!(items.next().is_none() && items.completeness().is_none());
     client.me().unwrap();
     let rest = query.resume_from(token).items().try_collect_max(9).unwrap();
     assert_eq!(rest.len(), 1);

@@ -119,7 +119,7 @@ async fn token_before_an_invalid_item_continues_after_it() {
     assert_eq!(again.unwrap_err().kind(), ErrorKind::InvalidItem);
     let mut rest = list(&fake).resume_from(token).allow_incomplete(true).items();
     assert_eq!(ids(&rest.try_collect_max(9).await.unwrap()), ["2"]);
-    assert_eq!((rest.skipped_count(), rest.completeness()), (1, Completeness::Incomplete));
+    assert_eq!((rest.skipped_count(), rest.completeness_so_far()), (1, Completeness::Incomplete));
     assert_eq!(rest.resume_token().completeness(), Completeness::Incomplete);
 }
 
@@ -142,7 +142,7 @@ async fn allowed_invalid_items_are_described_and_counted() {
             "`sub_3` at `data[0]`: missing field `data`"
         ]
     );
-    assert_eq!((pages.skipped_count(), pages.completeness()), (2, Completeness::Incomplete));
+    assert_eq!((pages.skipped_count(), pages.completeness_so_far()), (2, Completeness::Incomplete));
 }
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn invalid_item_outside_the_bounds_is_no_error() {
     let bounded = || list(&fake).until(time(0).parse().unwrap());
     let mut items = bounded().since(time(2).parse().unwrap()).allow_incomplete(true).items();
     assert_eq!(ids(&items.try_collect_max(9).await.unwrap()), ["1", "2"]);
-    assert_eq!((items.skipped_count(), items.completeness()), (0, Completeness::Proven));
+    assert_eq!((items.skipped_count(), items.completeness_so_far()), (0, Completeness::Proven));
     let stopped = bounded().stop_when(|row| row.id.as_str() == "sub_2");
     assert_eq!(ids(&stopped.items().try_collect_max(9).await.unwrap()), ["1"]);
     let error = bounded().items().try_collect_max(9).await.unwrap_err();
@@ -253,7 +253,7 @@ async fn invalid_item_anywhere_loses_no_other() {
             let others: Vec<_> = (0..9).filter(|n| *n != bad).map(|n| n.to_string()).collect();
             assert_eq!(ids(&read), others, "{bad} {size} {fault:?}");
             assert_eq!(items.skipped_count(), 1, "{bad} {size} {fault:?}");
-            assert_eq!(items.completeness(), Completeness::Incomplete);
+            assert_eq!(items.completeness_so_far(), Completeness::Incomplete);
         }
     }
 }

@@ -56,16 +56,16 @@ async fn resumed_list_stays_unproven() {
     pages.try_next().await.unwrap();
     let token = carried(&pages.resume_token());
     assert_eq!(
-        (pages.completeness(), token.completeness()),
+        (pages.completeness_so_far(), token.completeness()),
         (Completeness::Unproven, Completeness::Unproven)
     );
     let mut items = list(&fake).resume_from(token).items();
-    assert_eq!(items.completeness(), Completeness::Unproven);
+    assert_eq!(items.completeness_so_far(), Completeness::Unproven);
     assert_eq!(items.try_collect_max(9).await.unwrap().len(), 1);
     let token = carried(&items.resume_token());
     assert!(token.is_finished());
     let items = list(&fake).resume_from(token).items();
-    assert_eq!(items.completeness(), Completeness::Unproven);
+    assert_eq!(items.completeness_so_far(), Completeness::Unproven);
 }
 
 #[tokio::test]

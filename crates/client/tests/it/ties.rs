@@ -44,7 +44,7 @@ async fn read(list: SubmissionQuery) -> Read {
             Err(error) => break Some(error),
         }
     };
-    Read { ids, error, completeness: items.completeness(), token: items.resume_token() }
+    Read { ids, error, completeness: items.completeness_so_far(), token: items.resume_token() }
 }
 
 fn cursors(fake: &Fake) -> Vec<String> {
@@ -232,7 +232,7 @@ async fn overflow_is_error_and_its_token_continues() {
     let rest = items.try_collect_max(9).await.unwrap();
     assert_eq!(rest.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["sub_5"]);
     assert_eq!(items.tie_overflows()[0].start().as_str(), "2026-01-31T23:59:58.500Z");
-    assert_eq!(items.completeness(), Completeness::Incomplete);
+    assert_eq!(items.completeness_so_far(), Completeness::Incomplete);
     assert_eq!(events.lock().unwrap().len(), 2);
 }
 
