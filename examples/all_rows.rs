@@ -9,6 +9,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     while let Some(submission) = items.try_next().await? {
         println!("{} {} {}", submission.id, submission.created_at, submission.data.as_json());
     }
-    eprintln!("complete: {}", items.completeness());
+    // Known now, because the list has ended.
+    eprintln!("complete: {}", items.completeness().ok_or("the list has not ended")?);
     Ok(())
 }

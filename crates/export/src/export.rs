@@ -314,7 +314,7 @@ impl PullSummary {
     }
 
     fn add_walk(&mut self, pages: &SubmissionPages) {
-        self.completeness = pages.completeness();
+        self.completeness = pages.completeness_so_far();
         self.left_out = LeftOut::of_pages(pages);
     }
 }

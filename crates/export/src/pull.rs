@@ -126,7 +126,7 @@ pub(crate) async fn pull_into(
         summary.new += written.new;
         summary.replaced += written.replaced;
         summary.requests += page.as_ref().map_or(0, |page| page.meta().attempts().into());
-        summary.completeness = summary.completeness.max(pages.completeness());
+        summary.completeness = summary.completeness.max(pages.completeness_so_far());
         if let Some(last) = rows.last() {
             let (rows, new, reached) = (summary.rows, summary.new, last.created_at.as_str());
             on_progress(PullProgress { rows, new, reached });
@@ -167,7 +167,7 @@ fn page_to_write<'a>(
     let time = |row: &Submission| row.created_at.unix_micros();
     let times = rows.first().zip(rows.last()).map(|(first, last)| (time(first), time(last)));
     walk.extend(times, token.is_finished(), read_at);
-    let interval = Some(walk.interval(token.to_string(), pages.completeness()));
+    let interval = Some(walk.interval(token.to_string(), pages.completeness_so_far()));
     PageToWrite { rows, interval, skipped, overflows: pages.tie_overflows(), now }
 }
 

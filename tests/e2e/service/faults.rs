@@ -93,7 +93,7 @@ fn all_once(rows: &[String]) -> bool {
 
 fn quick_retries() -> RetryPolicy {
     RetryPolicy::standard()
-        .max_attempts(NonZeroU32::new(2).unwrap())
+        .max_attempts(2)
         .base_delay(Duration::from_millis(1))
 }
 
@@ -215,8 +215,7 @@ async fn rows_that_come_again_are_handed_on_once() {
 #[tokio::test]
 async fn faults_together_do_what_each_does() {
     let sick = Sick::with(&["errors=20%", "truncated=25%", "empty-page", "duplicate-rows"]).await;
-    let attempts = NonZeroU32::new(5).unwrap();
-    let retry = quick_retries().max_attempts(attempts).budget(None);
+    let retry = quick_retries().max_attempts(5).budget(None);
     let client = sick.client().retry(retry).build().unwrap();
     assert!(all_once(&sick.rows(&client).await.unwrap()));
 }

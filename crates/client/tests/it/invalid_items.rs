@@ -162,7 +162,7 @@ async fn descriptions_of_skipped_items_are_bounded() {
 async fn single_page_with_an_invalid_item_fails() {
     for rows in [[row(0), row_with(1, "null")], [row_with(0, "null"), row(1)]] {
         let fake = Fake::script([ok(page_of(&rows, None, false))]);
-        let error = list(&fake).allow_incomplete(true).page().await.unwrap_err();
+        let error = list(&fake).page().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidItem);
     }
 }

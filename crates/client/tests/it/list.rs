@@ -114,6 +114,58 @@ async fn max_pages_ends_list_and_token_continues() {
 }
 
 #[tokio::test]
+async fn page_refuses_settings_of_whole_lists() {
+    let fake = Fake::script([]);
+    for (query, name) in [
+        (list(&fake).max_pages(2), "max_pages"),
+        (list(&fake).allow_incomplete(true), "allow_incomplete"),
+    ] {
+        let error = query.page().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("submissions.list: `page` and `{name}` exclude each other")
+        );
+    }
+}
+
+#[tokio::test]
+async fn page_has_the_token_after_it() {
+    let fake = Fake::script([ok(page([0, 1], "a")), ok(last([2]))]);
+    let mut pages = list(&fake).pages();
+    let first = pages.try_next().await.unwrap().unwrap();
+    assert_eq!((pages.is_finished(), pages.completeness()), (false, None));
+    let second = pages.try_next().await.unwrap().unwrap();
+    assert!(pages.is_finished() && second.resume_token().is_finished());
+    assert_eq!(pages.completeness(), Some(pages.completeness_so_far()));
+    let fake = Fake::script([ok(last([2]))]);
+    let rest = list(&fake).resume_from(first.resume_token().clone());
+    assert_eq!(read(rest).await, (vec!["2".into()], None));
+}
+
+#[tokio::test]
+async fn failed_list_is_not_finished_and_not_proven() {
+    let fake = Fake::script([status(403)]);
+    let mut items = list(&fake).items();
+    items.try_next().await.unwrap_err();
+    assert!(items.try_next().await.unwrap().is_none());
+    assert_eq!((items.is_finished(), items.completeness()), (false, None));
+}
+
+#[tokio::test]
+async fn token_continues_at_the_new_base_url() {
+    let fake = Fake::script([ok(page([0], "a"))]);
+    let mut items = list(&fake).items();
+    items.try_next().await.unwrap().unwrap();
+    let token = items.resume_token();
+    let fake = Fake::script([ok(last([1]))]);
+    let moved = builder().base_url("https://moved.example").transport(fake.wire()).build().unwrap();
+    let query = || moved.form("frm_1").submissions();
+    assert!(query().resume_from(token.clone()).items().try_next().await.is_err());
+    let rest = query().resume_from(token.rebind(&moved)).items().try_collect_max(9).await.unwrap();
+    assert_eq!(rest.len(), 1);
+}
+
+#[tokio::test]
 async fn start_at_sends_the_cursor() {
     let fake = Fake::script([ok(last([5]))]);
     assert_eq!(read(list(&fake).start_at(Cursor::new("c"))).await.0, ["5"]);

@@ -190,7 +190,7 @@ async fn damaged_gzip_body_is_named_and_requested_again() {
     for body in damaged {
         let answers = vec![gzip_answer(&body, body.len()); 2];
         let (url, _served) = raw(answers).await;
-        let twice = quick().max_attempts(2.try_into().unwrap());
+        let twice = quick().max_attempts(2);
         let client = builder().base_url(url).retry(twice).build().unwrap();
         let error = client.me().await.unwrap_err();
         assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));

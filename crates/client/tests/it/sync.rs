@@ -58,6 +58,54 @@ async fn run_all(fake: &Arc<Fake>, point: &SyncPoint) -> (Vec<u32>, SyncPoint) {
     (read, point)
 }
 
+#[tokio::test]
+async fn pages_of_a_sync_have_their_sync_points() {
+    let form = Form::new(1);
+    (0..12).for_each(|_| form.lock().unwrap().commit(0));
+    let fake = Form::serve(&form);
+    let query = || client(&fake).form("frm_1").submissions().page_size(5);
+    let ids = |page: &formsvc_client::NewSubmissionPage| -> Vec<_> {
+        page.iter().map(|row| row.id.clone()).collect()
+    };
+    let mut pages = query().sync_from(&SyncPoint::new()).pages();
+    let first = pages.try_next().await.unwrap().unwrap();
+    assert_eq!((first.len(), pages.is_finished()), (5, false));
+    // Another process continues after the first page.
+    let point = carried(first.sync_point());
+    let mut seen = ids(&first);
+    let mut pages = query().sync_from(&point).pages();
+    let mut last = point;
+    while let Some(page) = pages.try_next().await.unwrap() {
+        seen.extend(ids(&page));
+        last = page.sync_point().clone();
+    }
+    assert!(pages.is_finished() && pages.completeness() == Some(Completeness::Proven));
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 12);
+    assert!(last.is_unfinished(), "the walk ended after its last page");
+    let (new, _) = run_all(&fake, &pages.sync_point()).await;
+    assert_eq!(new, [] as [u32; 0]);
+}
+
+#[tokio::test]
+async fn sync_point_of_5000_rows_is_short_and_moves() {
+    let form = Form::new(1);
+    (0..5_000).for_each(|_| form.lock().unwrap().commit(0));
+    let fake = Form::serve(&form);
+    let mut all = client(&fake).form("frm_1").submissions().sync_from(&SyncPoint::new());
+    while all.try_next().await.unwrap().is_some() {}
+    let point = all.sync_point();
+    let len = point.to_string().len();
+    assert!(len < 280_000, "{len}");
+    let url = "https://moved.example";
+    let moved = builder().base_url(url).transport(fake.wire()).build().unwrap();
+    let query = || moved.form("frm_1").submissions();
+    assert!(query().sync_from(&point).try_next().await.is_err());
+    let mut new = query().sync_from(&point.rebind(&moved));
+    assert!(new.try_next().await.unwrap().is_none());
+}
+
 /// One step of the model.
 #[derive(Clone, Debug)]
 enum Step {

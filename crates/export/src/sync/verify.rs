@@ -136,7 +136,7 @@ async fn read_all(
             on_page(PullProgress { rows: summary.rows, new, reached });
         }
     }
-    summary.completeness = pages.completeness();
+    summary.completeness = pages.completeness_so_far();
     summary.left_out = LeftOut::of_pages(&pages);
     Ok((summary, seen))
 }
