@@ -69,12 +69,13 @@ struct Mark {
     /// time are in `rows`.
     overlap_start: i64,
     /// The rows of the overlap.
+    #[serde(with = "packed")]
     rows: Vec<OverlapRow>,
 }
 
 /// A row of the overlap: the first 8 bytes of the SHA-256 of its id, and its time. Both are compared, so
 /// that two different rows are equal in one of 2⁶⁴ cases, and only if they share a microsecond.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct OverlapRow(u64, i64);
 
 impl OverlapRow {
@@ -92,6 +93,40 @@ impl OverlapRow {
 struct Unfinished {
     token: ResumeToken,
     head: Mark,
+}
+
+/// Rows as the base64url text of 16 bytes each.
+mod packed {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    use super::OverlapRow;
+
+    pub(super) fn serialize<S: Serializer>(
+        rows: &[OverlapRow],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let pack = |OverlapRow(id, time): &OverlapRow| [id.to_be_bytes(), time.to_be_bytes()];
+        let bytes = rows.iter().flat_map(pack).flatten().collect::<Vec<u8>>();
+        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<OverlapRow>, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let bytes = URL_SAFE_NO_PAD.decode(&*text).map_err(de::Error::custom)?;
+        let (words, rest) = bytes.as_chunks::<8>();
+        let (rows, odd) = words.as_chunks::<2>();
+        if !rest.is_empty() || !odd.is_empty() {
+            return Err(de::Error::custom("a row has 16 bytes"));
+        }
+        let unpack = |[id, time]: &[[u8; 8]; 2]| {
+            OverlapRow(u64::from_be_bytes(*id), i64::from_be_bytes(*time))
+        };
+        Ok(rows.iter().map(unpack).collect())
+    }
 }
 
 impl SyncPoint {

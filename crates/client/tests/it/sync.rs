@@ -97,7 +97,7 @@ async fn sync_point_of_5000_rows_is_short_and_moves() {
     while all.try_next().await.unwrap().is_some() {}
     let point = all.sync_point();
     let len = point.to_string().len();
-    assert!(len < 280_000, "{len}");
+    assert!(len < 150_000, "{len}");
     let url = "https://moved.example";
     let moved = builder().base_url(url).transport(fake.wire()).build().unwrap();
     let query = || moved.form("frm_1").submissions();
