@@ -1,7 +1,6 @@
 //! Each fault of the REST API as a client sees it: the SDK over a socket, and the answers themselves.
 
 use std::collections::HashSet;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
