@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use formsvc_client::{Client, ClientBuilder, ClientEvent};
+use formsvc_client::{ClientBuilder, ClientEvent};
 
 static ROWS: AtomicUsize = AtomicUsize::new(0);
 
@@ -23,7 +23,7 @@ fn report(event: &ClientEvent) {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let form = std::env::args().nth(1).ok_or("usage: progress FORM_ID")?;
-    let client = ClientBuilder::<Client>::from_env()?.on_event(report).build()?;
+    let client = ClientBuilder::from_env()?.on_event(report).build()?;
     let mut pages = client.form(form).submissions().pages();
     while pages.try_next().await?.is_some() {}
     Ok(())
