@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// Maximum number of rows of one time that are kept.
 pub(super) const MAX_ROWS_OF_ONE_TIME: usize = 1_000_000;
 
-/// Maximum number of rows in a resume token. More can only be there if a list was resumed many times
-/// within one time, or while many new rows came.
+/// Maximum number of rows in a resume token. More can be there if a list was resumed many times within one
+/// time, or while many new rows came.
 const MAX_ROWS_IN_TOKEN: usize = 10_000;
 
 /// Identifies a row: the first 128 bits of the SHA-256 of its id, because ids may have any length.
@@ -120,22 +120,30 @@ impl KnownRows {
         }
     }
 
-    /// Returns the rows that the next page may repeat, for a resume token.
-    pub(super) fn before_next_page(&self, oldest: Option<i64>) -> impl Iterator<Item = RowKey> {
+    /// Returns the rows that the next page may repeat, for a resume token. `has_own_cursors` is whether the
+    /// resumed walk can replace the service's cursor by one that is up to a unit later.
+    pub(super) fn before_next_page(
+        &self,
+        oldest: Option<i64>,
+        has_own_cursors: bool,
+    ) -> impl Iterator<Item = RowKey> {
         let previous = Some(&self.previous).filter(|_| self.tie_continues);
+        let older = Some(&self.older).filter(|_| self.tie_continues && has_own_cursors);
         let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed(oldest));
-        token_rows(Some(&self.page), previous, resumed)
+        token_rows([Some(&self.page), previous, older, resumed])
     }
 
     /// Returns the rows of earlier pages that the last page may repeat, for a resume token within it.
-    pub(super) fn before_last_page(&self) -> impl Iterator<Item = RowKey> {
+    pub(super) fn before_last_page(&self, has_own_cursors: bool) -> impl Iterator<Item = RowKey> {
         let page = Some(&self.page).filter(|_| self.page_was_empty);
-        token_rows(page, Some(&self.previous), Some(&self.resumed))
+        let older = Some(&self.older).filter(|_| has_own_cursors);
+        token_rows([page, Some(&self.previous), older, Some(&self.resumed)])
     }
 
     /// Returns the rows that the last page may repeat if it is requested again.
-    pub(super) fn with_last_page(&self) -> impl Iterator<Item = RowKey> {
-        token_rows(Some(&self.page), Some(&self.previous), Some(&self.resumed))
+    pub(super) fn with_last_page(&self, has_own_cursors: bool) -> impl Iterator<Item = RowKey> {
+        let older = Some(&self.older).filter(|_| has_own_cursors);
+        token_rows([Some(&self.page), Some(&self.previous), older, Some(&self.resumed)])
     }
 
     /// Returns the time below which no known row is, if the last row yielded was at `yielded`.
@@ -151,16 +159,9 @@ impl KnownRows {
     }
 }
 
-type Rows<'r> = Option<&'r HashSet<RowKey>>;
-
 /// Joins rows, the most recent first.
-fn token_rows<'r>(
-    page: Rows<'r>,
-    previous: Rows<'r>,
-    resumed: Rows<'r>,
-) -> impl Iterator<Item = RowKey> + use<'r> {
-    let rows = [page, previous, resumed].into_iter().flatten().flatten();
-    rows.copied().take(MAX_ROWS_IN_TOKEN)
+fn token_rows(rows: [Option<&HashSet<RowKey>>; 4]) -> impl Iterator<Item = RowKey> {
+    rows.into_iter().flatten().flatten().copied().take(MAX_ROWS_IN_TOKEN)
 }
 
 #[cfg(test)]
@@ -183,6 +184,6 @@ mod tests {
     fn token_rows_are_bounded() {
         let keys = (0..2 * MAX_ROWS_IN_TOKEN).map(|n| RowKey::of_id(&n.to_string()));
         let known = KnownRows::resume(keys, Some(0));
-        assert_eq!(known.before_next_page(None).count(), MAX_ROWS_IN_TOKEN);
+        assert_eq!(known.before_next_page(None, true).count(), MAX_ROWS_IN_TOKEN);
     }
 }

@@ -14,12 +14,13 @@ use crate::completeness::Completeness;
 ///
 /// Contains the service's base URL, the form's id, the cursor of the page, the
 /// [`Completeness`] of the list so far, and hashes of the ids that may be repeated: those yielded of that
-/// page, those of the page before it, and those of the token that the list was resumed from, until the
-/// list has passed them. It contains no API key and no answers.
+/// page, those of the page before it, those that share the oldest time if the cursor is a time, and those
+/// of the token that the list was resumed from, until the list has passed them; 10,000 at most. It contains
+/// no API key and no answers.
 ///
 /// The text is one line of visible ASCII with a checksum, which detects damage. It is no signature:
 /// a text that was changed on purpose can be valid. A token of another form or another service is
-/// refused. The text has a few kilobytes, and never more than 500, so keep only the latest.
+/// refused. The text has a few kilobytes, at most about 400, so keep only the latest.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {

@@ -134,10 +134,7 @@ impl Walk {
         seen: impl Iterator<Item = RowKey>,
         seen_oldest: Option<i64>,
     ) -> Self {
-        let ties = match (&position.cursor, position.oldest) {
-            (Some(cursor), Some(oldest)) => TieGuard::resume(cursor, oldest),
-            _ => TieGuard::new(),
-        };
+        let ties = position.tie_guard();
         Self { position, known: KnownRows::resume(seen, seen_oldest), ties, ..Self::new(None) }
     }
 
@@ -185,17 +182,17 @@ impl Walk {
 
     /// Returns the rows that the next page may repeat.
     pub(crate) fn known_before_next_page(&self) -> impl Iterator<Item = RowKey> {
-        self.known.before_next_page(self.position.oldest)
+        self.known.before_next_page(self.position.oldest, self.position.has_own_cursors())
     }
 
     /// Returns the rows of earlier pages that the last page may repeat.
     pub(crate) fn known_before_last_page(&self) -> impl Iterator<Item = RowKey> {
-        self.known.before_last_page()
+        self.known.before_last_page(self.requested.has_own_cursors())
     }
 
     /// Returns the rows that the last page may repeat if it is requested again.
     pub(crate) fn known_with_last_page(&self) -> impl Iterator<Item = RowKey> {
-        self.known.with_last_page()
+        self.known.with_last_page(self.requested.has_own_cursors())
     }
 
     /// Returns the time below which no known row is, if the last row yielded was at `yielded`.
@@ -334,6 +331,20 @@ impl Walk {
 }
 
 impl ListPosition {
+    /// Returns the tie guard of a walk that continues here.
+    fn tie_guard(&self) -> TieGuard {
+        match (&self.cursor, self.oldest) {
+            (Some(cursor), Some(oldest)) => TieGuard::resume(cursor, oldest),
+            _ => TieGuard::new(),
+        }
+    }
+
+    /// Returns true if a walk that continues here replaces the service's cursor. The response can then begin
+    /// with the first row of a unit, several pages ago.
+    fn has_own_cursors(&self) -> bool {
+        self.tie_guard().own().is_some()
+    }
+
     /// Takes a row of the page. A known row counts too, because the next cursor is the time of the page's
     /// last row.
     fn add_row(&mut self, time: i64, is_new: bool) {

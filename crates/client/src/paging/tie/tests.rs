@@ -547,3 +547,17 @@ fn walk_resumed_at_opaque_cursor_is_unproven() {
     assert_eq!(walk.accept([("sub_1", 1_000)].into_iter(), &last).next, NextStep::Finished);
     assert_eq!(walk.completeness(), Completeness::Unproven);
 }
+
+/// The service ignores foreign cursors, but the start of the next unit is by chance one of its own.
+#[test]
+fn walk_resumed_deep_in_a_unit_repeats_no_row() {
+    let rows = [3_003_000, 3_002_000, 3_001_000, 3_000_007, 3_000_006, 3_000_002, 3_000_000, 0];
+    let service = Service::new(Newest, &rows, 1);
+    let (first, walk) = run(&service, Walk::new(None), 7);
+    let seen: Vec<_> = walk.known_before_next_page().collect();
+    let seen_oldest = walk.known_oldest(walk.position().oldest);
+    let resumed = Walk::resume(walk.position().clone(), seen.into_iter(), seen_oldest);
+    let (rest, _) = run(&service, resumed, usize::MAX);
+    assert!(!has_duplicates(&[first.ids, rest.ids.clone()].concat()), "{:?}", rest.ids);
+    assert!(matches!(rest.ended, Some(NextStep::Failed(PagingError::TieOverflow(_)))));
+}

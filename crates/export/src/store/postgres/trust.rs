@@ -45,7 +45,7 @@ const PROBLEM: &str = "tables AS (SELECT c.oid, c.relname::text AS name, c.relki
      SELECT rank, name, part, pg_get_userbyid(owner)::text FROM ( \
      SELECT 1 AS rank, name, '' AS part, relowner AS owner FROM tables WHERE relkind <> 'r' \
      UNION ALL SELECT 2, name, 'the table', relowner FROM tables WHERE $3 AND NOT is_trusted \
-     UNION ALL SELECT 3, t.name, 'rule `' || r.rulename || '` of', t.relowner \
+     UNION ALL SELECT 3, t.name, r.rulename::text, t.relowner \
      FROM tables t JOIN pg_catalog.pg_rewrite r ON r.ev_class = t.oid \
      UNION ALL SELECT 4, name, 'row policies of', relowner FROM tables \
      WHERE relrowsecurity AND NOT is_trusted \
@@ -80,11 +80,13 @@ async fn find_problem(
     Ok(session.query(&select, values).await?.first().map(|row| {
         let (rank, table, part, owner): (i32, &str, &str, &str) =
             (row.get(0), row.get(1), row.get(2), row.get(3));
+        let foreign = |what| PostgresError::Foreign {
+            schema: schema.clone(),
+            reason: format!("`{table}` of role `{owner}` {what}"),
+        };
         match rank {
-            1 => PostgresError::Foreign {
-                schema: schema.clone(),
-                reason: format!("`{table}` of role `{owner}` is not an ordinary table"),
-            },
+            1 => foreign("is not an ordinary table".to_owned()),
+            3 => foreign(format!("has the rule `{part}`")),
             _ => PostgresError::Untrusted {
                 object: format!("{part} {}", session.qualify(table)),
                 owner: owner.to_owned(),
