@@ -91,9 +91,7 @@ fn all_once(rows: &[String]) -> bool {
 }
 
 fn quick_retries() -> RetryPolicy {
-    RetryPolicy::standard()
-        .max_attempts(2)
-        .base_delay(Duration::from_millis(1))
+    RetryPolicy::standard().max_attempts(2).base_delay(Duration::from_millis(1))
 }
 
 #[tokio::test]
