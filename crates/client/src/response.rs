@@ -101,6 +101,7 @@ impl<T: IntoIterator> IntoIterator for Response<T> {
     }
 }
 
+#[expect(clippy::into_iter_without_iter, reason = "the value has its own `iter`")]
 impl<'a, T> IntoIterator for &'a Response<T>
 where
     &'a T: IntoIterator,

@@ -171,7 +171,7 @@ mod tests {
                     now += wait;
                 }
             }
-            prop_assert_eq!(expected, now - start);
+            prop_assert_eq!(start + expected, now);
         }
 
         #[test]

@@ -31,7 +31,7 @@ pub(super) struct ListId {
 impl ListId {
     /// Sets the base URL to that of the client.
     pub(super) fn rebind(&mut self, client: &Client) {
-        self.base_url = client.base_url().to_owned();
+        client.base_url().clone_into(&mut self.base_url);
     }
 
     /// Returns an error that names both lists if they differ. `state` is the kind of state, for the
