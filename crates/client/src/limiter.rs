@@ -224,9 +224,9 @@ impl State {
     }
 
     /// Returns the wait of a call behind `ahead` others; `None` if a request may be sent now.
-    fn wait(&mut self, now: Duration, ahead: u32) -> Option<Wait> {
+    fn wait(&self, now: Duration, ahead: u32) -> Option<Wait> {
         let cool_down = self.cool_until.saturating_sub(now);
-        let window = self.window.as_mut();
+        let window = self.window.as_ref();
         let window = window.map_or(Duration::ZERO, |window| window.wait_behind(now, ahead));
         let (duration, reason) = if window > cool_down {
             (window, self.reason)

@@ -71,25 +71,14 @@ impl RollingWindow {
 
     /// Returns the time until a request would be admitted after `ahead` others that wait already; zero if
     /// there is room now.
-    pub fn wait_behind(&mut self, now: Duration, ahead: u32) -> Duration {
-        let second = self.second(now);
-        self.forget_before(second);
-        // The number of requests that must leave the window first. Those that are admitted now leave it
-        // last.
-        let mut leaving = u64::from(self.total) + u64::from(ahead) + 1;
-        leaving = leaving.saturating_sub(u64::from(self.limit));
-        if leaving == 0 {
-            return Duration::ZERO;
-        }
-        let admitted_now = (second, self.limit.saturating_sub(self.total));
-        for (second, count) in self.buckets.iter().copied().chain([admitted_now]) {
-            if leaving <= u64::from(count) {
-                return Duration::from_secs(second + self.window_secs + 1).saturating_sub(now);
+    pub fn wait_behind(&self, now: Duration, ahead: u32) -> Duration {
+        let (mut queue, mut at) = (self.clone(), now);
+        for _ in 0..=ahead {
+            while let Err(wait) = queue.try_acquire(at) {
+                at += wait;
             }
-            leaving -= u64::from(count);
         }
-        let windows = 2 + (leaving - 1) / u64::from(self.limit);
-        Duration::from_secs(second + windows * (self.window_secs + 1)).saturating_sub(now)
+        at.saturating_sub(now)
     }
 
     /// Returns the bucket of an instant: never one before the newest, also if the clock steps back.
