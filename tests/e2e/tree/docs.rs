@@ -75,6 +75,27 @@ fn every_path_named_in_a_document_exists() {
 }
 
 #[test]
+fn cited_section_of_the_specification_exists() {
+    let specification = read("docs/SPEC.md");
+    let mut findings = Findings::default();
+    let mut cited = 0;
+    for file in files(".rs").into_iter().chain(files(".md")) {
+        for (at, line) in file.text.lines().enumerate() {
+            for citation in line.split("SPEC §").skip(1) {
+                let number = citation.chars().next().filter(char::is_ascii_digit);
+                let Some(number) = number else { continue };
+                cited += 1;
+                if !specification.contains(&format!("\n## {number}. ")) {
+                    findings.at(&file.path, at + 1, format!("there is no section {number}"));
+                }
+            }
+        }
+    }
+    assert!(cited >= 100, "only {cited} citations");
+    findings.assert_none("a cited section is a section of docs/SPEC.md");
+}
+
+#[test]
 fn the_readme_is_short() {
     let lines = read("README.md").lines().count();
     assert!(lines < README_MAX, "README.md has {lines} lines: what, for whom, how to start");
