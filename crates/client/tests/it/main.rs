@@ -9,6 +9,7 @@ mod bounds;
 mod calls;
 mod errors;
 mod events;
+mod guide;
 mod hostile;
 mod ids;
 mod invalid_items;
