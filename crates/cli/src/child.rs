@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::env::SECRET_VARS;
 
-/// Returns a command whose environment is that of this process without the variables that contain
+/// Creates a command. It gets the environment of this process without the variables that contain
 /// secrets. The only way to start a program.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);

@@ -1,7 +1,7 @@
 //! FORM on the command line: an id, a public id, an exact title, or a unique prefix of either id.
 //!
 //! `GET /forms` ends at 200 forms (SPEC §8), so an id that it does not list is tried against the service. A
-//! form of the list that is not what the API promises is found by its id all the same.
+//! form of the list that violates the API is found by its id all the same.
 
 use formsvc_client::{Client, Error, ErrorKind, Form, FormId, Forms, SkippedItem};
 
@@ -22,7 +22,7 @@ pub(crate) struct FormMatch {
     pub(crate) title: String,
     /// The form as `GET /forms` lists it.
     pub(crate) listed: Option<Form>,
-    /// The form, if it is listed but is not what the API promises.
+    /// The form, if it is listed but violates the API.
     pub(crate) invalid: Option<SkippedItem>,
 }
 
@@ -32,7 +32,7 @@ impl FormMatch {
         Self { title: id.to_string(), id, listed: None, invalid: None }
     }
 
-    /// A form of the list that is not what the API promises; `None` if its id cannot be used.
+    /// A form of the list that violates the API; `None` if its id cannot be used.
     pub(crate) fn invalid(item: &SkippedItem) -> Option<Self> {
         let id = FormId::new(item.id()?).ok()?;
         let title = item.title().map_or_else(|| id.to_string(), str::to_owned);
@@ -56,8 +56,8 @@ pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<FormMatch, CliEr
     find_unlisted(cx, cx.client().await?, text).await?.ok_or_else(|| not_found(&forms, text))
 }
 
-/// Finds the form among the listed ones. Remarks which form a prefix was completed to, and that a form is
-/// not what the API promises; fails when several forms match.
+/// Finds the form among the listed ones. Remarks which form a prefix was completed to, and that a form violates
+/// the API; fails when several forms match.
 pub(crate) fn find_listed(
     cx: &Context,
     forms: &Forms,
@@ -71,9 +71,7 @@ pub(crate) fn find_listed(
                 let what = format!("the form `{text}` has no usable id");
                 CliError::coded(Code::BadAnswer, what).cause(item.to_string())
             })?;
-            cx.progress.warn(&format!(
-                "the service lists a form that is not what its API promises: {item}"
-            ));
+            cx.progress.warn(&format!("the service lists a form that violates its API: {item}"));
             return Ok(Some(found));
         }
     };
@@ -135,7 +133,7 @@ impl<'a> Candidate<'a> {
 }
 
 /// Picks by the first rule that any form meets: id, public id, title, prefix of an id or public id.
-/// Several forms that meet the same rule are ambiguous. A form that is not what the API promises meets a
+/// Several forms that meet the same rule are ambiguous. A form that violates the API meets a
 /// rule only by a member that it has.
 fn pick<'a>(forms: &'a Forms, text: &str) -> Result<Option<Candidate<'a>>, CliError> {
     let rules: [fn(Candidate<'_>, &str) -> bool; 4] = [
@@ -173,8 +171,7 @@ pub(crate) fn not_found(forms: &Forms, text: &str) -> CliError {
     let unnamed: Vec<_> = forms.skipped().iter().filter(lacks_name).collect();
     if !unnamed.is_empty() {
         let what = format!(
-            "the form `{text}` cannot be looked up, because the service lists forms that are not what its \
-             API promises"
+            "the form `{text}` cannot be looked up, because the service lists forms that violate its API"
         );
         let error = CliError::new(Exit::Service, what).hint("use the id of the form");
         return unnamed

@@ -40,8 +40,8 @@ impl Client {
     }
 
     /// Requests the owner's forms, newest first: `GET /api/v1/forms` (SPEC §4). The service returns
-    /// at most [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX). Items that are not what the
-    /// API promises are no error: see [`Forms::skipped`].
+    /// at most [`FORMS_LISTED_MAX`](formsvc_protocol::limits::FORMS_LISTED_MAX). Items that violate the API
+    /// are no error: see [`Forms::skipped`].
     pub async fn forms(&self) -> Result<Response<Forms>, Error> {
         let address = self.shared.base.join(paths::FORMS.template);
         let parse = |body: &Bytes| Forms::parse(body, &self.shared.key);

@@ -45,7 +45,7 @@ pub enum Completeness {
     /// share a microsecond than a page can show.
     Unproven,
     /// More submissions share a unit of the cursor than a page can show: see [`TieOverflow`]. Or
-    /// submissions were left out that are not what the API promises: see
+    /// submissions were left out that violate the API: see
     /// [`SkippedItem`](crate::SkippedItem).
     Incomplete,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Broken {
 const NOT_UTF8: &str = "the response is not UTF-8";
 const NOT_JSON: &str = "the response is not JSON";
 const TRUNCATED: &str = "the response is truncated";
-const UNEXPECTED: &str = "the response is not what the API promises";
+const UNEXPECTED: &str = "the response violates the API";
 
 /// Parses a body. A byte order mark before the JSON is skipped (RFC 8259 §8.1 allows that).
 pub(crate) fn json<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Broken> {
@@ -44,8 +44,8 @@ pub(crate) fn read<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Broken> {
     Ok(value)
 }
 
-/// Parses the item of a list at this index. Items are parsed one by one, so that one that is not what the
-/// API promises does not disturb the others.
+/// Parses the item of a list at this index. Items are parsed one by one, so that one that violates the API
+/// does not disturb the others.
 pub(crate) fn item<T: DeserializeOwned>(
     json: &str,
     index: usize,

@@ -31,7 +31,7 @@ impl Client {
     /// Returns the form with exactly this title; `None` if there is none. Two forms with the title
     /// are an [`ErrorKind::Config`] that names both ids. Requests the list of forms.
     ///
-    /// An [item that is not what the API promises](crate::Forms::skipped) is an
+    /// An [item that violates the API](crate::Forms::skipped) is an
     /// [`ErrorKind::InvalidItem`] if it has the title, or if it has none and no other form has the title.
     ///
     /// ```no_run
@@ -68,8 +68,8 @@ impl Client {
 /// Returns the error of a look-up by title that an unusable item leaves undecided.
 fn undecided(title: &str, item: &SkippedItem, meta: &ResponseMeta) -> Error {
     let what = format!(
-        "the form `{}` cannot be looked up by its title, because a form of the list is not what the API \
-         promises; use the id",
+        "the form `{}` cannot be looked up by its title, because a form of the list violates the API; use \
+         the id",
         EscapedText(title)
     );
     let mut parts = Error::parts(ErrorKind::InvalidItem, FORMS, what);

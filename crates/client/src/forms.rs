@@ -13,7 +13,7 @@ use crate::decode::{Broken, item, json};
 
 /// The forms of the key's owner, newest first: dereferences to a slice, and is an iterator's source.
 ///
-/// A form that is not what the API promises does not disturb the others: it is in
+/// A form that violates the API does not disturb the others: it is in
 /// [`skipped`](Self::skipped).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forms {
@@ -41,7 +41,7 @@ impl Forms {
         Ok(list)
     }
 
-    /// Returns the items of the list that are not what the API promises. Their submissions can be read by
+    /// Returns the items of the list that violate the API. Their submissions can be read by
     /// their id: see [`Client::form`](crate::Client::form).
     pub fn skipped(&self) -> &[SkippedItem] {
         &self.skipped

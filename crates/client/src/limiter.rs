@@ -135,8 +135,8 @@ impl Limiter {
         self.state().policy
     }
 
-    /// Waits behind the calls that wait already until a request may be sent, and counts it. Fails as
-    /// soon as the wait would exceed what is left of `max_wait`. `on_wait` is called before each wait.
+    /// Waits until a request may be sent, after the calls that wait already, and counts the request. Fails as
+    /// soon as the wait would exceed the rest of `max_wait`. `on_wait` is called before each wait.
     pub(crate) async fn acquire(
         &self,
         max_wait: Duration,

@@ -10,7 +10,7 @@ use crate::error::{EscapedText, cut, short};
 /// Characters of a JSON path that are kept. Names in the path may be foreign text.
 const PATH_KEPT: usize = 1_000;
 
-/// An item of a list that is not what the API promises (SPEC §2), such as a form without a title. It was
+/// An item of a list that violates the API (SPEC §2), such as a form without a title. It was
 /// left out of the list.
 ///
 /// Contains no answers. Its texts are untrusted: they may contain control characters, which Display

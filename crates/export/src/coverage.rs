@@ -5,7 +5,7 @@
 //! row down until it meets an interval, then continues from the lower end of that interval, and so on
 //! until the oldest wanted time is reached. Then one interval is left.
 //!
-//! Guarantee: every submission whose time lies within an interval is stored, also one that is
+//! Guarantee: every submission with a time within an interval is stored, also one that is
 //! committed up to 5 minutes after its `created_at`. For this, an interval ends 5 minutes before the
 //! service read the first page of the walk: all rows before that time were committed, and in the list.
 //! Later rows are stored but not covered, so that the next run reads them again. A row that was older than

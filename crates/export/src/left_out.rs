@@ -13,14 +13,14 @@ pub(crate) const MAX_DESCRIBED: usize = 20;
 pub struct LeftOut {
     /// Descriptions of the units of the service's cursor of which submissions may be missing, newest first.
     pub units: Vec<String>,
-    /// Number of submissions that are not what the API promises.
+    /// Number of submissions that violate the API.
     pub items: u64,
     /// Descriptions of some of them, 20 at most.
     pub described_items: Vec<String>,
 }
 
 impl LeftOut {
-    /// Describes what a list left out: the first `items` of this number.
+    /// Describes the submissions that a list left out: their number, and the first of them.
     pub fn new(units: &[TieOverflow], items: &[SkippedItem], count: u64) -> Self {
         Self {
             units: units.iter().map(ToString::to_string).collect(),
@@ -41,7 +41,7 @@ impl LeftOut {
         }
     }
 
-    /// Describes what the pages of a list left out so far.
+    /// Describes the submissions that the pages of a list left out so far.
     pub fn of_pages(pages: &SubmissionPages) -> Self {
         Self::new(pages.tie_overflows(), pages.skipped(), pages.skipped_count())
     }
@@ -52,7 +52,7 @@ impl LeftOut {
         self.units.is_empty() && self.items == 0
     }
 
-    /// Adds what the result of a form leaves out, with the form's name before each description.
+    /// Adds the submissions that the result of a form leaves out, with the form's name before each description.
     pub fn add(&mut self, form: &str, other: &Self) {
         let name = |description: &String| format!("{form}: {description}");
         self.units.extend(other.units.iter().map(name));
@@ -69,8 +69,8 @@ impl fmt::Display for LeftOut {
             "more submissions share a unit of the service's cursor than a page can show";
         let items = match self.items {
             0 => return f.write_str(UNITS),
-            1 => "1 submission is not what the API promises".to_owned(),
-            count => format!("{count} submissions are not what the API promises"),
+            1 => "1 submission violates the API".to_owned(),
+            count => format!("{count} submissions violate the API"),
         };
         f.write_str(&items)?;
         if self.units.is_empty() { Ok(()) } else { write!(f, ", and {UNITS}") }

@@ -42,8 +42,8 @@ impl FileLock {
     }
 }
 
-/// Opens the file, creates it if there is none. A link is refused: another user who can write to the folder
-/// would choose the file that is created.
+/// Opens or creates the file. Refuses a link, with which another user of the folder could choose the file that
+/// is created.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};

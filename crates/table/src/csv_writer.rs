@@ -82,7 +82,7 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
-/// Returns the error of the output itself, whose kind the conversion of `csv` loses.
+/// Returns the error of the output itself, because the conversion of `csv` loses its kind.
 fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

@@ -1,4 +1,4 @@
-//! Submissions as tables: which labels are columns, what the cells contain, and CSV.
+//! Submissions as tables: columns from labels, cells from answers, and CSV.
 //!
 //! Pure, except that [`CsvWriter`] writes to any [`Write`](std::io::Write).
 //!

@@ -1,4 +1,4 @@
-//! Commands against a service with forms and submissions that are not what the API promises.
+//! Commands against a service with forms and submissions that violate the API.
 
 use crate::support::{Canned, Said, answer, page};
 
@@ -55,7 +55,7 @@ fn forms_list_shows_the_valid_ones_and_ends_with_exit_9() {
         &said,
         9,
         &[
-            "the list is incomplete: 2 forms are not what the API promises",
+            "the list is incomplete: 2 forms violate the API",
             "`frm_2` at `data[1].title`: invalid type: null, expected a string",
             "an item without an id at `data[2].id`: invalid type: integer `7`",
         ],
@@ -80,7 +80,7 @@ fn invalid_form_is_found_by_the_names_that_it_has() {
     has_text(
         &run(&["forms", "view", "frm_2"]),
         5,
-        &["the form `frm_2` is not what", "data[1].title"],
+        &["the form `frm_2` violates the API", "data[1].title"],
     );
     has_text(&run(&["submissions", "list", "Poll"]), 5, &["the form `Poll` has no usable id"]);
 }
@@ -113,7 +113,7 @@ fn list_needs_only_the_submissions_that_it_shows() {
         &run(&list),
         5,
         &[
-            "the submission `sub_1` is not what the API promises at `data[1].data` of page 1",
+            "the submission `sub_1` violates the API at `data[1].data` of page 1",
             "request id req_test",
             "expected an object of answers",
             "--allow-incomplete",
@@ -126,7 +126,7 @@ fn list_needs_only_the_submissions_that_it_shows() {
         &said,
         9,
         &[
-            "the result is incomplete: 1 submission is not what the API promises",
+            "the result is incomplete: 1 submission violates the API",
             "`sub_1` at `data[1].data`: expected an object of answers",
         ],
     );
@@ -146,7 +146,7 @@ fn export_continues_past_an_invalid_submission_if_allowed() {
     has_text(&failed, 5, &["`sub_1`", "--allow-incomplete", "1 submission is saved"]);
     assert!(!failed.stderr.contains("continue with"), "{}", failed.stderr);
     assert!(!out.exists());
-    has_text(&export(&["--allow-incomplete"]), 9, &["1 submission is not what the API promises"]);
+    has_text(&export(&["--allow-incomplete"]), 9, &["1 submission violates the API"]);
     assert_eq!(std::fs::read_to_string(&out).unwrap().lines().count(), 4);
     let manifest = std::fs::read_to_string(folder.path().join("rows.csv.manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
@@ -182,7 +182,7 @@ fn view_finds_a_submission_after_an_invalid_one() {
     let found = view("sub_2");
     assert!(found.stdout.contains("sub_2"), "{}", found.stdout);
     has_text(&found, 0, &[]);
-    has_text(&view("sub_1"), 5, &["the submission `sub_1` is not what the API promises"]);
+    has_text(&view("sub_1"), 5, &["the submission `sub_1` violates the API"]);
     has_text(&view("sub_9"), 9, &["`sub_1` at", "the submission may be one of them"]);
 }
 
@@ -190,7 +190,7 @@ fn view_finds_a_submission_after_an_invalid_one() {
 fn schema_of_the_valid_submissions_ends_with_exit_9() {
     let said = run(&["forms", "schema", "survey", "--output", "ndjson"]);
     assert!(said.stdout.contains(r#""label":"A""#), "{}", said.stdout);
-    has_text(&said, 9, &["1 submission is not what the API promises"]);
+    has_text(&said, 9, &["1 submission violates the API"]);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn tail_warns_once_of_an_invalid_submission() {
     let service = Canned::start(vec![forms(), rows(), newer, last]);
     let said = service.run(&[&tail[..], &["--max-rate", "off"]].concat());
     assert!(said.stdout.contains("sub_new"), "{}", said.stdout);
-    has_text(&said, 0, &["a submission is not what the API promises: `sub_1` at"]);
+    has_text(&said, 0, &["a submission violates the API: `sub_1` at"]);
     assert_eq!(said.stderr.matches("`sub_1`").count(), 1, "{}", said.stderr);
 }
 

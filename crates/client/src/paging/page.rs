@@ -51,7 +51,7 @@ pub struct SubmissionPage {
 pub(super) enum PageEnd {
     /// The bounds exclude the next row and all after it.
     Bounds,
-    /// The next row is not what the API promises.
+    /// The next row violates the API.
     InvalidItem(SkippedItem),
 }
 
@@ -100,8 +100,8 @@ impl RawRow {
 }
 
 impl RawPage {
-    /// Parses a body. Refuses a page with more rows than requested and a cursor over 1 KiB. An item that is
-    /// not what the API promises is no error here.
+    /// Parses a body. Refuses a page with more rows than requested and a cursor over 1 KiB. An item that
+    /// violates the API is no error here.
     pub(super) fn parse(body: &Bytes, requested: u32, key: &ApiKey) -> Result<Self, Broken> {
         let page: Page<&RawValue> = json(body)?;
         let rows = page.data.len();
@@ -127,10 +127,10 @@ impl RawPage {
         self.body_len
     }
 
-    /// Returns key and time of each row. A row whose `created_at` is not a time takes the time of the row
-    /// before it, because the list is newest first; the first row of a page takes `oldest`, the oldest time
-    /// so far. If it is the last row of its page, the cursor is not its time, and the walk then uses the
-    /// service's cursor.
+    /// Returns key and time of each row. A row without a valid `created_at` takes the time of the row before
+    /// it, because the list is newest first; the first row of a page takes `oldest`, the oldest time so far.
+    /// If it is the last row of its page, the cursor is not its time, and the walk then uses the service's
+    /// cursor.
     pub(crate) fn walk_rows(&self, oldest: Option<i64>) -> Vec<WalkRow> {
         let first = || self.rows.iter().find_map(|row| row.time);
         let mut before = oldest.or_else(first).unwrap_or(i64::MAX);
@@ -142,7 +142,7 @@ impl RawPage {
     }
 
     /// Keeps the new rows within the bounds, up to a row that ends the list. `walk_rows` are the rows that
-    /// the walk has judged. Rows that are not what the API promises are skipped or end the list.
+    /// the walk has judged. Rows that violate the API are skipped or end the list.
     pub(super) fn into_page(
         self,
         walk_rows: &[WalkRow],
@@ -195,7 +195,7 @@ impl SubmissionPage {
         self.rows.iter()
     }
 
-    /// Returns the items of the page that are not what the API promises. Empty unless
+    /// Returns the items of the page that violate the API. Empty unless
     /// [`allow_incomplete`](super::SubmissionQuery::allow_incomplete) is set.
     pub fn skipped(&self) -> &[SkippedItem] {
         &self.skipped

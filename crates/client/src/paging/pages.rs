@@ -123,21 +123,21 @@ impl SubmissionPages {
     }
 
     /// Returns the time at which the service read the first page, or an earlier one, in whole seconds; `None`
-    /// before that page. It is the `Date` of the response, whose clock made the submissions, or the local
-    /// clock if there is no `Date`, minus the duration of the call. A submission that was committed before
+    /// before that page. It is the `Date` of the response, by the clock of the service, or the local clock if
+    /// there is no `Date`, minus the duration of the call. A submission that was committed before
     /// that time is in the list.
     pub fn first_read_at(&self) -> Option<Timestamp> {
         Timestamp::from_unix_nanos(i128::from(self.first_read_at?) * 1_000)
     }
 
-    /// Returns the first 100 submissions that were left out because they are not what the API promises;
+    /// Returns the first 100 submissions that were left out because they violate the API;
     /// empty unless [`allow_incomplete`](SubmissionQuery::allow_incomplete) is set. Those of one page are
     /// [`SubmissionPage::skipped`].
     pub fn skipped(&self) -> &[SkippedItem] {
         &self.skipped
     }
 
-    /// Returns the number of submissions that were left out because they are not what the API promises.
+    /// Returns the number of submissions that were left out because they violate the API.
     pub fn skipped_count(&self) -> u64 {
         self.skipped_count
     }
@@ -184,7 +184,7 @@ impl SubmissionPages {
     }
 
     /// Returns true if an error cuts the last page short: a row that is newer than the one before it, or
-    /// one that is not what the API promises.
+    /// one that violates the API.
     pub(super) fn is_cut_short(&self) -> bool {
         matches!(self.next, Some(NextStep::Failed(PagingError::OutOfOrder(_))))
             || self.error.as_ref().is_some_and(|error| error.kind() == ErrorKind::InvalidItem)

@@ -134,7 +134,7 @@ impl SubmissionQuery {
     ///   more submissions of a unit.
     /// - More than 1,000,000 submissions share one time, which is the same error. If this is allowed, those
     ///   that the service sends again could be yielded again.
-    /// - A submission is not what the API promises:
+    /// - A submission violates the API:
     ///   [`ErrorKind::InvalidItem`](crate::ErrorKind::InvalidItem). If this is allowed, it is counted and
     ///   described in [`skipped`](SubmissionPages::skipped). An item without a usable `created_at` counts as
     ///   made at the time of the item before it. If the last item of a page has none, the list continues

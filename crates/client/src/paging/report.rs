@@ -68,7 +68,7 @@ pub(super) fn item_error(
         format!(", requested with the cursor `{}`", EscapedText(cursor.as_str()))
     });
     let what = format!(
-        "{name} is not what the API promises at `{}` of page {page}{requested}",
+        "{name} violates the API at `{}` of page {page}{requested}",
         EscapedText(item.json_path())
     );
     let mut parts = Error::parts(ErrorKind::InvalidItem, SUBMISSIONS, what);

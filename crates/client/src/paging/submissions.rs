@@ -96,13 +96,13 @@ impl Submissions {
         self.pages.first_read_at()
     }
 
-    /// Returns the first submissions that were left out because they are not what the API promises: see
+    /// Returns the first submissions that were left out because they violate the API: see
     /// [`SubmissionPages::skipped`].
     pub fn skipped(&self) -> &[SkippedItem] {
         self.pages.skipped()
     }
 
-    /// Returns the number of submissions that were left out because they are not what the API promises.
+    /// Returns the number of submissions that were left out because they violate the API.
     pub fn skipped_count(&self) -> u64 {
         self.pages.skipped_count()
     }

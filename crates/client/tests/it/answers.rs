@@ -110,7 +110,7 @@ async fn error_shows_status_content_type_and_first_bytes() {
         ),
         (
             answer(200, r#"{"id":7,"email":"ada@example.org"}"#),
-            "me: the response is not what the API promises at `id`: status 200, content type \
+            "me: the response violates the API at `id`: status 200, content type \
              `application/json` (1 attempt)",
         ),
     ];

@@ -1,4 +1,4 @@
-//! Lists with items that are not what the API promises.
+//! Lists with items that violate the API.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -100,7 +100,7 @@ async fn invalid_item_is_an_error_after_the_rows_before_it() {
     assert_eq!((error.kind(), error.json_path()), (ErrorKind::InvalidItem, Some("data[1].data")));
     assert_eq!(
         error.to_string(),
-        "submissions.list: the submission `sub_3` is not what the API promises at `data[1].data` of page \
+        "submissions.list: the submission `sub_3` violates the API at `data[1].data` of page \
          2, requested with the cursor `a b` (request id req_1, 1 attempt)"
     );
     assert_eq!(error.source().unwrap().to_string(), "expected an object of answers");

@@ -74,7 +74,7 @@ impl FormStore<'_> {
         dispatch!(self, count(range, max))
     }
 
-    /// Returns what the stored pages leave out.
+    /// Returns the submissions that the stored pages leave out.
     pub(crate) async fn left_out(&mut self) -> Result<LeftOut, ExportError> {
         dispatch!(self, left_out())
     }

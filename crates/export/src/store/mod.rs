@@ -79,9 +79,9 @@ pub(crate) struct PageWritten {
 }
 
 impl PageToWrite<'_> {
-    /// Returns time, id and description of what the page leaves out. The id is empty for a unit of the
-    /// cursor, and the position in the page for an item without an id. A long id is cut, because the key of
-    /// a PostgreSQL table has a maximum length.
+    /// Returns time, id and description of each submission or unit of the cursor that the page leaves out. The
+    /// id is empty for a unit, and the position in the page for an item without an id. A long id is cut,
+    /// because the key of a PostgreSQL table has a maximum length.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = (i64, &str, String)> {
         let units = self.overflows.iter();
         let units = units.map(|unit| (unit.start().unix_micros(), "", unit.to_string()));
@@ -130,7 +130,7 @@ impl RowStore {
         read_coverage(&self.connection, source).map_err(|error| self.failed(error))
     }
 
-    /// Returns what the stored pages leave out.
+    /// Returns the submissions that the stored pages leave out.
     pub(crate) fn left_out(&self, source: SourceKey) -> Result<LeftOut, StoreError> {
         const SELECT: &str = "SELECT item <> '', description FROM left_out WHERE source = ?1 \
              ORDER BY start DESC";

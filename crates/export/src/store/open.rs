@@ -176,7 +176,7 @@ impl RowStore {
     }
 }
 
-/// Limits what a file of any origin can do: its triggers and views are not run, its values have a maximum
+/// Protects against a file of unknown origin: its triggers and views are not run, its values have a maximum
 /// size, and statements end at the deadline.
 fn limit(connection: &mut Connection, deadline: Option<Instant>) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)?;

@@ -146,10 +146,7 @@ async fn manifest_counts_and_describes_invalid_items() {
     export.pull.allow_incomplete = false;
     let error = run(export, Format::Csv, &path).await.unwrap_err();
     let ExportError::Unfinished { cause, .. } = error else { panic!("{error:?}") };
-    assert_eq!(
-        cause.to_string(),
-        "the result is incomplete: 2 submissions are not what the API promises"
-    );
+    assert_eq!(cause.to_string(), "the result is incomplete: 2 submissions violate the API");
 }
 
 #[tokio::test]

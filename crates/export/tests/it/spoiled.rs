@@ -1,4 +1,4 @@
-//! A service with submissions that are not what the API promises.
+//! A service with submissions that violate the API.
 
 use bytes::Bytes;
 use formsvc_client::test_util::MockService;

@@ -1,4 +1,4 @@
-//! Records to write, and what was written.
+//! Records to write, and the written files.
 
 use formsvc_export::{Destination, Format, RenderOptions, Rendered, StoredRow, render};
 

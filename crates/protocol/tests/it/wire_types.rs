@@ -19,7 +19,7 @@ pub(crate) struct WireType {
     pub(crate) round_trip: RoundTrip,
 }
 
-/// Every wire type that is sent whole, or stands alone in the specification.
+/// Every wire type that is sent as a whole, or has its own table in the specification.
 pub(crate) const WIRE_TYPES: &[WireType] = &[
     WireType { structs: &["User"], goldens: &["user"], round_trip: owned::<User> },
     WireType { structs: &["Form"], goldens: &["form"], round_trip: owned::<Form> },

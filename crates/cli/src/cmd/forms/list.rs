@@ -15,8 +15,8 @@ use crate::suggest::did_you_mean;
 
 /// List the forms of the account, newest first
 ///
-/// The service lists at most 200. Forms that are not what the API promises are named on stderr, and the
-/// command ends with exit 9.
+/// The service lists at most 200. Forms that violate the API are named on stderr, and the command ends
+/// with exit 9.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo forms list\n  formsvc --demo forms list --status published --limit 3\n  formsvc --demo forms list --output json"
@@ -73,7 +73,7 @@ impl List {
     }
 }
 
-/// Names the forms of the list that are not what the API promises, with exit 9.
+/// Names the forms of the list that violate the API, with exit 9.
 fn check_valid(forms: &Forms) -> Result<(), CliError> {
     const SHOWN_MAX: usize = 20;
     let skipped = forms.skipped();
@@ -81,8 +81,8 @@ fn check_valid(forms: &Forms) -> Result<(), CliError> {
         return Ok(());
     }
     let count = counted(skipped.len() as u64, "form");
-    let verb = if skipped.len() == 1 { "is" } else { "are" };
-    let what = format!("the list is incomplete: {count} {verb} not what the API promises");
+    let verb = if skipped.len() == 1 { "violates" } else { "violate" };
+    let what = format!("the list is incomplete: {count} {verb} the API");
     let error = CliError::new(Exit::DataPolicy, what)
         .hint("their submissions can be read by the id of the form");
     let error =

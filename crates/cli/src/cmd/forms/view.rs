@@ -24,7 +24,7 @@ impl View {
         let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
         if let Some(item) = &form.invalid {
-            let what = format!("the form `{}` is not what the API promises", form.id);
+            let what = format!("the form `{}` violates the API", form.id);
             let hint = format!("its submissions can be read: formsvc submissions list {}", form.id);
             return Err(CliError::coded(Code::BadAnswer, what).cause(item.to_string()).hint(hint));
         }

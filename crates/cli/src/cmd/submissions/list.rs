@@ -43,8 +43,8 @@ pub(crate) struct List {
     /// Only those that follow this submission, which was made in the second before `--before`
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
-    /// Where more submissions share a second or a millisecond than a page can show, or one is not what the
-    /// API promises, keep the others, name those left out and end with exit 9
+    /// Where more submissions share a second or a millisecond than a page can show, or one violates the API,
+    /// keep the others, name those left out and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
     /// Columns for the answers with these labels only, separated by commas; `\,` is a comma in a label

@@ -76,7 +76,7 @@ impl Bounds {
     pub(crate) fn of(&self, list: SubmissionQuery) -> SubmissionQuery {
         let list = match &self.since {
             Some(since) => {
-                // The SDK's own bound also ends a list at a submission that is not what the API promises.
+                // The SDK's own bound also ends a list at a submission that violates the API.
                 let list = list.since(since.clone());
                 let (since, left) = (since.unix_micros(), Arc::clone(&self.left));
                 list.stop_when(move |row| {

@@ -38,7 +38,7 @@ impl View {
         let listing = output.listing(&FIELDS)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        // Another submission that is not what the API promises does not matter.
+        // Another submission that violates the API does not matter.
         let mut list = client.form(form.id).submissions().allow_incomplete(true);
         if let Some(before) = &self.before {
             list = list.start_at(Cursor::new(before.clone()));
@@ -53,7 +53,7 @@ impl View {
             if let Some(item) =
                 page.skipped().iter().find(|item| item.id() == Some(self.id.as_str()))
             {
-                let what = format!("the submission `{}` is not what the API promises", self.id);
+                let what = format!("the submission `{}` violates the API", self.id);
                 return Err(CliError::coded(Code::BadAnswer, what).cause(item.to_string()));
             }
             looked += page.len() as u64;

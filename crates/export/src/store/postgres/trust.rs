@@ -5,8 +5,9 @@ use super::session::Session;
 use super::tables::Access;
 use crate::error::PostgresError;
 
-/// The roles whose code may run: this user, roles whose rights it has, the owners of the schema and of the
-/// database, and superusers. A superuser has the rights of every role, and trusts none for that.
+/// Selects the roles that may have code in the tables: this user, roles from which it inherits rights, the
+/// owners of the schema and of the database, and superusers. A superuser has the rights of every role, and
+/// trusts none for that.
 pub(super) const TRUSTED: &str = "SELECT r.oid FROM pg_catalog.pg_roles r, pg_catalog.pg_roles u \
      WHERE u.rolname = current_user AND (r.oid = u.oid OR r.rolsuper \
      OR (NOT u.rolsuper AND pg_has_role(u.oid, r.oid, 'USAGE')) \
@@ -52,9 +53,9 @@ const PROBLEM: &str = "tables AS (SELECT c.oid, c.relname::text AS name, c.relki
      UNION ALL SELECT 5, name, part, owner FROM used WHERE owner NOT IN (SELECT oid FROM trusted) \
      ) AS problems ORDER BY rank, name LIMIT 1";
 
-/// Refuses tables that are none, and tables through which a role could run code that is not trusted. To
-/// write, the owner of each table must be trusted. Tables of any role can be read, if no code runs then:
-/// returns true if there are some, which must be locked and checked again.
+/// Refuses views in place of tables, and tables through which an untrusted role could run code. For writing,
+/// the owner of each table must be trusted. For reading, an untrusted owner is accepted if no code runs;
+/// returns true for such a table, which the caller must lock and check again.
 pub(super) async fn check_tables(
     session: &Session,
     tables: &[String],

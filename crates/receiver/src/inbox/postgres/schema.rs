@@ -57,9 +57,9 @@ pub(super) async fn migrate(tx: &Transaction<'_>, names: &TableNames) -> Result<
     Ok(())
 }
 
-/// Refuses views in place of the tables, and tables of another role than this user, one whose rights it
-/// has, the owners of the schema and of the database, and superusers: their code, such as a trigger, would
-/// run with the rights of this user.
+/// Refuses views in place of the tables, and tables of untrusted roles: their code, such as a trigger, would
+/// run with the rights of this user. Trusted are this user, the roles from which it inherits rights, the
+/// owners of the schema and of the database, and superusers.
 async fn check_owners(client: &impl GenericClient, names: &TableNames) -> Result<(), InboxError> {
     const SELECT: &str = "SELECT c.relname::text, r.rolname::text FROM pg_catalog.pg_class c \
          JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \

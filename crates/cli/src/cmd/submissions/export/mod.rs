@@ -100,8 +100,8 @@ pub(crate) struct Export {
     #[arg(long)]
     dry_run: bool,
     /// Write the output although submissions are missing, and end with exit 9: where more of them share a
-    /// second or a millisecond than a page can show, where one is not what the API promises, or where the
-    /// database of `--from` has gaps
+    /// second or a millisecond than a page can show, where one violates the API, or where the database of
+    /// `--from` has gaps
     #[arg(long)]
     allow_incomplete: bool,
     /// Submissions per request, 1 to 100

@@ -38,7 +38,7 @@ impl Export {
     ) -> Result<(), CliError> {
         let client = cx.client().await?;
         let query = client.form(form.id.clone()).submissions().page_size(PAGE_SIZE_MAX);
-        // An estimate needs no submission that is not what the API promises.
+        // An estimate needs no submission that violates the API.
         let page = query.allow_incomplete(true).pages().try_next().await?;
         let page = page.ok_or_else(|| CliError::new(Exit::Failed, "a list has a first page"))?;
         let times: Vec<i64> =

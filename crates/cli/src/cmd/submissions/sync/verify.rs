@@ -53,8 +53,8 @@ pub(super) struct Verify {
     /// Stop after this time with exit 8
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
-    /// Continue where more submissions share a second or a millisecond than a page can show, or one is not
-    /// what the API promises, and end with exit 9
+    /// Continue where more submissions share a second or a millisecond than a page can show, or one violates
+    /// the API, and end with exit 9
     #[arg(long, conflicts_with = "mark_deleted")]
     allow_incomplete: bool,
     /// Submissions per request, 1 to 100

@@ -209,7 +209,7 @@ impl<'a> Finder<'a> {
     fn warn_of_skipped(&mut self, item: &SkippedItem) {
         let id = item.id().unwrap_or_default();
         if self.skipped.len() < SKIPPED_MAX && self.skipped.insert(id.into()) {
-            self.cx.progress.warn(&format!("a submission is not what the API promises: {item}"));
+            self.cx.progress.warn(&format!("a submission violates the API: {item}"));
         }
     }
 

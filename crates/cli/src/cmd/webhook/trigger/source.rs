@@ -214,7 +214,7 @@ fn made_at(is_seeded: bool, number: u64) -> Timestamp {
 
 /// The questions of a form, as its newest submissions have answers to them.
 async fn questions(cx: &Context, form: &FormMatch) -> Result<Vec<(String, AnswerType)>, CliError> {
-    // A submission that is not what the API promises leaves the questions of the others.
+    // A submission that violates the API leaves the questions of the others.
     let list = cx.client().await?.form(form.id.clone()).submissions().allow_incomplete(true);
     let list = list.page_size(LABELS_OF);
     let mut questions: Vec<(String, AnswerType)> = Vec::new();
