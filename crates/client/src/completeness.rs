@@ -39,6 +39,7 @@ pub enum Completeness {
     /// - No submission between the first and the last one of a response is left out.
     /// - `has_more` is false only on the page with the oldest submission.
     /// - `created_at` is the time by which the list is ordered, in full or cut.
+    /// - An id always has the same time and content.
     #[default]
     Proven,
     /// Submissions that share a time could be missing: see [`FallbackReason`]. Also if more of them

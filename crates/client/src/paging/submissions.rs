@@ -15,8 +15,8 @@ use crate::operation::SUBMISSIONS;
 /// The submissions of a list: an owned, fused stream, `Send`, `Sync` and `Unpin`. Created by
 /// [`SubmissionQuery::items`](super::SubmissionQuery::items).
 ///
-/// Every id is yielded once, or the stream ends with an error. The
-/// [`resume_token`](Self::resume_token) stays valid after an error.
+/// Every id is yielded once, or the stream ends with an error. This holds if the service lists newest first and
+/// gives an id one time and one content. The [`resume_token`](Self::resume_token) stays valid after an error.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
