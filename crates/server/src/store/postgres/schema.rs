@@ -8,16 +8,20 @@ use crate::copy::NOTE_TABLE;
 use crate::store::{SchemaPolicy, StoreError};
 
 /// Schema version `n` is reached by the first `n` scripts. Never edit one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_own_faults.sql")];
 /// Of the lock that one process at a time migrates under. "formsvc".
 const LOCK: i64 = 0x0066_6f72_6d73_7663;
 
 /// Of the lock that whoever uses a schema shares, and a copy has for itself. "fsvc".
-pub(super) const IN_USE: &str = "1718843235, hashtext(current_schema())";
+/// The type `name` of the schema is cast, because a function of another role for this type would be used.
+pub(super) const IN_USE: &str =
+    "1718843235, pg_catalog.hashtext(pg_catalog.current_schema()::pg_catalog.text)";
 
 /// Whether the database is a copy that was not finished.
 pub(super) async fn is_unfinished(db: &impl GenericClient) -> Result<bool, StoreError> {
-    let sql = "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL";
+    let sql = "SELECT pg_catalog.to_regclass( \
+               pg_catalog.format('%I.%I', pg_catalog.current_schema(), $1::pg_catalog.text)) IS NOT NULL";
     let row = query_opt(db, sql, &[&NOTE_TABLE]).await?;
     row.map_or(Ok(false), |row| column(&row, 0))
 }

@@ -10,7 +10,8 @@ use crate::store::SchemaPolicy;
 const APPLICATION_ID: i32 = 0x6673_7663;
 
 /// Schema version `n` is reached by the first `n` scripts. Never edit one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_own_faults.sql")];
 
 /// The version this release writes.
 fn current_version() -> i32 {

@@ -39,11 +39,14 @@ const COMMANDS: &[(&str, &[&str])] = &[
 /// Commands that upgrade a database, or use none.
 const OTHERS: [&str; 5] = ["config check", "config example", "healthcheck", "migrate", "serve"];
 
-/// A site with the mark of an older release in its database file, which has no tables.
+/// A site whose database file has the first schema.
 fn older_file() -> Site {
     let site = Site::new();
     let db = rusqlite::Connection::open(site.path("db")).unwrap();
+    db.execute_batch(include_str!("../../../src/store/sqlite/migrations/0001_initial.sql"))
+        .unwrap();
     db.pragma_update(None, "application_id", 0x6673_7663).unwrap();
+    db.pragma_update(None, "user_version", 1).unwrap();
     std::fs::write(site.path("rows.csv"), "a\n1\n").unwrap();
     site
 }
@@ -52,9 +55,12 @@ fn older_file() -> Site {
 fn older_schema(cluster: &Cluster) -> (Site, String) {
     let address = cluster.fresh_schema();
     let name = address.expose_secret().rsplit("%3D").next().unwrap().to_owned();
+    let script = include_str!("../../../src/store/postgres/migrations/0001_initial.sql");
     cluster.sql(&format!(
-        "CREATE TABLE {name}.formsvc_schema (version integer NOT NULL);
-         INSERT INTO {name}.formsvc_schema VALUES (0)"
+        "SET search_path = {name};
+         {script}
+         CREATE TABLE formsvc_schema (version integer NOT NULL);
+         INSERT INTO formsvc_schema VALUES (1)"
     ));
     let site = Site::on(address.expose_secret());
     std::fs::write(site.path("rows.csv"), "a\n1\n").unwrap();
@@ -68,7 +74,7 @@ fn assert_refused(site: &Site, command: &str, args: &[&str]) {
     command.current_dir(site.path(""));
     command.env("FORMSVC_SERVER_SECRET_KEY_FILE", site.path("server.key"));
     let run = super::Run::from(command.output().unwrap());
-    let run = run.failed(10, "has schema version 0, and this release needs version 1");
+    let run = run.failed(10, "has schema version 1, and this release needs version 2");
     assert!(run.stderr.contains("`formsvc-server migrate`"), "{words:?}: {}", run.stderr);
 }
 
@@ -119,7 +125,7 @@ fn commands_refuse_older_schema_of_postgresql_and_keep_it() {
     let check = site.run(&check).succeeded();
     assert!(check.stderr.contains("`serve` and `migrate` upgrade it"), "{}", check.stderr);
     assert_eq!(cluster.sql(&tables), before);
-    assert_eq!(cluster.sql(&format!("SELECT version FROM {name}.formsvc_schema")), "0");
+    assert_eq!(cluster.sql(&format!("SELECT version FROM {name}.formsvc_schema")), "1");
 }
 
 #[test]
@@ -129,6 +135,10 @@ fn serve_and_migrate_upgrade_an_older_schema() {
         sites.extend([older_schema(cluster).0, older_schema(cluster).0]);
     }
     for (n, site) in sites.iter().enumerate() {
+        if n < 2 {
+            let db = rusqlite::Connection::open(site.path("db")).unwrap();
+            db.prepare("SELECT own_fault_us FROM deliveries").unwrap_err();
+        }
         if n % 2 == 0 {
             site.run(&["migrate"]).succeeded();
         } else {
@@ -136,6 +146,10 @@ fn serve_and_migrate_upgrade_an_older_schema() {
             drop(site.serve(&["--secret-key-file", key.to_str().unwrap()]));
         }
         site.run(&["user", "add", "--email", "a@b.c", "--name", "A"]).succeeded();
+        if n < 2 {
+            let db = rusqlite::Connection::open(site.path("db")).unwrap();
+            db.prepare("SELECT own_fault_us FROM deliveries").unwrap();
+        }
     }
 }
 
@@ -145,10 +159,10 @@ fn migrate_upgrades_no_file_under_a_server() {
     let server = SqliteStore::open_exclusive(&site.path("db"), system_clock()).unwrap();
     site.run(&["migrate"]).succeeded();
     let db = rusqlite::Connection::open(site.path("db")).unwrap();
-    db.pragma_update(None, "user_version", 0).unwrap();
+    db.pragma_update(None, "user_version", 1).unwrap();
     site.run(&["migrate"]).failed(10, "another server uses this database");
     let version: i32 = db.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    assert_eq!(version, 0);
+    assert_eq!(version, 1);
     drop(server);
 }
 
@@ -158,7 +172,7 @@ fn copy_refuses_destination_of_older_schema() {
     let path = destination.path("db");
     let before = std::fs::read(&path).unwrap();
     let run = source.run(&["copy", "--to", path.to_str().unwrap()]);
-    let run = run.failed(10, "has schema version 0, and this release needs version 1");
+    let run = run.failed(10, "has schema version 1, and this release needs version 2");
     assert!(run.stderr.contains("hint: name a database with nothing in it"), "{}", run.stderr);
     assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
 }

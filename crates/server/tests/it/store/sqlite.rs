@@ -125,7 +125,7 @@ async fn a_file_of_a_newer_release_is_refused_and_left_alone() {
     assert!(std::fs::read(&place.path).unwrap() == before, "the file was changed");
     assert_eq!(
         refused.to_string(),
-        "the database has schema version 99, and this release knows versions up to 1"
+        "the database has schema version 99, and this release knows versions up to 2"
     );
 }
 

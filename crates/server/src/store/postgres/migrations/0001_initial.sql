@@ -120,7 +120,6 @@ CREATE TABLE deliveries (
     form_title  text NOT NULL,     -- as it was, so that every attempt has the same body
     next_us     bigint,            -- where it stands in lane 1 of the queue, or stood when it was claimed there
     finished_us bigint,
-    own_fault_us bigint,           -- since when only faults of this service prevented attempts; null: none did
     PRIMARY KEY (submission, endpoint_no)
 ) WITH (fillfactor = 80); -- each is changed once or more, in its place
 CREATE INDEX deliveries_by_rare_state ON deliveries (state, submission) WHERE state IN (1, 3, 4);

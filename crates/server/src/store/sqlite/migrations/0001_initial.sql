@@ -117,7 +117,6 @@ CREATE TABLE deliveries (
     form_title  TEXT NOT NULL,     -- as it was, so that every attempt has the same body
     next_us     INTEGER,           -- where it stands in lane 1 of the queue, or stood when it was claimed there
     finished_us INTEGER,
-    own_fault_us INTEGER,          -- since when only faults of this service prevented attempts; null: none did
     -- The last attempt, which most have no other before; columns as in attempts.
     last_started_us  INTEGER,
     last_duration_us INTEGER,
