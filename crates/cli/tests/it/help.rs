@@ -12,6 +12,7 @@ use clap::Command as Tree;
 
 #[cfg(unix)]
 use crate::processes;
+#[cfg(unix)]
 use crate::support::{Sandbox, request, signal};
 use crate::support::{formsvc, run, succeed};
 #[cfg(unix)]

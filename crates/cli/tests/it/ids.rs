@@ -51,6 +51,11 @@ fn id_in_a_hint_is_quoted_for_the_shell() {
     assert_eq!(failed.code, Some(3));
     let hint = "formsvc submissions list 'q7/3= $(x)'\n";
     assert!(failed.stderr.ends_with(hint), "{}", failed.stderr);
+    let invalid = r#"{"data":[{"id":"q7/3= $(x)","title":null}]}"#;
+    let service = Canned::start(vec![answer("200 OK", "", invalid)]);
+    let failed = service.run(&["forms", "view", "q7/3= $(x)"]);
+    assert_eq!(failed.code, Some(5));
+    assert!(failed.stderr.ends_with(hint), "{}", failed.stderr);
 }
 
 #[test]

@@ -23,15 +23,19 @@ impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        if let Some(item) = &form.invalid {
-            let what = format!("the form `{}` violates the API", form.id);
-            let hint = format!("its submissions can be read: formsvc submissions list {}", form.id);
-            return Err(CliError::coded(Code::BadAnswer, what).cause(item.to_string()).hint(hint));
-        }
         let Some(form) = form.listed else {
-            let what =
-                format!("the form `{}` exists, but the list of forms ends before it", form.id);
-            let error = CliError::new(Exit::NotFound, what);
+            let error = match &form.invalid {
+                Some(item) => {
+                    let what = format!("the form `{}` violates the API", form.id);
+                    CliError::coded(Code::BadAnswer, what).cause(item.to_string())
+                }
+                None => {
+                    let id = &form.id;
+                    let what =
+                        format!("the form `{id}` exists, but the list of forms ends before it");
+                    CliError::new(Exit::NotFound, what)
+                }
+            };
             let line = Line::of(&cx.settings, &["submissions", "list", form.id.as_str()]);
             return Err(match line.shown() {
                 Some(line) => error.hint(format!("its submissions can be read: {line}")),
