@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
 use tokio_rustls::TlsAcceptor;
 
 use crate::net::{Authority, HttpProxy, Identity};
@@ -100,6 +102,56 @@ async fn csv_in_one_call_writes_all_columns_and_rows() {
         rows,
         [("id", "Name,Note,Amount"), (&newer, "Ada,,1.50"), (&older, "'=1+1,\"a,b\",")]
     );
+}
+
+#[tokio::test]
+async fn four_tasks_prints_each_submission_once() {
+    let sandbox = Sandbox::with_rows(ROWS).await;
+    let output = sandbox.run(env!("CARGO_BIN_EXE_four_tasks")).await;
+    let ids: HashSet<_> = first_words(&output.stdout).into_iter().collect();
+    assert_eq!((ids.len(), output.stdout.lines().count()), (ROWS, ROWS));
+}
+
+#[tokio::test]
+async fn spawn_blocking_writes_each_submission() {
+    let sandbox = Sandbox::with_rows(ROWS).await;
+    let output = sandbox.run(env!("CARGO_BIN_EXE_spawn_blocking")).await;
+    assert_eq!(output.stdout, "250 rows\n");
+    assert_eq!(std::fs::read_to_string(sandbox.path("rows.ndjson")).unwrap().lines().count(), ROWS);
+}
+
+#[tokio::test]
+async fn trace_parent_reaches_the_service() {
+    let sandbox = Sandbox::start().await;
+    let (address, heads) = recording_front(sandbox.running.local_addr()).await;
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_trace_parent"));
+    let trace_parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    command.env("FORMSVC_BASE_URL", format!("http://{address}")).env("TRACEPARENT", trace_parent);
+    assert_eq!(output_of(&mut command).await.stdout, "ada@example.org\n");
+    let heads = String::from_utf8(heads.lock().await.clone()).unwrap();
+    assert!(heads.contains(&format!("\r\ntraceparent: {trace_parent}\r\n")), "{heads}");
+}
+
+/// Forwards connections to a server, and records the bytes of the requests.
+async fn recording_front(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let requests = Arc::clone(&recorded);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (mut from_client, mut to_client) = stream.into_split();
+            let server = TcpStream::connect(server).await.unwrap();
+            let (mut from_server, mut to_server) = server.into_split();
+            tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = from_client.read(&mut buffer).await {
+                requests.lock().await.extend_from_slice(&buffer[..length]);
+                to_server.write_all(&buffer[..length]).await.unwrap();
+            }
+        }
+    });
+    (address, recorded)
 }
 
 #[tokio::test]
