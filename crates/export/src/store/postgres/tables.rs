@@ -74,7 +74,7 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
         return Ok(false);
     }
     let tables = RIGHTS.map(|(table, _)| format!("formsvc_{table}"));
-    let must_lock = check_tables(session, &tables, access).await?;
+    check_tables(session, &tables, access).await?;
     let foreign = |reason| PostgresError::Foreign { schema: schema.clone(), reason };
     if let Some(table) = missing.first() {
         let table: &str = table.get(0);
@@ -87,11 +87,6 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
         let join = |words: Vec<&str>| words.join(", ");
         let tables = join(tables.iter().map(|table| &**table).collect());
         return Err(lacks(&join(rights.into_iter().collect()), &tables));
-    }
-    if must_lock {
-        let tables_to_lock = tables.each_ref().map(|table| session.qualify(table)).join(", ");
-        session.run(&format!("LOCK TABLE {tables_to_lock} IN ACCESS SHARE MODE")).await?;
-        check_tables(session, &tables, access).await?;
     }
     let version = session.query("SELECT version::bigint FROM {t}meta", &[]).await?;
     match version.first().map_or(0, |row| row.get(0)) {
