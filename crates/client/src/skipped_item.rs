@@ -6,6 +6,7 @@ use formsvc_protocol::{Timestamp, decode_string, object_members};
 
 use crate::api_key::ApiKey;
 use crate::error::{EscapedText, cut, short};
+use crate::paging::RowKey;
 
 /// Characters of a JSON path that are kept. Names in the path may be foreign text.
 const PATH_KEPT: usize = 1_000;
@@ -26,6 +27,7 @@ struct Content {
     created_at: Option<Timestamp>,
     json_path: String,
     reason: String,
+    hash: [u8; 16],
 }
 
 impl SkippedItem {
@@ -44,6 +46,7 @@ impl SkippedItem {
             created_at: text("created_at").and_then(|time| time.parse().ok()),
             json_path: cut(&key.redact(json_path), PATH_KEPT).to_owned(),
             reason: short(&key.redact(reason)).to_owned(),
+            hash: RowKey::of_item(json).into_bytes(),
         }))
     }
 
@@ -65,6 +68,11 @@ impl SkippedItem {
     /// Returns the member `created_at`, if it is a time.
     pub fn created_at(&self) -> Option<&Timestamp> {
         self.0.created_at.as_ref()
+    }
+
+    /// Returns a hash of the item's JSON, which identifies an item without a usable id in several lists.
+    pub fn content_hash(&self) -> [u8; 16] {
+        self.0.hash
     }
 
     /// Returns the position of the fault in the JSON of the response, such as `data[30].data`.

@@ -177,6 +177,38 @@ fn sync_skips_and_reports_invalid_submissions() {
 }
 
 #[test]
+fn verify_after_a_correction_completes_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = format!("sqlite:{}", folder.path().join("rows.db").display());
+    let corrected = || page(&[0, 1, 2, 3].map(|n| row(n, "{}")).join(","), None);
+    let [first, second, third] = [rows(), corrected(), corrected()];
+    let pages =
+        [forms(), first, forms(), second, forms(), third, corrected(), forms(), corrected()];
+    let service = Canned::start(pages.into());
+    let sync = ["submissions", "sync", "survey", "--to", &target];
+    let synced = service.run(&[&sync[..], &["--allow-incomplete"]].concat());
+    has_text(&synced, 9, &["complete: no"]);
+    let hint = "`formsvc submissions sync verify` reads the whole list again";
+    has_text(&service.run(&sync), 9, &["1 submission violates the API", hint]);
+    let verify = ["submissions", "sync", "verify", "survey", "--to", &target];
+    has_text(&service.run(&verify), 0, &["4 submissions in the service"]);
+    has_text(&service.run(&sync), 0, &[]);
+}
+
+#[test]
+fn submissions_without_id_are_counted_on_each_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = format!("sqlite:{}", folder.path().join("rows.db").display());
+    let sync = ["submissions", "sync", "survey", "--to", &target, "--allow-incomplete"];
+    let without_id = |n| row(n, "{}").replace(&format!(r#""sub_{n}""#), "null");
+    let untimed = |answer: &str| format!(r#"{{"data":{{"A":"{answer}"}},"created_at":null}}"#);
+    let first = page(&[row(0, "{}"), without_id(1), untimed("x")].join(","), Some("a"));
+    let last = page(&[row(2, "{}"), without_id(3), untimed("y")].join(","), None);
+    let said = Canned::start(vec![forms(), first, last]).run(&sync);
+    has_text(&said, 9, &["4 submissions violate the API", "complete: no"]);
+}
+
+#[test]
 fn view_finds_a_submission_after_an_invalid_one() {
     let view = |id: &str| run(&["submissions", "view", "survey", id]);
     let found = view("sub_2");

@@ -32,6 +32,10 @@ impl RowKey {
         Self::of_bytes(&[b"\0", json.as_bytes()])
     }
 
+    pub(crate) fn into_bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// Returns the first half of the key.
     pub(super) fn first_8_bytes(self) -> u64 {
         u64::from_be_bytes(*self.0.first_chunk().expect("a key has 16 bytes"))

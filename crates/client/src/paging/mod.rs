@@ -60,6 +60,7 @@ mod sync_point;
 mod tie;
 mod walk;
 
+pub(crate) use known_rows::RowKey;
 pub use new_submissions::{NewSubmissionPage, NewSubmissionPages, NewSubmissions};
 pub use page::SubmissionPage;
 pub use pages::SubmissionPages;

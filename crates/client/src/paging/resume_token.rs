@@ -37,7 +37,7 @@ use crate::completeness::Completeness;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumeToken(Content);
 
-sealed_text!(ResumeToken, ResumeTokenError, "fsr1_", "resume token");
+sealed_text!(ResumeToken, ResumeTokenError, "fsr2_", "resume token");
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {
@@ -148,7 +148,7 @@ mod tests {
         }
 
         #[test]
-        fn parsing_any_text_does_not_panic(text in "(fsr1_)?\\PC*") {
+        fn parsing_any_text_does_not_panic(text in "(fsr2_)?\\PC*") {
             prop_assert!(text.parse::<ResumeToken>().is_err());
         }
     }

@@ -47,7 +47,7 @@ const MAX_ROWS: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncPoint(Content);
 
-sealed_text!(SyncPoint, SyncPointError, "fsp1_", "sync point");
+sealed_text!(SyncPoint, SyncPointError, "fsp2_", "sync point");
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {

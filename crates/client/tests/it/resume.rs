@@ -21,7 +21,7 @@ fn ids(items: &[formsvc_client::Submission]) -> Vec<&str> {
 /// Returns the hashes of ids in the text of a token.
 pub(crate) fn seen_ids(token: &ResumeToken) -> Vec<String> {
     let text = token.to_string();
-    let (text, _) = text.strip_prefix("fsr1_").unwrap().split_once('.').unwrap();
+    let (text, _) = text.strip_prefix("fsr2_").unwrap().split_once('.').unwrap();
     let json = URL_SAFE_NO_PAD.decode(text).unwrap();
     let content: serde_json::Value = serde_json::from_slice(&json).unwrap();
     serde_json::from_value(content["seen"].clone()).unwrap()

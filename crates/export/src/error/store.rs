@@ -35,6 +35,9 @@ pub enum StoreProblem {
     /// The database has an object that could run code or hide submissions.
     #[error("it has {0}, which formsvc did not create; remove it")]
     Object(String),
+    /// The statement of a table is not that of formsvc.
+    #[error("its table `{0}` is not as formsvc creates it; undo the change, or use a new database")]
+    ChangedTable(String),
     /// The content is damaged.
     #[error("it is damaged: {0}")]
     Damaged(String),

@@ -13,6 +13,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use formsvc_client::{SkippedItem, Submission, TieOverflow, Timestamp};
@@ -47,7 +48,7 @@ pub struct RowStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceKey(pub(crate) i64);
 
-/// Maximum number of characters of a stored item's id.
+/// Maximum length of the id of an item that is left out, in bytes.
 const MAX_ITEM_ID: usize = 200;
 
 /// A page to write.
@@ -79,17 +80,18 @@ pub(crate) struct PageWritten {
 }
 
 impl PageToWrite<'_> {
-    /// Returns time, id and description of each submission or unit of the cursor that the page leaves out. The
-    /// id is empty for a unit, and the position in the page for an item without an id. A long id is cut,
-    /// because the key of a PostgreSQL table has a maximum length.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = (i64, &str, String)> {
+    /// Returns time, key and description of each submission or unit of the cursor that the page leaves out. The
+    /// key is empty for a unit. It is a hash for an item without an id, or with one that PostgreSQL cannot
+    /// index.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (i64, Cow<'_, str>, String)> {
         let units = self.overflows.iter();
-        let units = units.map(|unit| (unit.start().unix_micros(), "", unit.to_string()));
-        let items = self.skipped.iter().map(|item| {
+        let units = units.map(|unit| (unit.start().unix_micros(), "".into(), unit.to_string()));
+        let is_usable = |id: &&str| !id.is_empty() && id.len() <= MAX_ITEM_ID && !id.contains('\0');
+        let items = self.skipped.iter().map(move |item| {
             let time = item.created_at().map_or(0, Timestamp::unix_micros);
-            let id = item.id().unwrap_or(item.json_path());
-            let end = id.char_indices().nth(MAX_ITEM_ID).map_or(id.len(), |(end, _)| end);
-            (time, &id[..end], item.to_string())
+            let hash = || Cow::Owned(format!("#{}", hex::encode(item.content_hash())));
+            let key = item.id().filter(is_usable).map_or_else(hash, Cow::Borrowed);
+            (time, key, item.to_string())
         });
         units.chain(items)
     }

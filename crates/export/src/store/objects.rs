@@ -38,7 +38,7 @@ pub(super) fn find_problem(connection: &Connection) -> rusqlite::Result<Option<S
             return Ok(Some(StoreProblem::Object(format!("{kind} `{name}`"))));
         }
         if normalized(&object.get::<_, String>(4)?) != expected {
-            return Ok(Some(StoreProblem::Object(format!("another table `{name}`"))));
+            return Ok(Some(StoreProblem::ChangedTable(name)));
         }
     }
     let missing = missing.into_keys().next();

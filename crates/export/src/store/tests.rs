@@ -124,7 +124,7 @@ fn coverage_survives_reopening_and_merges_with_other_runs() {
     assert_eq!(merged.intervals(), [interval(i64::MAX, 20), interval(9, 5)]);
     add(&mut store, 21, i64::MIN).unwrap();
     assert_eq!(second.coverage(source).unwrap().intervals(), [interval(i64::MAX, i64::MIN)]);
-    second.connection().execute("UPDATE coverage SET resume = 'fsr1_x'", []).unwrap();
+    second.connection().execute("UPDATE coverage SET resume = 'fsr2_x'", []).unwrap();
     let error = store.coverage(source).unwrap_err();
     assert!(matches!(error.problem(), StoreProblem::Damaged(_)), "{error}");
 }

@@ -6,7 +6,6 @@ use super::form::PgForm;
 use super::read::read_coverage;
 use crate::coverage::Coverage;
 use crate::error::PostgresError;
-use crate::sql::without_nul;
 use crate::store::labels::{EncodedPage, EncodedRow, LabelSet};
 use crate::store::{PageToWrite, PageWritten, extra_json};
 
@@ -114,7 +113,6 @@ impl PgForm {
         const UPSERT: &str = "INSERT INTO {t}left_out VALUES ($1, $2, $3, $4) \
              ON CONFLICT (source, start, item) DO UPDATE SET description = excluded.description";
         for (start, item, description) in page.left_out() {
-            let item = without_nul(item);
             let values = typed![self.key => INT8, start => INT8, item => TEXT, description => TEXT];
             self.session.query(UPSERT, values).await?;
         }

@@ -38,7 +38,8 @@ impl Export {
         };
         let rows = store.rows(&form, range, &spools(cx)?).await?;
         let what = format!("the database does not have all submissions of `{}`", form.form_id);
-        let complete = "complete it with `formsvc submissions sync`";
+        let complete = "complete it with `formsvc submissions sync`, or with `sync verify` if submissions were \
+                        left out";
         let incomplete = CliError::new(Exit::DataPolicy, what).hint(complete);
         let is_incomplete = rows.completeness == Completeness::Incomplete;
         if is_incomplete && !self.allow_incomplete {

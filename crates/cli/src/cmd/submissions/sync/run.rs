@@ -135,7 +135,12 @@ impl Run {
         }
         let mut first = None;
         for form in &*forms {
-            let summary = match sync_form(cx, client, &store, form, options).await {
+            let synced = sync_form(cx, client, &store, form, options).await;
+            let checked = synced.and_then(|summary| {
+                check_complete(&summary, options)?;
+                Ok(summary)
+            });
+            let summary = match checked {
                 Ok(summary) => summary,
                 Err(failure) => {
                     if first.is_some() || (self.watch && failure.passes) {
@@ -193,9 +198,15 @@ pub(super) async fn sync_form(
     };
     let synced = store.sync(client, &form.id, new_title(form), options, on_page).await;
     cx.progress.end();
-    let summary = synced.map_err(|error| Failure::stopped(error, stored.unwrap_or_default()))?;
-    if summary.pull.completeness == Completeness::Incomplete && !options.allow_incomplete {
-        incomplete(&summary.pull.left_out)?;
+    synced.map_err(|error| Failure::stopped(error, stored.unwrap_or_default()))
+}
+
+/// Returns an error if submissions are left out of the database, and this is not allowed.
+fn check_complete(summary: &SyncSummary, options: &PullOptions) -> Result<(), CliError> {
+    if summary.pull.completeness != Completeness::Incomplete || options.allow_incomplete {
+        return Ok(());
     }
-    Ok(summary)
+    let hint = "`formsvc submissions sync verify` reads the whole list again, which completes the database \
+                after the service is corrected";
+    incomplete(&summary.pull.left_out).map_err(|error| error.hint(hint))
 }
