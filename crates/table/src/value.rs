@@ -121,6 +121,8 @@ impl TypeSet {
     const INTEGER: Self = Self(4);
     const REAL: Self = Self(8);
     pub(crate) const TEXT: Self = Self(16);
+    /// Other numbers of at most 300 bytes, with at most three digits in the exponent.
+    const DECIMAL: Self = Self(32);
 
     /// Returns a number to store, which [`from_bits`](Self::from_bits) takes. The number of a union is
     /// the bitwise or of both numbers.
@@ -155,6 +157,12 @@ impl TypeSet {
             _ => ColumnType::Text,
         }
     }
+
+    /// Returns true if all values are decimal numbers of at most 300 bytes and three digits in the
+    /// exponent, which SQL's `numeric` holds exactly.
+    pub fn is_numeric(self) -> bool {
+        self.0 != 0 && self.0 & (Self::BOOLEAN.0 | Self::TEXT.0) == 0
+    }
 }
 
 fn number_type(json: &str) -> TypeSet {
@@ -162,8 +170,14 @@ fn number_type(json: &str) -> TypeSet {
         Some(integer) if integer.unsigned_abs() < 1_000_000_000_000_000 => TypeSet::SMALL_INTEGER,
         Some(_) => TypeSet::INTEGER,
         None if exact_double(json).is_some() => TypeSet::REAL,
+        None if is_decimal(json) => TypeSet::DECIMAL,
         None => TypeSet::TEXT,
     }
+}
+
+fn is_decimal(number: &str) -> bool {
+    let exponent = number.split_once(['e', 'E']).map_or("", |(_, exponent)| exponent);
+    number.len() <= 300 && exponent.trim_start_matches(['+', '-']).len() <= 3
 }
 
 /// Returns an integer of 64 bits, written without fraction and exponent.
@@ -210,6 +224,22 @@ mod tests {
         assert_eq!(type_of(&["1", "true"]), ColumnType::Text);
         assert_eq!(type_of(&["1e5"]), ColumnType::Text);
         assert_eq!(type_of(&["null"]), ColumnType::Text);
+    }
+
+    #[test]
+    fn numeric_takes_all_decimal_numbers_up_to_a_limit() {
+        let is_numeric = |values: &[&str]| {
+            let mut types = TypeSet::default();
+            values.iter().for_each(|json| types.add(json));
+            types.is_numeric()
+        };
+        let digits = "9".repeat(300);
+        assert!(is_numeric(&["1", "9223372036854775807", "1.5", "1e-999", "null", &digits]));
+        assert!(is_numeric(&["0.30000000000000004"]));
+        for values in [&["null"][..], &["1", "true"], &["1", "\"1\""], &["1e1000"]] {
+            assert!(!is_numeric(values), "{values:?}");
+        }
+        assert!(!is_numeric(&[&format!("{digits}0")]));
     }
 
     #[test]

@@ -42,12 +42,12 @@ macro_rules! dispatch {
 
 impl FormStore<'_> {
     /// Ends the lock. Returns the name of the view, if there is one, and its changes.
-    pub(crate) fn into_view(self) -> (String, ViewChanges) {
+    pub(crate) async fn finish(self) -> Result<(String, ViewChanges), ExportError> {
         match self {
-            Self::Rows { .. } => (String::new(), ViewChanges::default()),
-            Self::Sqlite(form) => (form.view, form.changes),
+            Self::Rows { .. } => Ok((String::new(), ViewChanges::default())),
+            Self::Sqlite(form) => Ok((form.view, form.changes)),
             #[cfg(feature = "postgres")]
-            Self::Postgres(form) => (form.view, form.changes),
+            Self::Postgres(form) => Ok(form.finish().await?),
         }
     }
 
@@ -113,8 +113,11 @@ pub struct ViewChanges {
     /// Submissions with a character that the database refuses: NUL or a lone surrogate. It is replaced
     /// by U+FFFD in cells, and exact in `data`.
     pub cleaned_rows: u64,
-    /// Why the view lacks columns, and the statement that allows this user to add them.
-    pub outdated: Option<String>,
+    /// Why a view lacks columns or has others than it should, and how to allow the change.
+    pub outdated: Vec<String>,
+    /// Submissions with an answer that is null in the typed view of a PostgreSQL database, because the
+    /// column has a narrower type and could not be replaced.
+    pub unfit_rows: u64,
 }
 
 impl ViewChanges {

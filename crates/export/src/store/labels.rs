@@ -99,6 +99,13 @@ impl LabelSet {
         self.positions().skip(page.first_new)
     }
 
+    /// Returns the labels that a page added, and those to which it added types.
+    pub(crate) fn changed(&self, page: &EncodedPage) -> impl Iterator<Item = (i64, &StoredLabel)> {
+        let is_changed = |index| index >= page.first_new || page.widened.contains(&index);
+        let changed = self.positions().enumerate().filter(move |(index, _)| is_changed(*index));
+        changed.map(|(_, label)| label)
+    }
+
     /// Encodes the answers of a page. New labels get positions in order of their appearance.
     pub(crate) fn encode(&mut self, rows: &[Submission]) -> EncodedPage {
         let parsed: Vec<_> = rows.iter().map(|row| fields(row.data.as_json())).collect();

@@ -122,10 +122,8 @@ fn write_labels(
 ) -> rusqlite::Result<bool> {
     let mut write = transaction
         .prepare_cached("INSERT OR REPLACE INTO labels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-    let is_changed = |index: &usize| *index >= page.first_new || page.widened.contains(index);
-    let changed = labels.positions().enumerate().filter(|(index, _)| is_changed(index));
     let mut count = 0;
-    for (_, (position, changed)) in changed {
+    for (position, changed) in labels.changed(page) {
         let StoredLabel { label, occurrence, heading, types, first_instant } = changed;
         let (key, types) = (source.0, types.bits());
         write.execute(params![key, position, label, occurrence, heading, types, first_instant])?;

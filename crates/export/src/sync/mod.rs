@@ -95,7 +95,7 @@ impl SyncStore {
         let run = async {
             let mut store = self.open_form(client, form, title, options.deadline).await?;
             let pull = pull_into(client, form, &mut store, options, on_page).await?;
-            let (view, changes) = store.into_view();
+            let (view, changes) = store.finish().await?;
             Ok(SyncSummary { pull, view, changes })
         };
         // Another session of the database can block the run for any time.

@@ -89,7 +89,7 @@ impl SyncStore {
             if summary.completeness == Completeness::Proven && summary.rows > 0 {
                 store.set_proven(covered_until).await?;
             }
-            (_, summary.changes) = store.into_view();
+            (_, summary.changes) = store.finish().await?;
             Ok(summary)
         };
         until(pull.deadline, run).await

@@ -27,6 +27,8 @@ pub(crate) struct PgForm {
     pub(super) key: i64,
     pub(crate) view: String,
     pub(crate) changes: ViewChanges,
+    /// Conditions of rows with an answer that its column of the typed view cannot hold.
+    pub(super) unfit: Vec<String>,
     /// The session of the lock.
     _lock: Session,
 }
@@ -47,10 +49,10 @@ impl PgForm {
         session.begin().await?;
         let (key, view) = add_form(&session, form).await?;
         let changes = ViewChanges::default();
-        let mut form = Self { session, key, view, changes, _lock: lock };
+        let mut form = Self { session, key, view, changes, unfit: Vec::new(), _lock: lock };
         form.lock_row().await?;
         let labels = form.read_labels().await?;
-        form.update_view(&labels).await?;
+        form.update_views(&labels).await?;
         form.session.commit().await?;
         Ok(form)
     }
@@ -62,17 +64,32 @@ impl PgForm {
     }
 
     pub(super) async fn read_labels(&self) -> Result<LabelSet, PostgresError> {
-        const SELECT: &str = "SELECT label, occurrence, heading, first_instant FROM {t}labels \
-             WHERE source = $1 ORDER BY position";
+        const SELECT: &str = "SELECT label, occurrence, heading, types, first_instant \
+             FROM {t}labels WHERE source = $1 ORDER BY position";
         let rows = self.session.query(SELECT, typed![self.key => INT8]).await?;
         let labels = rows.iter().map(|row| StoredLabel {
             label: row.get(0),
             occurrence: row.get(1),
             heading: row.get(2),
-            types: TypeSet::default(),
-            first_instant: row.get(3),
+            types: TypeSet::from_bits(u8::try_from(row.get::<_, i64>(3)).unwrap_or(u8::MAX)),
+            first_instant: row.get(4),
         });
         Ok(LabelSet::new(LIMITS, labels.collect()))
+    }
+
+    /// Ends the lock. Returns the changes of the views.
+    pub(crate) async fn finish(mut self) -> Result<(String, ViewChanges), PostgresError> {
+        if !self.unfit.is_empty() {
+            let select = format!(
+                "SELECT count(*) FROM {{t}}submissions WHERE source = $1 AND deleted_at IS NULL \
+                 AND ({})",
+                self.unfit.join(" OR ")
+            );
+            let rows = self.session.query_alone(&select, typed![self.key => INT8]).await?;
+            self.changes.unfit_rows =
+                rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs());
+        }
+        Ok((self.view, self.changes))
     }
 
     pub(crate) async fn total(&self) -> Result<u64, PostgresError> {

@@ -46,9 +46,9 @@ impl PgForm {
         {
             self.write_coverage(&written.coverage).await?;
         }
-        if labels.added(&encoded).next().is_some() {
+        if labels.changed(&encoded).next().is_some() {
             self.write_labels(&labels, &encoded).await?;
-            self.update_view(&labels).await?;
+            self.update_views(&labels).await?;
         }
         self.session.commit().await?;
         self.changes.add_page(&labels, &encoded, &written.changed);
@@ -93,20 +93,22 @@ impl PgForm {
         labels: &LabelSet,
         page: &EncodedPage,
     ) -> Result<(), PostgresError> {
-        const INSERT: &str = "INSERT INTO {t}labels \
-             (source, position, label, occurrence, heading, first_instant) \
+        const UPSERT: &str = "INSERT INTO {t}labels \
+             (source, position, label, occurrence, heading, types, first_instant) \
              SELECT $1, r.* FROM json_to_recordset($2::json) AS r (position bigint, label text, \
-             occurrence bigint, heading text, first_instant bigint)";
-        let added = records(labels.added(page).map(|(position, label)| {
+             occurrence bigint, heading text, types bigint, first_instant bigint) \
+             ON CONFLICT (source, position) DO UPDATE SET types = excluded.types";
+        let changed = records(labels.changed(page).map(|(position, label)| {
             json!({
                 "position": position,
                 "label": label.label,
                 "occurrence": label.occurrence,
                 "heading": label.heading,
+                "types": label.types.bits(),
                 "first_instant": label.first_instant,
             })
         }));
-        self.session.query(INSERT, typed![self.key => INT8, added => TEXT]).await.map(drop)
+        self.session.query(UPSERT, typed![self.key => INT8, changed => TEXT]).await.map(drop)
     }
 
     async fn write_left_out(&self, page: &PageToWrite<'_>) -> Result<(), PostgresError> {

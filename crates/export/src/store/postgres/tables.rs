@@ -8,17 +8,12 @@ use crate::error::PostgresError;
 use crate::sql::quoted;
 
 /// Version of the tables.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
-/// The tables and the rights that a run needs.
-const RIGHTS: [(&str, &[&str]); 6] = [
-    ("meta", &["SELECT"]),
-    ("sources", &["SELECT", "INSERT", "UPDATE"]),
-    ("submissions", &["SELECT", "INSERT", "UPDATE"]),
-    ("labels", &["SELECT", "INSERT"]),
-    ("coverage", &["SELECT", "INSERT", "DELETE"]),
-    ("left_out", &["SELECT", "INSERT", "UPDATE"]),
-];
+/// The tables.
+const TABLES: [&str; 6] = ["meta", "sources", "submissions", "labels", "coverage", "left_out"];
+/// The rights that a run needs on each table but `meta`, which it reads.
+const RIGHTS: [&str; 4] = ["SELECT", "INSERT", "UPDATE", "DELETE"];
 
 /// Number of the lock that creates tables.
 const CREATE_LOCK: i64 = 0x666f_726d_7376_6331;
@@ -49,11 +44,11 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
     if encoding != "UTF8" {
         return Err(PostgresError::Encoding(encoding.to_owned()));
     }
-    let (names, privileges): (Vec<&str>, Vec<&str>) = RIGHTS
-        .iter()
-        .flat_map(|(table, rights)| rights.iter().map(|right| (*table, *right)))
-        .filter(|(_, right)| access == Access::Write || *right == "SELECT")
-        .unzip();
+    let is_needed =
+        |table, right| right == "SELECT" || (access == Access::Write && table != "meta");
+    let needed = TABLES.into_iter().flat_map(|table| RIGHTS.map(|right| (table, right)));
+    let (names, privileges): (Vec<&str>, Vec<&str>) =
+        needed.filter(|(table, right)| is_needed(*table, *right)).unzip();
     let values = typed![schema => TEXT, names => TEXT_ARRAY, privileges => TEXT_ARRAY];
     let lacking = session.query(SELECT_LACKING, values).await?;
     let (missing, refused): (Vec<_>, Vec<_>) = lacking.iter().partition(|row| row.get(2));
@@ -73,7 +68,7 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
     if is_new {
         return Ok(false);
     }
-    let tables = RIGHTS.map(|(table, _)| format!("formsvc_{table}"));
+    let tables = TABLES.map(|table| format!("formsvc_{table}"));
     check_tables(session, &tables, access).await?;
     let foreign = |reason| PostgresError::Foreign { schema: schema.clone(), reason };
     if let Some(table) = missing.first() {

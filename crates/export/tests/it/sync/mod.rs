@@ -9,6 +9,7 @@ mod postgres;
 mod postgres_roles;
 mod postgres_schema;
 mod postgres_tls;
+mod postgres_views;
 mod process;
 mod pull;
 mod sqlite;

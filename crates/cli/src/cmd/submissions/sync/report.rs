@@ -121,8 +121,15 @@ pub(super) fn remark_changes(cx: &Context, form: &FormMatch, changes: &ViewChang
              and exact in `data`"
         ));
     }
-    if let Some(reason) = &changes.outdated {
+    for reason in &changes.outdated {
         cx.progress.warn(&format!("{title}: {reason}"));
+    }
+    if changes.unfit_rows > 0 {
+        let rows = counted(changes.unfit_rows, "submission");
+        cx.progress.warn(&format!(
+            "{title}: {rows} with an answer that does not fit its column of the typed view, and is null \
+             there"
+        ));
     }
 }
 
