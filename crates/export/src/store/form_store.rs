@@ -16,6 +16,7 @@ pub(crate) struct FormRef<'a> {
     pub(crate) origin: &'a str,
     pub(crate) id: &'a str,
     pub(crate) title: Option<&'a str>,
+    pub(crate) public_id: Option<&'a str>,
 }
 
 /// The submissions of a form. After an error it must be dropped.

@@ -8,6 +8,7 @@ mod open;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 mod rows;
+mod schema;
 mod sqlite;
 mod status;
 #[cfg(test)]

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
+use super::schema::sqlite_schema;
 use crate::error::StoreProblem;
-
-/// The statements that create the tables and indices.
-pub(super) const SCHEMA: &str = include_str!("schema.sql");
 
 /// Returns true if the database has the table `meta`, as the schema creates it.
 pub(super) fn has_meta(connection: &Connection) -> rusqlite::Result<bool> {
@@ -47,7 +45,7 @@ pub(super) fn find_problem(connection: &Connection) -> rusqlite::Result<Option<S
 
 /// The tables of the schema: their names, and their statements as SQLite stores them.
 fn tables() -> BTreeMap<String, String> {
-    let schema = normalized(SCHEMA);
+    let schema = normalized(&sqlite_schema());
     let tables = schema.split(';').filter_map(|statement| {
         let table = statement.trim().strip_prefix("CREATE TABLE IF NOT EXISTS ")?;
         let (name, _) = table.split_once(' ')?;
@@ -71,11 +69,11 @@ mod tests {
     #[test]
     fn tables_are_those_that_the_schema_creates() {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(SCHEMA).unwrap();
+        connection.execute_batch(&sqlite_schema()).unwrap();
         let names: Vec<String> = tables().into_keys().collect();
         assert_eq!(names, ["coverage", "labels", "left_out", "meta", "sources", "submissions"]);
         assert!(has_meta(&connection).unwrap());
         assert!(find_problem(&connection).unwrap().is_none());
-        assert!(!normalized(SCHEMA).contains(['\'', '"', '`', '[', '/']));
+        assert!(!normalized(&sqlite_schema()).contains(['\'', '"', '`', '[', '/']));
     }
 }

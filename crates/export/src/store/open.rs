@@ -11,11 +11,9 @@ use tempfile::TempPath;
 use tokio::time::Instant;
 
 use super::RowStore;
-use super::objects::{SCHEMA, find_problem, has_meta};
+use super::objects::{find_problem, has_meta};
+use super::schema::{VERSION, sqlite_schema};
 use crate::error::{StoreError, StoreProblem};
-
-/// Version of the schema.
-const VERSION: i64 = 3;
 
 /// Longest wait for the lock of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -130,7 +128,8 @@ impl RowStore {
             self.connection.execute_batch("PRAGMA synchronous=NORMAL;")?;
             if !is_ours {
                 // Another process may create the tables at the same time.
-                self.connection.execute_batch(&format!("BEGIN IMMEDIATE;{SCHEMA}COMMIT;"))?;
+                let create = format!("BEGIN IMMEDIATE;{}COMMIT;", sqlite_schema());
+                self.connection.execute_batch(&create)?;
             }
             Ok(())
         };
@@ -201,7 +200,7 @@ pub(crate) fn create_unjournaled(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     let begin = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;";
     connection.execute_batch(begin)?;
-    connection.execute_batch(SCHEMA)?;
+    connection.execute_batch(&sqlite_schema())?;
     Ok(connection)
 }
 

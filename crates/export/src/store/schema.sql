@@ -1,62 +1,64 @@
--- The row store: spools of exports, and the destination of `sync --to sqlite:PATH`.
--- Times are in microseconds since 1970.
-CREATE TABLE IF NOT EXISTS meta (version INTEGER NOT NULL);
-INSERT INTO meta SELECT 3 WHERE NOT EXISTS (SELECT 1 FROM meta);
-CREATE TABLE IF NOT EXISTS sources (
-    key INTEGER PRIMARY KEY,
-    origin TEXT NOT NULL,
-    form_id TEXT NOT NULL,
-    title TEXT,
+-- Spools of exports and databases of `sync`. `schema.rs` replaces the words in braces. Times are in
+-- microseconds since 1970.
+CREATE TABLE IF NOT EXISTS {t}meta (version INTEGER NOT NULL);
+INSERT INTO {t}meta SELECT {version} WHERE NOT EXISTS (SELECT 1 FROM {t}meta);
+CREATE TABLE IF NOT EXISTS {t}sources (
+    key {key} PRIMARY KEY,
+    origin text NOT NULL,
+    form_id text NOT NULL,
+    public_id text,
+    title text,
     -- Name of the view that `sync` maintains; null in spools.
-    view TEXT,
+    view text,
     -- Number of submissions that `sync` has stored: counting them would take time on each run.
-    rows INTEGER NOT NULL DEFAULT 0,
+    rows bigint NOT NULL DEFAULT 0,
     UNIQUE (origin, form_id)
 );
 -- `data` is the exact JSON text of the answers; `extra` is a JSON object of unknown members, or empty.
 -- `cells` is a JSON array: at 0 the answers without a position as a JSON object, at each label's
 -- position the text of its answer; null in spools.
-CREATE TABLE IF NOT EXISTS submissions (
-    source INTEGER NOT NULL REFERENCES sources (key),
-    id TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    instant INTEGER NOT NULL,
-    data TEXT NOT NULL,
-    extra TEXT NOT NULL,
-    cells TEXT,
-    fetched_at INTEGER NOT NULL,
-    deleted_at INTEGER,
-    UNIQUE (source, id)
+CREATE TABLE IF NOT EXISTS {t}submissions (
+    source bigint NOT NULL,
+    id text NOT NULL,
+    created_at text NOT NULL,
+    instant bigint NOT NULL,
+    data text NOT NULL,
+    extra text NOT NULL,
+    cells {json},
+    fetched_at bigint NOT NULL,
+    deleted_at bigint,
+    PRIMARY KEY (source, id)
 );
-CREATE INDEX IF NOT EXISTS submissions_by_time ON submissions (source, instant DESC, id);
-CREATE INDEX IF NOT EXISTS submissions_deleted ON submissions (source) WHERE deleted_at IS NOT NULL;
-CREATE TABLE IF NOT EXISTS labels (
-    source INTEGER NOT NULL REFERENCES sources (key),
-    position INTEGER NOT NULL,
-    label TEXT NOT NULL,
+CREATE INDEX IF NOT EXISTS {i}submissions_by_time ON {t}submissions (source, instant DESC, id);
+CREATE INDEX IF NOT EXISTS {i}submissions_deleted ON {t}submissions (source) WHERE deleted_at IS NOT NULL;
+CREATE TABLE IF NOT EXISTS {t}labels (
+    source bigint NOT NULL,
+    position bigint NOT NULL,
+    label text NOT NULL,
     -- How often the label occurs before in the same submission.
-    occurrence INTEGER NOT NULL DEFAULT 0,
+    occurrence bigint NOT NULL DEFAULT 0,
     -- The column of the view.
-    heading TEXT,
+    heading text,
     -- Types of the answers, as bits; 16 is text.
-    types INTEGER NOT NULL DEFAULT 16,
-    first_instant INTEGER NOT NULL,
-    UNIQUE (source, position)
+    types bigint NOT NULL DEFAULT 16,
+    first_instant bigint NOT NULL,
+    PRIMARY KEY (source, position)
 );
 -- Every submission from `oldest` to `newest` is stored; `resume` is the token that continues below.
-CREATE TABLE IF NOT EXISTS coverage (
-    source INTEGER NOT NULL REFERENCES sources (key),
-    newest INTEGER NOT NULL,
-    oldest INTEGER NOT NULL,
-    resume TEXT NOT NULL,
-    completeness TEXT NOT NULL
+CREATE TABLE IF NOT EXISTS {t}coverage (
+    source bigint NOT NULL,
+    newest bigint NOT NULL,
+    oldest bigint NOT NULL,
+    resume text NOT NULL,
+    completeness text NOT NULL,
+    PRIMARY KEY (source, newest)
 );
 -- Units of the service's cursor of which submissions may be missing, by their start; `item` is empty.
 -- Submissions that are not what the API promises, by their time, or 0, and by their id.
-CREATE TABLE IF NOT EXISTS left_out (
-    source INTEGER NOT NULL REFERENCES sources (key),
-    start INTEGER NOT NULL,
-    item TEXT NOT NULL,
-    description TEXT NOT NULL,
-    UNIQUE (source, start, item)
+CREATE TABLE IF NOT EXISTS {t}left_out (
+    source bigint NOT NULL,
+    start bigint NOT NULL,
+    item text NOT NULL,
+    description text NOT NULL,
+    PRIMARY KEY (source, start, item)
 );

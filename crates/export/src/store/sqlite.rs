@@ -45,8 +45,9 @@ impl SqliteForm {
         let source = store.source(form.origin, form.id, form.title)?;
         let view = store.transact(|transaction| {
             let view: String = transaction.query_row(
-                "UPDATE sources SET view = coalesce(view, ?2) WHERE key = ?1 RETURNING view",
-                params![source.0, view_name(form.title, form.origin, form.id)],
+                "UPDATE sources SET view = coalesce(view, ?2), public_id = coalesce(?3, public_id) \
+                 WHERE key = ?1 RETURNING view",
+                params![source.0, view_name(form.title, form.origin, form.id), form.public_id],
                 |row| row.get(0),
             )?;
             let labels = read_labels(transaction, source)?;

@@ -12,7 +12,9 @@ pub struct SyncStatus {
     pub origin: String,
     /// The form.
     pub form_id: String,
-    /// Its title.
+    /// Its public id, if it was listed in a sync.
+    pub public_id: Option<String>,
+    /// Its title, if it was listed in a sync.
     pub title: Option<String>,
     /// The view of the form; `None` before its first sync has begun.
     pub view: Option<String>,
@@ -30,7 +32,7 @@ pub struct SyncStatus {
 
 impl RowStore {
     pub(crate) fn status(&self) -> Result<Vec<SyncStatus>, StoreError> {
-        const SELECT: &str = "SELECT key, origin, form_id, title, view, \
+        const SELECT: &str = "SELECT key, origin, form_id, title, view, public_id, \
              (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL), \
              (SELECT created_at FROM submissions WHERE source = key ORDER BY instant DESC LIMIT 1) \
              FROM sources ORDER BY key";
@@ -41,11 +43,12 @@ impl RowStore {
                     key: row.get(0)?,
                     origin: row.get(1)?,
                     form_id: row.get(2)?,
+                    public_id: row.get(5)?,
                     title: row.get(3)?,
                     view: row.get(4)?,
                     rows: 0,
-                    deleted: row.get::<_, i64>(5)?.unsigned_abs(),
-                    newest: row.get(6)?,
+                    deleted: row.get::<_, i64>(6)?.unsigned_abs(),
+                    newest: row.get(7)?,
                     coverage: Coverage::default(),
                 })
             })?;

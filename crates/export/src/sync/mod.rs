@@ -10,7 +10,7 @@ mod rows;
 mod target;
 mod verify;
 
-use formsvc_client::{Client, FormId};
+use formsvc_client::{Client, Form, FormId};
 use tokio::time::Instant;
 
 use crate::error::{ExportError, StoreError};
@@ -32,10 +32,11 @@ pub use verify::{VerifyOptions, VerifySummary};
 /// use formsvc_export::{PullOptions, SyncTarget};
 /// let target: SyncTarget = "sqlite:rows.db".parse()?;
 /// let store = target.open().await?;
-/// let form = "frm_1".parse()?;
 /// let options = PullOptions::default();
-/// let summary = store.sync(&client, &form, Some("Survey"), &options, |_| {}).await?;
-/// println!("{} new submissions, see the view {}", summary.pull.new, summary.view);
+/// for form in &client.forms().await? {
+///     let summary = store.sync(&client, &form.id, Some(form), &options, |_| {}).await?;
+///     println!("{} new submissions, see the view {}", summary.pull.new, summary.view);
+/// }
 /// # Ok(())
 /// # }
 /// ```
@@ -82,18 +83,19 @@ impl SyncStore {
     /// labels to its view. With nothing new this is one request.
     ///
     /// Each page is stored before the next is requested, so that a dropped future or an error loses at
-    /// most the page in flight, and the next call continues. A form that another process synchronizes
+    /// most the page in flight, and the next call continues. `listed` is the form as the service lists it,
+    /// if the caller knows it: its title and its public id are stored. A form that another process synchronizes
     /// is refused with [`SyncError::Locked`](crate::SyncError::Locked).
     pub async fn sync(
         &self,
         client: &Client,
         form: &FormId,
-        title: Option<&str>,
+        listed: Option<&Form>,
         options: &PullOptions,
         on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<SyncSummary, ExportError> {
         let run = async {
-            let mut store = self.open_form(client, form, title, options.deadline).await?;
+            let mut store = self.open_form(client, form, listed, options.deadline).await?;
             let pull = pull_into(client, form, &mut store, options, on_page).await?;
             let (view, changes) = store.finish().await?;
             Ok(SyncSummary { pull, view, changes })
@@ -107,10 +109,15 @@ impl SyncStore {
         &self,
         client: &Client,
         form: &FormId,
-        title: Option<&str>,
+        listed: Option<&Form>,
         deadline: Option<Instant>,
     ) -> Result<FormStore<'static>, ExportError> {
-        let form = FormRef { origin: client.base_url(), id: form.as_str(), title };
+        let form = FormRef {
+            origin: client.base_url(),
+            id: form.as_str(),
+            title: listed.map(|form| &*form.title),
+            public_id: listed.map(|form| form.public_id.as_str()),
+        };
         match &self.location {
             Location::Sqlite(path) => {
                 let deadline = deadline.or(self.deadline);

@@ -95,6 +95,28 @@ fn status_and_export_of_a_database_make_no_request() {
 }
 
 #[test]
+fn database_knows_the_public_id_of_a_form() {
+    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    service.pending();
+    assert_eq!(database.status(&service)[0]["public_id"], "survey");
+    for name in ["survey", "surv", "Survey", "frm_"] {
+        let said = database.run(&service, &["export", name, "--from", &database.url()]);
+        assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 3), "{}", said.stderr);
+    }
+    let folder = database.0.path().join("files");
+    let from = ["--from", &database.url(), "-o", folder.to_str().unwrap()];
+    for forms in [&["--all"][..], &["survey", "frm_1"]] {
+        let said = database.run(&service, &[&["export"], forms, &from].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let names = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["survey.csv"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    assert!(service.asked_nothing());
+}
+
+#[test]
 fn export_over_a_database_of_sync_is_refused() {
     let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
     assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));
@@ -124,6 +146,9 @@ fn export_of_an_incomplete_database_is_exit_9() {
     assert_eq!(database.status(&service)[0]["complete"], "no");
     let said = database.export(&service, &[]);
     assert_eq!((said.code, &*said.stdout), (Some(9), ""), "{}", said.stderr);
+    let folder = database.0.path().join("files");
+    let said = database.export(&service, &["frm_1", "-o", folder.to_str().unwrap()]);
+    assert_eq!(said.code, Some(9), "{}", said.stderr);
     let said = database.export(&service, &["--allow-incomplete"]);
     assert_eq!((said.code, said.stdout.lines().count()), (Some(9), 2), "{}", said.stderr);
     assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));

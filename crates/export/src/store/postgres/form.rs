@@ -183,14 +183,17 @@ async fn lock(address: &Address, form: FormRef<'_>) -> Result<Option<Session>, P
     Ok(None)
 }
 
-/// Returns the key and the view of a form; adds it if it is new. A title replaces the stored one.
+/// Returns the key and the view of a form; adds it if it is new. Title and public id replace the stored
+/// ones if the form was listed.
 async fn add_form(session: &Session, form: FormRef<'_>) -> Result<(i64, String), PostgresError> {
-    const UPSERT: &str = "INSERT INTO {t}sources AS s (origin, form_id, title, view) \
-         VALUES ($1, $2, $3, $4) ON CONFLICT (origin, form_id) DO UPDATE SET title = excluded.title \
-         WHERE excluded.title <> coalesce(s.title, '')";
-    let title = form.title.map(without_nul);
+    const UPSERT: &str = "INSERT INTO {t}sources AS s (origin, form_id, title, view, public_id) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (origin, form_id) DO UPDATE SET title = excluded.title, \
+         public_id = excluded.public_id WHERE excluded.title <> coalesce(s.title, '') \
+         OR excluded.public_id <> coalesce(s.public_id, '')";
+    let [title, public_id] = [form.title, form.public_id].map(|text| text.map(without_nul));
     let view = view_name(form.title, form.origin, form.id);
-    let values = typed![form.origin => TEXT, form.id => TEXT, title => TEXT, view => TEXT];
+    let values = typed![form.origin => TEXT, form.id => TEXT, title => TEXT, view => TEXT,
+        public_id => TEXT];
     session.query(UPSERT, values).await?;
     let select = "SELECT key, view FROM {t}sources WHERE origin = $1 AND form_id = $2";
     let row = session.query_one(select, typed![form.origin => TEXT, form.id => TEXT]).await?;

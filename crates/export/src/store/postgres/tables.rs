@@ -6,9 +6,7 @@ use super::session::Session;
 use super::trust::check_tables;
 use crate::error::PostgresError;
 use crate::sql::quoted;
-
-/// Version of the tables.
-const VERSION: i64 = 4;
+use crate::store::schema::{VERSION, postgres_schema};
 
 /// The tables.
 const TABLES: [&str; 6] = ["meta", "sources", "submissions", "labels", "coverage", "left_out"];
@@ -96,7 +94,7 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
 pub(super) async fn create(session: &Session) -> Result<(), PostgresError> {
     session.run(&format!("SELECT pg_advisory_xact_lock({CREATE_LOCK})")).await?;
     if !check(session, Access::Write).await? {
-        session.run(include_str!("schema.sql")).await?;
+        session.run(&postgres_schema()).await?;
     }
     Ok(())
 }

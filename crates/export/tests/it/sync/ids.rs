@@ -27,7 +27,7 @@ async fn similar_form_ids_have_rows_and_views_of_their_own() {
         let mut views = BTreeSet::new();
         for id in SIMILAR {
             let (id, options) = (FormId::new(id).unwrap(), PullOptions::default());
-            let synced = store.sync(&client, &id, Some("Survey"), &options, |_| {}).await.unwrap();
+            let synced = store.sync(&client, &id, None, &options, |_| {}).await.unwrap();
             assert_eq!(synced.pull.new, 6, "{id:?}");
             views.insert(synced.view.to_lowercase());
             let count = format!("SELECT count(*) FROM {}", database.table(&synced.view));

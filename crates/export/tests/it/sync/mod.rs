@@ -60,5 +60,7 @@ async fn sync(store: &SyncStore, service: &MockService) -> Result<SyncSummary, E
 }
 
 async fn sync_by(store: &SyncStore, client: &Client) -> Result<SyncSummary, ExportError> {
-    store.sync(client, &form_id(), Some("Survey"), &PullOptions::default(), |_| {}).await
+    store
+        .sync(client, &form_id(), Some(&form(FORM, "Survey")), &PullOptions::default(), |_| {})
+        .await
 }

@@ -69,9 +69,9 @@ async fn forms_have_views_of_their_own() {
         let store = database.open().await;
         let first = sync(&store, &service).await.unwrap();
         let options = PullOptions::default();
-        let other = "frm_2".parse().unwrap();
-        let second =
-            store.sync(&service.client(), &other, Some("Survey"), &options, |_| {}).await.unwrap();
+        let other = form("frm_2", "Survey");
+        let client = service.client();
+        let second = store.sync(&client, &other.id, Some(&other), &options, |_| {}).await.unwrap();
         assert_ne!(first.view, second.view);
         for (view, rows) in [(first.view, "3"), (second.view, "5")] {
             let count = format!("SELECT count(*) FROM {}", database.table(&view));
@@ -80,6 +80,26 @@ async fn forms_have_views_of_their_own() {
         let forms = store.status().await.unwrap();
         let ids: Vec<_> = forms.iter().map(|form| &*form.form_id).collect();
         assert_eq!(ids, [FORM, "frm_2"]);
+    }
+}
+
+#[tokio::test]
+async fn title_and_public_id_are_those_of_the_last_list() {
+    for database in Database::all().await {
+        let (client, options, id) = (service(3).client(), PullOptions::default(), form_id());
+        let (store, first) = (database.open().await, form(FORM, "Survey"));
+        let mut renamed = form(FORM, "Poll");
+        renamed.public_id = "poll".parse().unwrap();
+        for (listed, expected) in [
+            (None, (None, None)),
+            (Some(&first), (Some("Survey"), Some(first.public_id.as_str()))),
+            (None, (Some("Survey"), Some(first.public_id.as_str()))),
+            (Some(&renamed), (Some("Poll"), Some("poll"))),
+        ] {
+            store.sync(&client, &id, listed, &options, |_| {}).await.unwrap();
+            let form = store.status().await.unwrap().pop().unwrap();
+            assert_eq!((form.title.as_deref(), form.public_id.as_deref()), expected);
+        }
     }
 }
 

@@ -215,8 +215,7 @@ async fn sync_stores_what_it_leaves_out_until_verified() {
         let client = spoiled(&service, &[100, 101]);
         let mut pull = PullOptions::default();
         pull.allow_incomplete = true;
-        let title = Some("Survey");
-        let first = store.sync(&client, &form_id(), title, &pull, |_| {}).await.unwrap().pull;
+        let first = store.sync(&client, &form_id(), None, &pull, |_| {}).await.unwrap().pull;
         assert_eq!((first.left_out.items, first.completeness), (2, Completeness::Incomplete));
         let second = sync_by(&store, &client).await.unwrap().pull;
         assert_eq!(second.left_out, first.left_out);

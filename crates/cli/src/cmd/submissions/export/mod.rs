@@ -27,7 +27,7 @@ use self::failure::{Saved, check_exported, left_out};
 use self::format_options::{FormatOptions, check_options};
 use self::output::{file_names, manifest_path, report_rendered, summary};
 use super::range::{Bounds, Range};
-use super::sync;
+use super::{hint_name, sync};
 use crate::again::Line;
 use crate::args::{duration, whole};
 use crate::context::Context;
@@ -79,7 +79,7 @@ pub(crate) struct Export {
     partition: Option<Partition>,
     /// Export a database of `submissions sync` without a request: `sqlite:PATH` or `postgres://…`. Writes
     /// nothing and ends with exit 9 if submissions are missing in it
-    #[arg(long, value_name = "URL", value_parser = sync::address, conflicts_with_all = ["all", "fresh", "max_time", "manifest", "dry_run", "page_size"])]
+    #[arg(long, value_name = "URL", value_parser = sync::address, conflicts_with_all = ["fresh", "max_time", "manifest", "dry_run", "page_size"])]
     from: Option<SecretString>,
     /// The schema of a PostgreSQL database [default: public]
     #[arg(long, value_name = "NAME", requires = "from", hide_short_help = true)]
@@ -187,14 +187,12 @@ impl Export {
             }
             return Ok(());
         }
-        let failed = |error| {
-            let what = format!("cannot create the folder `{}`", self.out.display());
-            CliError::new(Exit::LocalIo, what).because(&error)
-        };
-        std::fs::create_dir_all(&self.out).map_err(failed)?;
+        self.create_folder()?;
+        let names: Vec<_> = forms.iter().map(|form| (hint_name(form), form.id.as_str())).collect();
+        let names = file_names(&names, format);
         let spools = spools(cx)?;
         let (mut done, mut all_left_out, mut failure) = (Vec::new(), LeftOut::default(), None);
-        for (name, form) in file_names(&forms, format).into_iter().zip(forms) {
+        for (name, form) in names.into_iter().zip(forms) {
             let path = self.out.join(name);
             let output = self.output(cx, Some(&path)).map_err(CliError::from)?;
             let job = Job { form, format, path: Some(path) };
@@ -217,6 +215,13 @@ impl Export {
         }
         failure.map_or_else(|| self.check_complete(&all_left_out), Err)?;
         check_exported(&unusable)
+    }
+
+    fn create_folder(&self) -> Result<(), CliError> {
+        std::fs::create_dir_all(&self.out).map_err(|error| {
+            let what = format!("cannot create the folder `{}`", self.out.display());
+            CliError::new(Exit::LocalIo, what).because(&error)
+        })
     }
 
     /// Returns the error of an output that lacks submissions.
@@ -341,9 +346,6 @@ impl Export {
         if self.partition.is_some() && (self.is_to_folder() || path.is_none()) {
             let what = "`--partition` needs one form and a folder";
             return Err(CliError::usage(what).hint("name the folder with `-o FOLDER`"));
-        }
-        if self.is_to_folder() && self.from.is_some() {
-            return Err(CliError::usage("`--from` exports one form"));
         }
         if self.is_to_folder() && self.out == Path::new("-") {
             let what = "several forms need a folder";

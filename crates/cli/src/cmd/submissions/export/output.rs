@@ -12,10 +12,8 @@ use indicatif::HumanCount;
 use sha2::{Digest, Sha256};
 
 use super::{Export, stdout};
-use crate::cmd::submissions::hint_name;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::form_ref::FormMatch;
 use crate::message::Message;
 use crate::progress::took;
 
@@ -73,12 +71,12 @@ impl Export {
 /// Longest part of a form's name in the name of its file, in bytes.
 const STEM_MAX: usize = 80;
 
-/// The names of the forms' files in a folder. The name has a hash of the id if the form's own name is
+/// The names of the files of forms in a folder; each form is given by its name and its id. The file's name has a hash of the id if the form's own name is
 /// cut or has characters that not every file system takes, or if two forms' names differ in case
 /// only; should these be equal too, a number.
-pub(super) fn file_names(forms: &[FormMatch], format: FileFormat) -> Vec<String> {
+pub(super) fn file_names(forms: &[(&str, &str)], format: FileFormat) -> Vec<String> {
     let is_shared = |name: &str| {
-        forms.iter().filter(|form| hint_name(form).eq_ignore_ascii_case(name)).nth(1).is_some()
+        forms.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).nth(1).is_some()
     };
     let ending = match format.compression {
         Compression::Gzip => ".gz",
@@ -86,10 +84,10 @@ pub(super) fn file_names(forms: &[FormMatch], format: FileFormat) -> Vec<String>
         _ => "",
     };
     let mut taken = HashSet::new();
-    let names = forms.iter().map(|form| {
-        let (name, stem) = (hint_name(form), plain(hint_name(form)));
-        let hash = hex::encode(&Sha256::digest(form.id.as_str())[..4]);
-        let is_own = stem == name && !is_shared(name);
+    let names = forms.iter().map(|(name, id)| {
+        let stem = plain(name);
+        let hash = hex::encode(&Sha256::digest(id)[..4]);
+        let is_own = stem == *name && !is_shared(name);
         let first = if is_own { stem.clone() } else { format!("{stem}-{hash}") };
         let numbered = (2..).map(|number| format!("{stem}-{hash}-{number}"));
         let mut candidates = std::iter::once(first).chain(numbered);
@@ -154,15 +152,12 @@ pub(in crate::cmd) fn counted(number: u64, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use formsvc_client::FormId;
-
     use super::*;
 
     #[test]
     fn forms_with_equal_file_names_get_files_of_their_own() {
-        let form = |id: &str| FormMatch::unlisted(FormId::new(id).unwrap());
         let names = |ids: &[&str]| {
-            let forms: Vec<_> = ids.iter().map(|id| form(id)).collect();
+            let forms: Vec<_> = ids.iter().map(|id| (*id, *id)).collect();
             file_names(&forms, Format::Csv.into())
         };
         assert_eq!(names(&["a", "b"]), ["a.csv", "b.csv"]);

@@ -142,8 +142,3 @@ async fn find_form(
     }
     form_ref::resolve(cx, text).await
 }
-
-/// The title of a form, if the service sent it in this run.
-fn new_title(form: &FormMatch) -> Option<&str> {
-    form.listed.as_ref().map(|form| form.title.as_str())
-}

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::failure::Failure;
 use super::report::{self, Report};
-use super::{Target, find_form, known_forms, new_title, open};
+use super::{Target, find_form, known_forms, open};
 use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{counted, incomplete};
 use crate::cmd::submissions::range::place;
@@ -196,7 +196,7 @@ pub(super) async fn sync_form(
         cx.saves(format!("{new} stored; the same command continues"));
         cx.progress.submissions(page.rows, page.reached);
     };
-    let synced = store.sync(client, &form.id, new_title(form), options, on_page).await;
+    let synced = store.sync(client, &form.id, form.listed.as_ref(), options, on_page).await;
     cx.progress.end();
     synced.map_err(|error| Failure::stopped(error, stored.unwrap_or_default()))
 }

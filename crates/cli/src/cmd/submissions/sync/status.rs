@@ -11,7 +11,7 @@ use crate::error::CliError;
 use crate::output::Field;
 
 /// The fields of a form in a database. On a narrow terminal the last columns of the table are left out.
-pub(in crate::cmd) const FIELDS: [Field; 10] = [
+pub(in crate::cmd) const FIELDS: [Field; 11] = [
     Field::new("form"),
     Field::new("submissions"),
     Field::new("deleted").last(),
@@ -21,6 +21,7 @@ pub(in crate::cmd) const FIELDS: [Field; 10] = [
     Field::new("complete"),
     Field::new("view"),
     Field::id("form_id").last(),
+    Field::new("public_id").json_only(),
     Field::new("service").json_only(),
 ];
 
@@ -47,6 +48,7 @@ struct Item {
     complete: &'static str,
     view: Option<String>,
     form_id: String,
+    public_id: Option<String>,
     service: String,
 }
 
@@ -88,6 +90,7 @@ impl From<SyncStatus> for Item {
             complete,
             view: form.view,
             form_id: form.form_id,
+            public_id: form.public_id,
             service: form.origin,
         }
     }
