@@ -58,13 +58,11 @@ impl RowStore {
         count().map(i64::unsigned_abs).map_err(|error| self.failed(error))
     }
 
-    /// Returns the number of stored submissions, without those that are marked as deleted. Sync keeps
-    /// their number in the table `sources`; an export and a pull do not.
+    /// Returns the number of stored submissions, without those that are marked as deleted. Two indices are
+    /// enough to count both.
     pub(crate) fn total(&self, source: SourceKey) -> Result<u64, StoreError> {
-        const SELECT: &str = "SELECT iif(view IS NULL, \
-             (SELECT count(*) FROM submissions WHERE source = key), rows) \
-             - (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL) \
-             FROM sources WHERE key = ?1";
+        const SELECT: &str = "SELECT (SELECT count(*) FROM submissions WHERE source = ?1) \
+             - (SELECT count(*) FROM submissions WHERE source = ?1 AND deleted_at IS NOT NULL)";
         let total = self.connection().query_row(SELECT, [source.0], |row| row.get(0));
         total.map(i64::unsigned_abs).map_err(|error| self.failed(error))
     }

@@ -10,8 +10,6 @@ CREATE TABLE IF NOT EXISTS {t}sources (
     title text,
     -- Name of the view that `sync` maintains; null in spools.
     view text,
-    -- Number of submissions that `sync` has stored: counting them would take time on each run.
-    rows bigint NOT NULL DEFAULT 0,
     UNIQUE (origin, form_id)
 );
 -- `data` is the exact JSON text of the answers; `extra` is a JSON object of unknown members, or empty.

@@ -63,11 +63,6 @@ impl SqliteForm {
             let mut labels = read_labels(transaction, source)?;
             let encoded = labels.encode(page.rows);
             let written = write_page(transaction, source, page, &encoded.rows)?;
-            if written.new > 0 {
-                let new = i64::try_from(written.new).unwrap_or(i64::MAX);
-                let update = "UPDATE sources SET rows = rows + ?2 WHERE key = ?1";
-                transaction.execute(update, [source.0, new])?;
-            }
             if write_labels(transaction, source, &labels, &encoded)? {
                 update_view(transaction, source, view, &labels)?;
             }

@@ -93,8 +93,8 @@ impl PgForm {
     }
 
     pub(crate) async fn total(&self) -> Result<u64, PostgresError> {
-        let select = "SELECT rows - (SELECT count(*) FROM {t}submissions WHERE source = key \
-             AND deleted_at IS NOT NULL) FROM {t}sources WHERE key = $1";
+        let select = "SELECT (SELECT count(*) FROM {t}submissions WHERE source = $1) - (SELECT count(*) \
+             FROM {t}submissions WHERE source = $1 AND deleted_at IS NOT NULL)";
         let rows = self.session.query_alone(select, typed![self.key => INT8]).await?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }

@@ -80,11 +80,6 @@ impl PgForm {
             let index = usize::try_from(index).unwrap_or_default();
             written.add_row(index, row.get(1), row.get(2));
         }
-        if written.new > 0 {
-            let new = i64::try_from(written.new).unwrap_or(i64::MAX);
-            let update = "UPDATE {t}sources SET rows = rows + $2 WHERE key = $1";
-            self.session.query(update, typed![self.key => INT8, new => INT8]).await?;
-        }
         Ok(written)
     }
 

@@ -13,7 +13,8 @@ use crate::store::{RowRange, RowStore, SourceKey, insert_row};
 
 /// Describes the forms of a database; none if it has no tables yet.
 pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, PostgresError> {
-    const SELECT: &str = "SELECT s.key, s.origin, s.form_id, s.title, s.view, s.rows, s.public_id, \
+    const SELECT: &str = "SELECT s.key, s.origin, s.form_id, s.title, s.view, s.public_id, \
+         (SELECT count(*) FROM {t}submissions WHERE source = s.key), \
          (SELECT count(*) FROM {t}submissions WHERE source = s.key AND deleted_at IS NOT NULL), \
          (SELECT created_at FROM {t}submissions WHERE source = s.key ORDER BY instant DESC LIMIT 1) \
          FROM {t}sources s ORDER BY s.key";
@@ -24,12 +25,12 @@ pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, Po
         return Ok(forms);
     }
     for row in session.query(SELECT, &[]).await? {
-        let (all, deleted): (i64, i64) = (row.get(5), row.get(7));
+        let (all, deleted): (i64, i64) = (row.get(6), row.get(7));
         forms.push(SyncStatus {
             key: row.get(0),
             origin: row.get(1),
             form_id: row.get(2),
-            public_id: row.get(6),
+            public_id: row.get(5),
             title: row.get(3),
             view: row.get(4),
             rows: (all - deleted).unsigned_abs(),

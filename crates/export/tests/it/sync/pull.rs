@@ -104,6 +104,26 @@ async fn title_and_public_id_are_those_of_the_last_list() {
 }
 
 #[tokio::test]
+async fn counts_are_right_after_rows_were_deleted_by_hand() {
+    for database in Database::all().await {
+        let service = service(300);
+        let store = database.open().await;
+        sync(&store, &service).await.unwrap();
+        let table = database.table("submissions");
+        let half = format!("DELETE FROM {table} WHERE instant % 2000000 = 0");
+        database.execute(&half).await;
+        database.execute(&format!("UPDATE {table} SET deleted_at = 1 WHERE id = 'sub_9'")).await;
+        let count = format!("SELECT count(*) FROM {table} WHERE deleted_at IS NULL");
+        let left: u64 = database.query(&count).await[0][0].as_ref().unwrap().parse().unwrap();
+        let status = store.status().await.unwrap().pop().unwrap();
+        assert_eq!((status.rows, status.deleted), (left, 1));
+        let summary = sync(&store, &service).await.unwrap().pull;
+        let now: u64 = database.query(&count).await[0][0].as_ref().unwrap().parse().unwrap();
+        assert_eq!((summary.rows, summary.new), (now, now - left));
+    }
+}
+
+#[tokio::test]
 async fn since_leaves_a_gap_that_a_later_run_closes() {
     for database in Database::all().await {
         let service = service(1_000);
