@@ -122,7 +122,7 @@ pub(crate) async fn pull_into(
         let skipped = page.as_ref().map_or(&[][..], SubmissionPage::skipped);
         let page_to_write = page_to_write(rows, skipped, &mut walk, &pages);
         let written = store.write_page(&page_to_write).await?;
-        summary.rows += written.new;
+        summary.rows += written.new + written.restored;
         summary.new += written.new;
         summary.replaced += written.replaced;
         summary.requests += page.as_ref().map_or(0, |page| page.meta().attempts().into());
@@ -150,7 +150,6 @@ pub(crate) async fn pull_into(
     };
     let stored = coverage.intervals().first().map(|newest| newest.completeness);
     summary.completeness = summary.completeness.max(stored.unwrap_or_default());
-    summary.rows = store.total().await?;
     summary.left_out = store.left_out().await?;
     Ok(summary)
 }

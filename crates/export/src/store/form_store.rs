@@ -1,5 +1,7 @@
 //! The store of a form's submissions that pages are written to.
 
+use std::path::PathBuf;
+
 use super::labels::{EncodedPage, LabelSet};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
@@ -29,6 +31,16 @@ pub(crate) enum FormStore<'a> {
     Postgres(PgForm),
 }
 
+/// The end of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Finished {
+    /// The name of the form's view, if there is one.
+    pub(crate) view: String,
+    pub(crate) changes: ViewChanges,
+    /// The write-ahead log of an SQLite database, if it could not be moved into the file.
+    pub(crate) log: Option<PathBuf>,
+}
+
 /// Calls a method of the database that needs no cells.
 macro_rules! dispatch {
     ($self:ident, $method:ident($($value:expr),*)) => {
@@ -42,11 +54,14 @@ macro_rules! dispatch {
 }
 
 impl FormStore<'_> {
-    /// Ends the lock. Returns the name of the view, if there is one, and its changes.
-    pub(crate) async fn finish(self) -> Result<(String, ViewChanges), ExportError> {
+    /// Completes a run and ends the lock.
+    pub(crate) async fn finish(self) -> Result<Finished, ExportError> {
         match self {
-            Self::Rows { .. } => Ok((String::new(), ViewChanges::default())),
-            Self::Sqlite(form) => Ok((form.view, form.changes)),
+            Self::Rows { .. } => Ok(Finished::default()),
+            Self::Sqlite(form) => {
+                let log = form.store.checkpoint()?;
+                Ok(Finished { view: form.view, changes: form.changes, log })
+            }
             #[cfg(feature = "postgres")]
             Self::Postgres(form) => Ok(form.finish().await?),
         }

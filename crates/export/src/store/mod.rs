@@ -23,7 +23,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 pub use form_store::ViewChanges;
-pub(crate) use form_store::{FormRef, FormStore};
+pub(crate) use form_store::{Finished, FormRef, FormStore};
 pub(crate) use open::create_unjournaled;
 pub(crate) use rows::SeenIds;
 pub use rows::{RowRange, StoredRows};

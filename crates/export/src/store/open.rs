@@ -1,6 +1,6 @@
 //! Opens and creates the database of a row store.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -14,9 +14,13 @@ use super::RowStore;
 use super::objects::{find_problem, has_meta};
 use super::schema::{VERSION, sqlite_schema};
 use crate::error::{StoreError, StoreProblem};
+use crate::lock::beside;
 
 /// Longest wait for the lock of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest wait for readers that prevent a checkpoint.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Bytes of a row at most: 4 times the largest response that a client accepts by default. Its answers occur
 /// twice in a row, in the cells with escapes.
@@ -168,6 +172,20 @@ impl RowStore {
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(|error| self.failed(error))?;
         if result == "ok" { Ok(()) } else { Err(self.refused(StoreProblem::Damaged(result))) }
+    }
+
+    /// Moves the write-ahead log into the database file. Returns the log's path if another program prevents
+    /// that.
+    pub(crate) fn checkpoint(&self) -> Result<Option<PathBuf>, StoreError> {
+        let checkpoint = || -> rusqlite::Result<bool> {
+            self.connection.busy_timeout(CHECKPOINT_TIMEOUT)?;
+            let pragma = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let is_busy = self.connection.query_row(pragma, [], |row| row.get(0))?;
+            self.connection.busy_timeout(BUSY_TIMEOUT)?;
+            Ok(is_busy)
+        };
+        let is_busy = checkpoint().map_err(|error| self.failed(error))?;
+        Ok(is_busy.then(|| beside(&self.path, "-wal")))
     }
 
     fn refused(&self, problem: StoreProblem) -> StoreError {

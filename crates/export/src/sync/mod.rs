@@ -10,6 +10,8 @@ mod rows;
 mod target;
 mod verify;
 
+use std::path::PathBuf;
+
 use formsvc_client::{Client, Form, FormId};
 use tokio::time::Instant;
 
@@ -17,7 +19,7 @@ use crate::error::{ExportError, StoreError};
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull_into, until};
 #[cfg(feature = "postgres")]
 use crate::store::postgres;
-use crate::store::{FormRef, FormStore, RowStore, SqliteForm, SyncStatus, ViewChanges};
+use crate::store::{Finished, FormRef, FormStore, RowStore, SqliteForm, SyncStatus, ViewChanges};
 use target::Location;
 
 pub use rows::FormRows;
@@ -57,6 +59,9 @@ pub struct SyncSummary {
     pub view: String,
     /// The changes of the view and of its cells.
     pub changes: ViewChanges,
+    /// The write-ahead log beside an SQLite database. `None` if all submissions are in the file itself: if
+    /// another program reads the database at the end of a run, a copy of it needs the log, too.
+    pub log: Option<PathBuf>,
 }
 
 impl SyncStore {
@@ -97,8 +102,8 @@ impl SyncStore {
         let run = async {
             let mut store = self.open_form(client, form, listed, options.deadline).await?;
             let pull = pull_into(client, form, &mut store, options, on_page).await?;
-            let (view, changes) = store.finish().await?;
-            Ok(SyncSummary { pull, view, changes })
+            let Finished { view, changes, log } = store.finish().await?;
+            Ok(SyncSummary { pull, view, changes, log })
         };
         // Another session of the database can block the run for any time.
         until(options.deadline, run).await

@@ -1,12 +1,14 @@
 //! Compares the stored submissions of a form with all that the service has.
 
+use std::path::PathBuf;
+
 use formsvc_client::{Client, Completeness, FormId, SkippedItem, Submission};
 
 use super::SyncStore;
 use crate::error::{ExportError, SyncError};
 use crate::left_out::LeftOut;
 use crate::pull::{PullOptions, PullProgress, unix_micros_now, until};
-use crate::store::{FormStore, PageToWrite, SeenIds, ViewChanges};
+use crate::store::{Finished, FormStore, PageToWrite, SeenIds, ViewChanges};
 
 /// What to change for submissions that the service does not have.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +45,8 @@ pub struct VerifySummary {
     pub left_out: LeftOut,
     /// The changes of the view and of its cells.
     pub changes: ViewChanges,
+    /// The write-ahead log: see [`SyncSummary::log`](super::SyncSummary::log).
+    pub log: Option<PathBuf>,
 }
 
 impl SyncStore {
@@ -89,7 +93,8 @@ impl SyncStore {
             if summary.completeness == Completeness::Proven && summary.rows > 0 {
                 store.set_proven(covered_until).await?;
             }
-            (_, summary.changes) = store.finish().await?;
+            let Finished { changes, log, .. } = store.finish().await?;
+            (summary.changes, summary.log) = (changes, log);
             Ok(summary)
         };
         until(pull.deadline, run).await

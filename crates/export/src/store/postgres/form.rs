@@ -13,7 +13,7 @@ use crate::error::SyncError;
 use crate::left_out::LeftOut;
 use crate::sql::{form_hash, view_name, without_nul};
 use crate::store::RowRange;
-use crate::store::form_store::{FormRef, ViewChanges};
+use crate::store::form_store::{Finished, FormRef, ViewChanges};
 use crate::store::labels::{LabelLimits, LabelSet, StoredLabel};
 use crate::store::rows::SeenIds;
 
@@ -77,8 +77,8 @@ impl PgForm {
         Ok(LabelSet::new(LIMITS, labels.collect()))
     }
 
-    /// Ends the lock. Returns the changes of the views.
-    pub(crate) async fn finish(mut self) -> Result<(String, ViewChanges), PostgresError> {
+    /// Completes a run and ends the lock.
+    pub(crate) async fn finish(mut self) -> Result<Finished, PostgresError> {
         if !self.unfit.is_empty() {
             let select = format!(
                 "SELECT count(*) FROM {{t}}submissions WHERE source = $1 AND deleted_at IS NULL \
@@ -89,7 +89,7 @@ impl PgForm {
             self.changes.unfit_rows =
                 rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs());
         }
-        Ok((self.view, self.changes))
+        Ok(Finished { view: self.view, changes: self.changes, log: None })
     }
 
     pub(crate) async fn total(&self) -> Result<u64, PostgresError> {

@@ -139,6 +139,29 @@ fn target_is_a_path_or_an_address() {
 }
 
 #[tokio::test]
+async fn file_has_all_rows_while_another_program_has_it_open() {
+    let database = Database::sqlite();
+    let store = database.open().await;
+    sync(&store, &service(100)).await.unwrap();
+    let other = Connection::open(database.path()).unwrap();
+    assert_eq!(query(&other, "SELECT count(*) FROM submissions"), [texts(&["100"])]);
+    let summary = sync(&store, &service(400)).await.unwrap();
+    assert_eq!(summary.log, None);
+    let copy = database.path().with_file_name("copy.db");
+    std::fs::copy(database.path(), &copy).unwrap();
+    let count = "SELECT count(*) FROM submissions";
+    let rows = summary.pull.rows.to_string();
+    assert_eq!(query(&Connection::open(&copy).unwrap(), count), [texts(&[&rows])]);
+    // A reader that is within a transaction keeps the rows of a run in the log.
+    other.execute_batch("BEGIN").unwrap();
+    query(&other, count);
+    let summary = sync(&store, &service(500)).await.unwrap();
+    assert_eq!(summary.log, Some(database.path().with_file_name("rows.db-wal")));
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(sync(&store, &service(500)).await.unwrap().log, None);
+}
+
+#[tokio::test]
 async fn view_is_readable_while_a_run_writes() {
     let database = Database::sqlite();
     let store = database.open().await;

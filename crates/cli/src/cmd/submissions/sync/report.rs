@@ -1,5 +1,6 @@
 //! Reports about synchronized forms.
 
+use std::path::Path;
 use std::time::Duration;
 
 use formsvc_client::Completeness;
@@ -105,6 +106,17 @@ pub(super) fn describe(
         form.title,
         took(elapsed)
     )
+}
+
+/// Reports that a copy of an SQLite database needs its log, too.
+pub(super) fn remark_log(cx: &Context, log: Option<&Path>) {
+    if let Some(log) = log {
+        cx.progress.remark(&format!(
+            "another program reads the database: to copy it, copy `{}` too, which has the newest \
+             submissions",
+            log.display()
+        ));
+    }
 }
 
 /// Reports the changes of a view.

@@ -164,6 +164,7 @@ impl Run {
                 ));
             }
             report::remark_changes(cx, form, &summary.changes);
+            report::remark_log(cx, summary.log.as_deref());
             reports.push(Report::new(form, summary));
         }
         first.map_or(Ok(()), Err)

@@ -8,7 +8,7 @@ use formsvc_export::{PullOptions, PullProgress, VerifyOptions, VerifySummary};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::report::{complete, remark_changes};
+use super::report::{complete, remark_changes, remark_log};
 use super::run::sync_form;
 use super::{Target, find_form, known_forms, open};
 use crate::args::{duration, whole};
@@ -107,6 +107,7 @@ impl Verify {
         let next = "compares again from the first page";
         let summary = verified.map_err(|error| explain_stopped(error, stored, next))?;
         remark_changes(cx, &form, &summary.changes);
+        remark_log(cx, summary.log.as_deref());
         listing.push(&Item {
             form: &form.title,
             submissions: summary.rows,
