@@ -32,7 +32,7 @@ use crate::wrap::stderr_width;
 /// Time a command has to end after a signal or its time limit, before it is left where it is.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Stack of the thread that runs the command.
+/// Stack of the thread that runs the command, and of the blocking threads of its runtime.
 const STACK: usize = 64 << 20;
 
 /// Runs the command line of this process.
@@ -228,7 +228,9 @@ async fn wait(
 }
 
 fn on_a_runtime<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Rows are filtered on blocking threads.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().thread_stack_size(STACK).enable_all().build();
     match runtime {
         Ok(runtime) => runtime.block_on(future),
         Err(error) => Err(CliError::new(Exit::LocalIo, "cannot start").because(&error)),

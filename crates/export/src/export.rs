@@ -4,18 +4,22 @@ mod manifest;
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQuery};
 
+use crate::blocking::{Blocking, run_blocking};
 use crate::destination::{Destination, Existing};
 use crate::error::{ExportError, Operation};
 use crate::format::{Format, JsonFormat, RenderOptions, RowFilter, SourceInfo};
 use crate::left_out::LeftOut;
 use crate::partition::Output;
-use crate::pull::{PullOptions, PullProgress, PullSummary, pull};
+use crate::pull::{PullOptions, PullProgress, PullSummary, pull, until};
 use crate::render::{BLOCK, Rendered, apply_filter, render};
+use crate::row::{RowCallback, RowSource};
 use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
-use crate::store::{PageToWrite, RowRange, RowStore, extra_json, stored_row};
+use crate::store::{FormStore, PageToWrite, RowForm, RowRange, RowStore, extra_json, stored_row};
 use manifest::write_manifest;
 
 /// An export of a form to one file, which continues where an earlier one stopped.
@@ -128,12 +132,15 @@ impl Export {
     /// Pulls the submissions and renders them. The limit and the filter of the options apply to
     /// submissions of the range, newest first.
     ///
+    /// Pages are stored and rendered on blocking threads of the runtime. If the future is dropped, the page
+    /// that is being stored is completed, and a rendering ends at the next row.
+    ///
     /// An error after the spool was opened is an [`Unfinished`](ExportError::Unfinished), unless the
     /// spool is temporary, its removal failed, or the reader closed the output.
     pub async fn run(
         self,
         options: RenderOptions,
-        output: impl Into<Output<'_>>,
+        output: impl Into<Output<'static>>,
         on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
         let is_temporary = self.spools.is_temporary();
@@ -145,10 +152,59 @@ impl Export {
 
     async fn run_in_spool(
         self,
-        mut options: RenderOptions,
-        output: Output<'_>,
+        options: RenderOptions,
+        output: Output<'static>,
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
+        let is_filtered = options.filter.is_some();
+        let export = self.clone();
+        let opened = run_blocking(move || export.open(options, output)).await?;
+        let Opened { spool, rows, saved_to, rendering } = opened;
+        spool.warning.iter().for_each(|warning| on_event(ExportEvent::Discarded(warning)));
+        on_event(ExportEvent::Opened { rows, saved_to, spool: &spool.path });
+        // Rows that the filter leaves out do not count.
+        let limit = rendering.options.limit.filter(|_| !is_filtered);
+        let exported = self.fill_and_render(&spool.form, limit, rendering, on_event).await;
+        let range = self.pull.range();
+        match exported {
+            Ok(exported) if self.keep_spool => Ok(Exported { spool: Some(spool), ..exported }),
+            Ok(exported) => {
+                let path = spool.path.clone();
+                run_blocking(move || spool.finish()).await.map_err(|error| {
+                    let source = io::Error::other(error);
+                    ExportError::output(Operation::RemoveSpool, Some(&path), source)
+                })?;
+                Ok(exported)
+            }
+            Err(ExportError::ReaderClosed) => {
+                run_blocking(move || spool.finish()).await?;
+                Err(ExportError::ReaderClosed)
+            }
+            Err(cause) => {
+                // Closes the database, so that the next export finds it.
+                let count = move || {
+                    let form = spool.form.lock();
+                    let rows = form.store.count(form.source, range, u64::MAX);
+                    drop(form);
+                    drop(spool.form.into_inner());
+                    rows.unwrap_or_default()
+                };
+                let rows_saved = run_blocking(count).await;
+                if self.spools.is_temporary() {
+                    return Err(cause);
+                }
+                let folder = self.spools.path().to_owned();
+                Err(ExportError::Unfinished { rows_saved, folder, cause: Box::new(cause) })
+            }
+        }
+    }
+
+    /// Opens the spool. An output that cannot be written fails before.
+    fn open(
+        &self,
+        mut options: RenderOptions,
+        output: Output<'static>,
+    ) -> Result<Opened, ExportError> {
         output.check(&options)?;
         let manifest = self.manifest.as_deref().map(|path| output.open_beside(path)).transpose()?;
         options.checksum |= self.manifest.is_some();
@@ -157,38 +213,14 @@ impl Export {
             form_id: self.form.to_string(),
             title: self.title.clone().unwrap_or_default(),
         };
-        let mut spool = self.open_spool(&options.source, options.limit)?;
-        spool.warning.iter().for_each(|warning| on_event(ExportEvent::Discarded(warning)));
-        let rows = spool.store.count(spool.source, RowRange::default(), u64::MAX)?;
-        let saved_to =
-            spool.store.coverage(spool.source)?.intervals().last().map(|part| part.oldest);
-        on_event(ExportEvent::Opened { rows, saved_to, spool: spool.store.path() });
-        let exported = self.fill_and_render(&mut spool, options, (output, manifest), on_event);
-        let mut exported = match exported.await {
-            Ok(exported) => exported,
-            Err(ExportError::ReaderClosed) => {
-                spool.finish()?;
-                return Err(ExportError::ReaderClosed);
-            }
-            Err(cause) if self.spools.is_temporary() => return Err(cause),
-            Err(cause) => {
-                let rows_saved = spool.store.count(spool.source, self.pull.range(), u64::MAX);
-                return Err(ExportError::Unfinished {
-                    rows_saved: rows_saved.unwrap_or_default(),
-                    folder: self.spools.path().to_owned(),
-                    cause: Box::new(cause),
-                });
-            }
-        };
-        if self.keep_spool {
-            exported.spool = Some(spool);
-        } else {
-            let path = spool.store.path().to_owned();
-            spool.finish().map_err(|error| {
-                ExportError::output(Operation::RemoveSpool, Some(&path), io::Error::other(error))
-            })?;
-        }
-        Ok(exported)
+        let spool = self.open_spool(&options.source, options.limit)?;
+        let form = spool.form.lock();
+        let rows = form.store.count(form.source, RowRange::default(), u64::MAX)?;
+        let coverage = form.store.coverage(form.source)?;
+        drop(form);
+        let saved_to = coverage.intervals().last().map(|part| part.oldest);
+        let rendering = RenderJob { options, output, manifest };
+        Ok(Opened { spool, rows, saved_to, rendering })
     }
 
     fn open_spool(&self, source: &SourceInfo, limit: Option<u64>) -> Result<Spool, ExportError> {
@@ -208,28 +240,83 @@ impl Export {
 
     async fn fill_and_render(
         &self,
-        spool: &mut Spool,
-        options: RenderOptions,
-        (output, manifest): (Output<'_>, Option<Destination<'_>>),
+        form: &Blocking<RowForm>,
+        limit: Option<u64>,
+        rendering: RenderJob,
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
-        // Rows that the filter leaves out do not count.
-        let limit = options.limit.filter(|_| options.filter.is_none());
-        let pull_options = PullOptions { limit, ..self.pull.clone() };
+        let options = PullOptions { limit, ..self.pull.clone() };
         let on_page = |page: PullProgress<'_>| on_event(ExportEvent::Page(page));
-        let (store, source) = (&mut spool.store, spool.source);
-        let pulled = pull(&self.client, &self.form, store, source, &pull_options, on_page).await?;
+        let mut rows = FormStore::Rows(form);
+        let pulled = pull(&self.client, &self.form, &mut rows, &options, on_page);
+        let pulled = until(options.deadline, pulled).await?;
         if pulled.completeness == Completeness::Incomplete && !self.pull.allow_incomplete {
             return Err(ExportError::Incomplete(pulled.left_out));
         }
         on_event(ExportEvent::Rendering);
-        let rows = store.rows(source, self.pull.range())?;
-        let rendered = output.render(&rows, &options)?;
-        let exported = Exported { rendered, pull: pulled, spool: None };
-        if let Some(manifest) = manifest {
-            write_manifest(manifest, self, &options, &exported)?;
+        let (export, cancel) = (self.clone(), CancelOnDrop::default());
+        let is_canceled = Arc::clone(&cancel.0);
+        form.run(move |form| rendering.render(form, &export, pulled, &is_canceled)).await
+    }
+}
+
+/// An export with an open spool.
+struct Opened {
+    spool: Spool,
+    rows: u64,
+    saved_to: Option<i64>,
+    rendering: RenderJob,
+}
+
+/// The rendering of the stored submissions.
+struct RenderJob {
+    options: RenderOptions,
+    output: Output<'static>,
+    manifest: Option<Destination<'static>>,
+}
+
+impl RenderJob {
+    fn render(
+        self,
+        form: &RowForm,
+        export: &Export,
+        pull: PullSummary,
+        is_canceled: &AtomicBool,
+    ) -> Result<Exported, ExportError> {
+        let rows = form.store.rows(form.source, export.pull.range())?;
+        let rows = Cancelable { rows: &rows, is_canceled };
+        let rendered = self.output.render(&rows, &self.options)?;
+        let exported = Exported { rendered, pull, spool: None };
+        if let Some(manifest) = self.manifest {
+            write_manifest(manifest, export, &self.options, &exported)?;
         }
         Ok(exported)
+    }
+}
+
+/// Cancels a rendering when the future that waits for it is dropped.
+#[derive(Default)]
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Rows that end with an error after the rendering was canceled.
+struct Cancelable<'a> {
+    rows: &'a dyn RowSource,
+    is_canceled: &'a AtomicBool,
+}
+
+impl RowSource for Cancelable<'_> {
+    fn for_each(&self, take: RowCallback<'_>) -> Result<(), ExportError> {
+        self.rows.for_each(&mut |row| match self.is_canceled.load(Ordering::Relaxed) {
+            // No caller waits for the error.
+            true => Err(ExportError::TimeLimit),
+            false => take(row),
+        })
     }
 }
 
@@ -247,11 +334,9 @@ pub async fn export_csv(
     let mut pages = query.pages();
     let mut pull = PullSummary::default();
     while let Some(page) = pages.try_next().await? {
-        let rows = page.submissions();
-        let page_to_write =
-            PageToWrite { rows, interval: None, skipped: &[], overflows: &[], now: 0 };
-        store.write_page(source, &page_to_write)?;
         pull.add_page(&page);
+        let rows = page.into_submissions();
+        store.write_page(source, &PageToWrite { rows, ..PageToWrite::default() })?;
     }
     pull.add_walk(&pages);
     let rows = store.rows(source, RowRange::default())?;

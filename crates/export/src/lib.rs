@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod blocking;
 mod compress;
 mod coverage;
 mod destination;
@@ -36,10 +37,10 @@ pub use format::{
 pub use formsvc_table::{CsvOptions, ListStyle, MissingColumn, StoredRow, TableOptions};
 pub use left_out::LeftOut;
 pub use partition::{MonthFolder, Output};
-pub use pull::{PullOptions, PullProgress, PullSummary, pull};
+pub use pull::{PullOptions, PullProgress, PullSummary};
 pub use remark::Remark;
 pub use render::{Rendered, render};
 pub use row::{RowCallback, RowSource};
 pub use spool::{SpoolContent, SpoolFolder, SpoolInfo};
-pub use store::{RowRange, RowStore, SourceKey, StoredRows, SyncStatus, ViewChanges};
+pub use store::{RowRange, SyncStatus, ViewChanges};
 pub use sync::{FormRows, SyncStore, SyncSummary, SyncTarget, VerifyOptions, VerifySummary};

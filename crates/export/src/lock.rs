@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Attempts to take a lock. A process that only checks a lock holds it for microseconds.
-const ATTEMPTS: u32 = 3;
+/// Attempts to take a lock. A process that only checks a lock holds it for microseconds; a run whose future
+/// was dropped, until its last page is stored.
+const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A locked file, removed when it is dropped.

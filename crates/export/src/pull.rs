@@ -3,15 +3,14 @@
 use std::time::SystemTime;
 
 use formsvc_client::{
-    Client, Completeness, FormId, SkippedItem, Submission, SubmissionPage, SubmissionPages,
-    SubmissionQuery,
+    Client, Completeness, FormId, Submission, SubmissionPage, SubmissionPages, SubmissionQuery,
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::coverage::{AfterPage, WalkRange};
+use crate::coverage::{AfterPage, Coverage, WalkRange};
 use crate::error::ExportError;
 use crate::left_out::LeftOut;
-use crate::store::{FormStore, PageToWrite, RowRange, RowStore, SourceKey};
+use crate::store::{FormStore, PageToWrite, RowRange};
 
 /// Which submissions to pull, and how.
 #[derive(Clone, Debug)]
@@ -89,25 +88,10 @@ pub struct PullSummary {
 }
 
 /// Pulls the submissions of a form that the store does not have: reads from the newest down to the
-/// stored ones, then closes the gaps below, newest first. Each page is stored before the next is
-/// requested. A dropped future or an error loses at most the page in flight, and the next pull continues
-/// there.
-///
-/// `source` must be the key of this form and of the client's service.
-pub async fn pull(
-    client: &Client,
-    form: &FormId,
-    store: &mut RowStore,
-    source: SourceKey,
-    options: &PullOptions,
-    on_progress: impl FnMut(PullProgress<'_>),
-) -> Result<PullSummary, ExportError> {
-    let mut store = FormStore::Rows { store, source };
-    until(options.deadline, pull_into(client, form, &mut store, options, on_progress)).await
-}
-
-/// Pulls the submissions of a form into any store without a time limit: see [`pull`].
-pub(crate) async fn pull_into(
+/// stored ones, then closes the gaps below, newest first. While a page is stored, the next one is requested,
+/// unless the page may be the last. A dropped future or an error loses at most these two pages, and the
+/// next pull continues there.
+pub(crate) async fn pull(
     client: &Client,
     form: &FormId,
     store: &mut FormStore<'_>,
@@ -116,70 +100,129 @@ pub(crate) async fn pull_into(
 ) -> Result<PullSummary, ExportError> {
     let mut summary = PullSummary { rows: store.total().await?, ..PullSummary::default() };
     let (mut walk, mut pages) = (WalkRange::from_newest(), options.query(client, form).pages());
-    let coverage = loop {
-        let page = pages.try_next().await?;
-        let rows = page.as_ref().map_or(&[][..], SubmissionPage::submissions);
-        let skipped = page.as_ref().map_or(&[][..], SubmissionPage::skipped);
-        let page_to_write = page_to_write(rows, skipped, &mut walk, &pages);
-        let written = store.write_page(&page_to_write).await?;
-        summary.rows += written.new + written.restored;
-        summary.new += written.new;
-        summary.replaced += written.replaced;
+    let mut limit = Limit::new(options);
+    // The coverage after the last page; unknown before the first one.
+    let mut coverage: Option<Coverage> = None;
+    let mut page = pages.try_next().await?;
+    let newest = loop {
         summary.requests += page.as_ref().map_or(0, |page| page.meta().attempts().into());
         summary.completeness = summary.completeness.max(pages.completeness_so_far());
-        if let Some(last) = rows.last() {
-            let (rows, new, reached) = (summary.rows, summary.new, last.created_at.as_str());
-            on_progress(PullProgress { rows, new, reached });
-        }
-        match walk.after_page(&written.coverage, options.since) {
-            AfterPage::Finished => break written.coverage,
-            AfterPage::Continue => {}
-            AfterPage::Below(interval) => {
-                walk = WalkRange::below(&interval);
-                let query = options.query(client, form);
-                // A stored token was checked when it was read.
-                pages = match interval.resume.parse() {
-                    Ok(token) => query.resume_from(token).pages(),
-                    Err(_) => query.pages(),
-                };
+        let page_to_write = page_to_write(page, &mut walk, &pages);
+        let may_be_last = coverage.is_none_or(|mut expected| {
+            if let Some(interval) = &page_to_write.interval {
+                expected.add(interval.clone());
             }
+            walk.after_page(&expected, options.since) != AfterPage::Continue
+        });
+        let last = page_to_write.rows.last().map(|row| row.created_at.clone());
+        let write = async {
+            let written = store.write_page(page_to_write).await?;
+            summary.rows += written.new + written.restored;
+            summary.new += written.new;
+            summary.replaced += written.replaced;
+            if let Some(last) = &last {
+                let (rows, new, reached) = (summary.rows, summary.new, last.as_str());
+                on_progress(PullProgress { rows, new, reached });
+            }
+            Ok::<_, ExportError>(written)
+        };
+        let (written, next) = if may_be_last || limit.may_be_reached() {
+            (write.await?, None)
+        } else {
+            // A failed write ends the request; a failed request lets the write end.
+            let request = async { Ok(Some(pages.try_next().await)) };
+            tokio::try_join!(write, request)?
+        };
+        let after = walk.after_page(&written.coverage, options.since);
+        let newest = written.coverage.intervals().first().map(|newest| newest.completeness);
+        coverage = Some(written.coverage);
+        if after == AfterPage::Finished {
+            break newest;
         }
-        if has_enough(store, options, walk.oldest).await? {
-            break written.coverage;
+        let continues = after == AfterPage::Continue;
+        if let AfterPage::Below(interval) = after {
+            walk = WalkRange::below(&interval);
+            let query = options.query(client, form);
+            // A stored token was checked when it was read.
+            pages = match interval.resume.parse() {
+                Ok(token) => query.resume_from(token).pages(),
+                Err(_) => query.pages(),
+            };
         }
+        if limit.is_reached(store, walk.oldest).await? {
+            break newest;
+        }
+        page = match next {
+            Some(next) if continues => next?,
+            _ => pages.try_next().await?,
+        };
     };
-    let stored = coverage.intervals().first().map(|newest| newest.completeness);
-    summary.completeness = summary.completeness.max(stored.unwrap_or_default());
+    summary.completeness = summary.completeness.max(newest.unwrap_or_default());
+    summary.rows = store.total().await?;
     summary.left_out = store.left_out().await?;
     Ok(summary)
 }
 
 /// Extends the walk by the rows of a page, or by the end of the list.
-fn page_to_write<'a>(
-    rows: &'a [Submission],
-    skipped: &'a [SkippedItem],
+fn page_to_write(
+    page: Option<SubmissionPage>,
     walk: &mut WalkRange,
-    pages: &'a SubmissionPages,
-) -> PageToWrite<'a> {
+    pages: &SubmissionPages,
+) -> PageToWrite {
     let (now, token) = (unix_micros_now(), pages.resume_token());
     let read_at = pages.first_read_at().map_or(i64::MIN, |time| time.unix_micros());
+    let skipped = page.as_ref().map_or(&[][..], SubmissionPage::skipped).to_vec();
+    let rows = page.map_or_else(Vec::new, SubmissionPage::into_submissions);
     let time = |row: &Submission| row.created_at.unix_micros();
     let times = rows.first().zip(rows.last()).map(|(first, last)| (time(first), time(last)));
     walk.extend(times, token.is_finished(), read_at);
     let interval = Some(walk.interval(token.to_string(), pages.completeness_so_far()));
-    PageToWrite { rows, interval, skipped, overflows: pages.tie_overflows(), now }
+    PageToWrite { rows, interval, skipped, overflows: pages.tie_overflows().to_vec(), now }
 }
 
-/// Returns true if the wanted number of submissions is stored. Those that are older than `oldest` do not
-/// count: newer ones than they could be missing.
-async fn has_enough(
-    store: &mut FormStore<'_>,
-    options: &PullOptions,
-    oldest: i64,
-) -> Result<bool, ExportError> {
-    let Some(limit) = options.limit else { return Ok(false) };
-    let since = oldest.max(options.since);
-    Ok(store.count(RowRange { since, ..options.range() }, limit).await? >= limit)
+/// The wanted number of submissions. Each part of the list is counted once.
+struct Limit {
+    rows: Option<u64>,
+    /// Submissions of a page at most.
+    page_size: u64,
+    /// The wanted times.
+    range: RowRange,
+    /// Stored submissions of the wanted times down to `counted_to`.
+    counted: u64,
+    counted_to: i64,
+}
+
+impl Limit {
+    fn new(options: &PullOptions) -> Self {
+        Self {
+            rows: options.limit,
+            page_size: options.page_size.into(),
+            range: options.range(),
+            counted: 0,
+            counted_to: i64::MAX,
+        }
+    }
+
+    /// Returns true if the limit may be reached when the current page is stored. The page before it may have
+    /// submissions of its last second that are not counted yet.
+    fn may_be_reached(&self) -> bool {
+        self.rows.is_some_and(|rows| self.counted + 2 * self.page_size >= rows)
+    }
+
+    /// Returns true if the wanted number of submissions is stored. Those that are older than `oldest` do not
+    /// count: newer ones than they could be missing.
+    async fn is_reached(
+        &mut self,
+        store: &mut FormStore<'_>,
+        oldest: i64,
+    ) -> Result<bool, ExportError> {
+        let Some(rows) = self.rows else { return Ok(false) };
+        let since = oldest.max(self.range.since);
+        let range = RowRange { since, until: self.counted_to.min(self.range.until), ..self.range };
+        self.counted += store.count(range, u64::MAX).await?;
+        self.counted_to = self.counted_to.min(oldest);
+        Ok(self.counted >= rows)
+    }
 }
 
 /// Ends a run at its deadline.

@@ -19,12 +19,13 @@ use tempfile::TempDir;
 
 pub use self::description::{SpoolContent, SpoolInfo};
 use self::description::{describe, size_and_time};
+use crate::blocking::Blocking;
 use crate::error::{ExportError, Operation, StoreError};
 #[cfg(unix)]
 use crate::lock::is_link;
 use crate::lock::{FileLock, beside};
 use crate::sql::form_hash;
-use crate::store::{RowStore, SourceKey};
+use crate::store::{RowForm, RowStore, SourceKey};
 
 /// Unfinished spools are removed after this time without a write.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -60,12 +61,12 @@ pub(crate) struct SpoolRequest<'a> {
 /// A spool, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    pub(crate) store: RowStore,
-    pub(crate) source: SourceKey,
+    pub(crate) form: Blocking<RowForm>,
+    /// The database.
+    pub(crate) path: PathBuf,
     /// A report about an earlier spool that was discarded.
     pub(crate) warning: Option<String>,
     range: String,
-    _lock: FileLock,
 }
 
 impl SpoolFolder {
@@ -115,10 +116,10 @@ impl SpoolFolder {
             }
             opened => opened?,
         };
-        let range = request.range.to_owned();
-        let spool = Spool { store, source, warning, range, _lock: lock };
-        spool.record(request).map_err(|error| spool.store.failed(error))?;
-        Ok(spool)
+        record(&store, request).map_err(|error| store.failed(error))?;
+        let form = RowForm { store, source, guards: (lock, self.temporary.clone()) };
+        let (form, range) = (Blocking::new(form), request.range.to_owned());
+        Ok(Spool { form, path: database, warning, range })
     }
 
     /// Locks the first existing spool that no other process uses, or else the first free name.
@@ -190,35 +191,35 @@ impl SpoolFolder {
 }
 
 impl Spool {
-    /// Keeps the range and the command. The range of an earlier, unfinished export stays recorded.
-    fn record(&self, request: &SpoolRequest<'_>) -> rusqlite::Result<()> {
-        let connection = self.store.connection();
-        connection.execute_batch(
-            "CREATE TABLE IF NOT EXISTS spool (range TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
-        )?;
-        let values = params![request.range, request.since, request.command];
-        let insert = "INSERT INTO spool SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM spool)";
-        connection.execute(insert, values)?;
-        let update = "UPDATE spool SET since = ?2, command = ?3 WHERE range = ?1";
-        connection.execute(update, values).map(drop)
-    }
-
     /// Ends a complete export: removes the spool, unless it was begun for a larger range.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
-        let recorded: (String, i64) = self
-            .store
+        // A call that still runs belongs to an export that was dropped, which is not complete.
+        let Some(RowForm { store, source, guards }) = self.form.into_inner() else { return Ok(()) };
+        let recorded: (String, i64) = store
             .connection()
             .query_row("SELECT range, since FROM spool", [], |row| Ok((row.get(0)?, row.get(1)?)))
-            .map_err(|error| self.store.failed(error))?;
-        let is_larger =
-            recorded.0 != self.range && !self.store.coverage(self.source)?.reaches(recorded.1);
-        if is_larger {
-            return Ok(());
+            .map_err(|error| store.failed(error))?;
+        let is_larger = recorded.0 != self.range && !store.coverage(source)?.reaches(recorded.1);
+        drop(store);
+        if !is_larger {
+            remove_database(&self.path)?;
         }
-        let database = self.store.path().to_owned();
-        drop(self.store);
-        remove_database(&database)
+        drop(guards);
+        Ok(())
     }
+}
+
+/// Keeps the range and the command. The range of an earlier, unfinished export stays recorded.
+fn record(store: &RowStore, request: &SpoolRequest<'_>) -> rusqlite::Result<()> {
+    let connection = store.connection();
+    connection.execute_batch(
+        "CREATE TABLE IF NOT EXISTS spool (range TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
+    )?;
+    let values = params![request.range, request.since, request.command];
+    let insert = "INSERT INTO spool SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM spool)";
+    connection.execute(insert, values)?;
+    let update = "UPDATE spool SET since = ?2, command = ?3 WHERE range = ?1";
+    connection.execute(update, values).map(drop)
 }
 
 /// The error of a temporary spool.

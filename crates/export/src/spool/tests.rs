@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::SystemTime;
 
 use super::*;
-use crate::store::RowRange;
+use crate::store::{PageToWrite, RowRange};
 
 fn folder() -> (TempDir, SpoolFolder) {
     let state = tempfile::tempdir().unwrap();
@@ -26,18 +26,15 @@ fn request(range: &str) -> SpoolRequest<'_> {
 
 fn add_row(spool: &mut Spool, id: &str) {
     let row = formsvc_client::test_util::submission(id, "{}", "2026-01-01T00:00:00Z");
-    let page = crate::store::PageToWrite {
-        rows: &[row],
-        interval: None,
-        skipped: &[],
-        overflows: &[],
-        now: 1,
-    };
-    spool.store.write_page(spool.source, &page).unwrap();
+    let page = PageToWrite { rows: vec![row], now: 1, ..PageToWrite::default() };
+    let mut form = spool.form.lock();
+    let source = form.source;
+    form.store.write_page(source, &page).unwrap();
 }
 
 fn rows(spool: &Spool) -> u64 {
-    spool.store.count(spool.source, RowRange::default(), u64::MAX).unwrap()
+    let form = spool.form.lock();
+    form.store.count(form.source, RowRange::default(), u64::MAX).unwrap()
 }
 
 #[test]
@@ -58,7 +55,7 @@ fn spool_is_kept_until_finished_and_private() {
     drop(spool);
     let spool = folder.open(&request("all")).unwrap();
     assert_eq!(rows(&spool), 1);
-    File::create(beside(spool.store.path(), "-journal")).unwrap();
+    File::create(beside(&spool.path, "-journal")).unwrap();
     spool.finish().unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -108,7 +105,7 @@ fn folder_loses_the_rights_of_others_and_is_no_link() {
 fn lock_file_that_is_a_link_is_refused() {
     let (state, folder) = folder();
     let spool = folder.open(&request("all")).unwrap();
-    let lock = beside(spool.store.path(), ".lock");
+    let lock = beside(&spool.path, ".lock");
     drop(spool);
     for target in ["precious", "missing"] {
         let target = state.path().join(target);
@@ -133,7 +130,7 @@ fn second_run_uses_a_spool_of_its_own() {
     first.finish().unwrap();
     drop(second);
     let again = folder.open(&request("all")).unwrap();
-    assert!(again.store.path().to_str().unwrap().ends_with("-1.sqlite"));
+    assert!(again.path.to_str().unwrap().ends_with("-1.sqlite"));
 }
 
 #[test]
@@ -164,7 +161,7 @@ fn damaged_spool_is_discarded_with_a_warning() {
     for damage in damage {
         let mut spool = folder.open(&request("all")).unwrap();
         add_row(&mut spool, "sub_1");
-        let path = spool.store.path().to_owned();
+        let path = spool.path.clone();
         drop(spool);
         damage(&path);
         let spool = folder.open(&request("all")).unwrap();

@@ -1,14 +1,19 @@
 //! The store of a form's submissions that pages are written to.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use tempfile::TempDir;
 
 use super::labels::{EncodedPage, LabelSet};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
 use super::rows::SeenIds;
 use super::sqlite::SqliteForm;
+use crate::blocking::{Blocking, run_blocking};
 use crate::error::ExportError;
 use crate::left_out::LeftOut;
+use crate::lock::FileLock;
 use crate::store::{PageToWrite, PageWritten, RowRange, RowStore, SourceKey};
 
 /// A form of a service.
@@ -21,12 +26,21 @@ pub(crate) struct FormRef<'a> {
     pub(crate) public_id: Option<&'a str>,
 }
 
-/// The submissions of a form. After an error it must be dropped.
+/// A form in a row store, without a view.
+#[derive(Debug)]
+pub(crate) struct RowForm {
+    pub(crate) store: RowStore,
+    pub(crate) source: SourceKey,
+    /// The lock of the database and its temporary folder, which must outlive the store.
+    pub(crate) guards: (FileLock, Option<Arc<TempDir>>),
+}
+
+/// The submissions of a form. SQLite is used on blocking threads. After an error it must be dropped.
 pub(crate) enum FormStore<'a> {
     /// Submissions without cells, labels and a view.
-    Rows { store: &'a mut RowStore, source: SourceKey },
+    Rows(&'a Blocking<RowForm>),
     /// A form that this process has locked until this value is dropped.
-    Sqlite(SqliteForm),
+    Sqlite(Blocking<SqliteForm>),
     #[cfg(feature = "postgres")]
     Postgres(PgForm),
 }
@@ -45,8 +59,12 @@ pub(crate) struct Finished {
 macro_rules! dispatch {
     ($self:ident, $method:ident($($value:expr),*)) => {
         match $self {
-            Self::Rows { store, source } => Ok(store.$method(*source, $($value),*)?),
-            Self::Sqlite(form) => Ok(form.store.$method(form.source, $($value),*)?),
+            Self::Rows(form) => {
+                Ok(form.run(move |form| form.store.$method(form.source, $($value),*)).await?)
+            }
+            Self::Sqlite(form) => {
+                Ok(form.run(move |form| form.store.$method(form.source, $($value),*)).await?)
+            }
             #[cfg(feature = "postgres")]
             Self::Postgres(form) => Ok(form.$method($($value),*).await?),
         }
@@ -57,10 +75,15 @@ impl FormStore<'_> {
     /// Completes a run and ends the lock.
     pub(crate) async fn finish(self) -> Result<Finished, ExportError> {
         match self {
-            Self::Rows { .. } => Ok(Finished::default()),
+            Self::Rows(_) => Ok(Finished::default()),
             Self::Sqlite(form) => {
-                let log = form.store.checkpoint()?;
-                Ok(Finished { view: form.view, changes: form.changes, log })
+                // Writing the log and closing the database wait for the disk.
+                let finish = move || {
+                    let Some(form) = form.into_inner() else { return Ok(Finished::default()) };
+                    let log = form.store.checkpoint()?;
+                    Ok(Finished { view: form.view, changes: form.changes, log })
+                };
+                run_blocking(finish).await
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(form) => Ok(form.finish().await?),
@@ -68,15 +91,18 @@ impl FormStore<'_> {
     }
 
     /// Writes a page and its coverage in one transaction, with its cells and labels if there is a view.
+    /// Without PostgreSQL, the transaction is completed also if this future is dropped.
     pub(crate) async fn write_page(
         &mut self,
-        page: &PageToWrite<'_>,
+        page: PageToWrite,
     ) -> Result<PageWritten, ExportError> {
         match self {
-            Self::Rows { store, source } => Ok(store.write_page(*source, page)?),
-            Self::Sqlite(form) => Ok(form.write_page(page)?),
+            Self::Rows(form) => {
+                Ok(form.run(move |form| form.store.write_page(form.source, &page)).await?)
+            }
+            Self::Sqlite(form) => Ok(form.run(move |form| form.write_page(&page)).await?),
             #[cfg(feature = "postgres")]
-            Self::Postgres(form) => Ok(form.write_page(page).await?),
+            Self::Postgres(form) => Ok(form.write_page(&page).await?),
         }
     }
 
@@ -99,10 +125,10 @@ impl FormStore<'_> {
     /// and those that were stored at this time or later.
     pub(crate) async fn ids_without(
         &mut self,
-        seen: &SeenIds,
+        seen: SeenIds,
         stored_before: i64,
     ) -> Result<Vec<String>, ExportError> {
-        dispatch!(self, ids_without(seen, stored_before))
+        dispatch!(self, ids_without(&seen, stored_before))
     }
 
     /// Records that no submission is missing in the intervals that end at this time or before.
@@ -113,10 +139,10 @@ impl FormStore<'_> {
     /// Marks submissions as deleted at the service.
     pub(crate) async fn mark_deleted(
         &mut self,
-        ids: &[String],
+        ids: Vec<String>,
         now: i64,
     ) -> Result<(), ExportError> {
-        dispatch!(self, mark_deleted(ids, now))
+        dispatch!(self, mark_deleted(&ids, now))
     }
 }
 

@@ -15,7 +15,7 @@ mod status;
 mod tests;
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use formsvc_client::{SkippedItem, Submission, TieOverflow, Timestamp};
 use formsvc_table::StoredRow;
@@ -23,10 +23,10 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 pub use form_store::ViewChanges;
-pub(crate) use form_store::{Finished, FormRef, FormStore};
+pub(crate) use form_store::{Finished, FormRef, FormStore, RowForm};
 pub(crate) use open::create_unjournaled;
+pub use rows::RowRange;
 pub(crate) use rows::SeenIds;
-pub use rows::{RowRange, StoredRows};
 pub(crate) use sqlite::SqliteForm;
 pub use status::SyncStatus;
 
@@ -40,28 +40,28 @@ use labels::EncodedRow;
 /// The rows of a page and the coverage they add are written in one transaction, so that a process
 /// that ends at any time leaves a database that another one can continue.
 #[derive(Debug)]
-pub struct RowStore {
+pub(crate) struct RowStore {
     connection: Connection,
     path: PathBuf,
 }
 
 /// A form of a service, by its key in a row store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SourceKey(pub(crate) i64);
+pub(crate) struct SourceKey(pub(crate) i64);
 
 /// Maximum length of the id of an item that is left out, in bytes.
 const MAX_ITEM_ID: usize = 200;
 
 /// A page to write.
-#[derive(Debug)]
-pub(crate) struct PageToWrite<'a> {
-    pub(crate) rows: &'a [Submission],
+#[derive(Debug, Default)]
+pub(crate) struct PageToWrite {
+    pub(crate) rows: Vec<Submission>,
     /// The interval that the walk has read so far; `None` if the page proves nothing.
     pub(crate) interval: Option<Interval>,
     /// The rows of the page that were left out.
-    pub(crate) skipped: &'a [SkippedItem],
+    pub(crate) skipped: Vec<SkippedItem>,
     /// The units of which rows may be missing.
-    pub(crate) overflows: &'a [TieOverflow],
+    pub(crate) overflows: Vec<TieOverflow>,
     /// The time of the write, in microseconds since 1970.
     pub(crate) now: i64,
 }
@@ -80,7 +80,7 @@ pub(crate) struct PageWritten {
     pub(crate) coverage: Coverage,
 }
 
-impl PageToWrite<'_> {
+impl PageToWrite {
     /// Returns time, key and description of each submission or unit of the cursor that the page leaves out. The
     /// key is empty for a unit. It is a hash for an item without an id, or with one that PostgreSQL cannot
     /// index.
@@ -111,14 +111,9 @@ impl PageWritten {
 }
 
 impl RowStore {
-    /// Returns the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Returns the key of a form of the service with this address; adds the form if it is new. A title
     /// replaces the stored one.
-    pub fn source(
+    pub(crate) fn source(
         &mut self,
         origin: &str,
         form_id: &str,
@@ -129,7 +124,7 @@ impl RowStore {
     }
 
     /// Returns the intervals that are stored.
-    pub fn coverage(&self, source: SourceKey) -> Result<Coverage, StoreError> {
+    pub(crate) fn coverage(&self, source: SourceKey) -> Result<Coverage, StoreError> {
         read_coverage(&self.connection, source).map_err(|error| self.failed(error))
     }
 
@@ -153,7 +148,7 @@ impl RowStore {
     pub(crate) fn write_page(
         &mut self,
         source: SourceKey,
-        page: &PageToWrite<'_>,
+        page: &PageToWrite,
     ) -> Result<PageWritten, StoreError> {
         self.transact(|transaction| write_page(transaction, source, page, &[]))
     }
@@ -219,7 +214,7 @@ fn read_coverage(connection: &Connection, source: SourceKey) -> rusqlite::Result
 pub(crate) fn write_page(
     transaction: &Transaction<'_>,
     source: SourceKey,
-    page: &PageToWrite<'_>,
+    page: &PageToWrite,
     encoded: &[EncodedRow],
 ) -> rusqlite::Result<PageWritten> {
     let mut written = PageWritten::default();

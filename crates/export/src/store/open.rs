@@ -35,7 +35,7 @@ impl RowStore {
     ///
     /// A database of another program, of another version or with damaged pages is refused, and stays
     /// as it is.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_until(path.as_ref(), None)
     }
 
@@ -48,7 +48,7 @@ impl RowStore {
     }
 
     /// Opens an existing row store to read it.
-    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+    pub(crate) fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::read_only_until(path.as_ref(), None)
     }
 

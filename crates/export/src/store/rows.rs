@@ -29,7 +29,7 @@ impl Default for RowRange {
 
 /// The rows of a form. All reads see the same rows, also while another process writes.
 #[derive(Debug)]
-pub struct StoredRows<'a> {
+pub(crate) struct StoredRows<'a> {
     /// Keeps the rows the same for all reads of the store's connection.
     _snapshot: Transaction<'a>,
     store: &'a RowStore,
@@ -39,14 +39,23 @@ pub struct StoredRows<'a> {
 
 impl RowStore {
     /// Returns the rows of a form within a range.
-    pub fn rows(&self, source: SourceKey, range: RowRange) -> Result<StoredRows<'_>, StoreError> {
+    pub(crate) fn rows(
+        &self,
+        source: SourceKey,
+        range: RowRange,
+    ) -> Result<StoredRows<'_>, StoreError> {
         let snapshot = self.connection().unchecked_transaction();
         let snapshot = snapshot.map_err(|error| self.failed(error))?;
         Ok(StoredRows { _snapshot: snapshot, store: self, source, range })
     }
 
     /// Counts the rows of a form within a range, up to `max`.
-    pub fn count(&self, source: SourceKey, range: RowRange, max: u64) -> Result<u64, StoreError> {
+    pub(crate) fn count(
+        &self,
+        source: SourceKey,
+        range: RowRange,
+        max: u64,
+    ) -> Result<u64, StoreError> {
         const COUNT: &str = "SELECT count(*) FROM (SELECT 1 FROM submissions \
              WHERE source = ?1 AND instant >= ?2 AND instant < ?3 \
              AND (?4 OR deleted_at IS NULL) LIMIT ?5)";

@@ -57,11 +57,11 @@ impl SqliteForm {
         Ok(Self { store, source, view, changes: ViewChanges::default(), _lock: lock })
     }
 
-    pub(crate) fn write_page(&mut self, page: &PageToWrite<'_>) -> Result<PageWritten, StoreError> {
+    pub(crate) fn write_page(&mut self, page: &PageToWrite) -> Result<PageWritten, StoreError> {
         let (source, view) = (self.source, &self.view);
         let (written, labels, encoded) = self.store.transact(|transaction| {
             let mut labels = read_labels(transaction, source)?;
-            let encoded = labels.encode(page.rows);
+            let encoded = labels.encode(&page.rows);
             let written = write_page(transaction, source, page, &encoded.rows)?;
             if write_labels(transaction, source, &labels, &encoded)? {
                 update_view(transaction, source, view, &labels)?;

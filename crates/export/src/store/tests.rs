@@ -18,7 +18,7 @@ fn parse(json: &str) -> Submission {
 }
 
 fn write(store: &mut RowStore, source: SourceKey, rows: &[Submission]) -> PageWritten {
-    let page = PageToWrite { rows, interval: None, skipped: &[], overflows: &[], now: 1 };
+    let page = PageToWrite { rows: rows.to_vec(), now: 1, ..PageToWrite::default() };
     store.write_page(source, &page).unwrap()
 }
 
@@ -113,10 +113,7 @@ fn coverage_survives_reopening_and_merges_with_other_runs() {
         |newest, oldest| Interval { newest, oldest, resume: resume.clone(), completeness };
     let add = |store: &mut RowStore, newest, oldest| {
         let interval = Some(interval(newest, oldest));
-        store.write_page(
-            source,
-            &PageToWrite { rows: &[], interval, skipped: &[], overflows: &[], now: 1 },
-        )
+        store.write_page(source, &PageToWrite { interval, now: 1, ..PageToWrite::default() })
     };
     add(&mut store, 9, 5).unwrap();
     let mut second = RowStore::open(folder.path().join("rows.sqlite")).unwrap();

@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use formsvc_client::{Client, Form, FormId};
 use tokio::time::Instant;
 
+use crate::blocking::{Blocking, run_blocking};
 use crate::error::{ExportError, StoreError};
-use crate::pull::{PullOptions, PullProgress, PullSummary, pull_into, until};
+use crate::pull::{PullOptions, PullProgress, PullSummary, pull, until};
 #[cfg(feature = "postgres")]
 use crate::store::postgres;
 use crate::store::{Finished, FormRef, FormStore, RowStore, SqliteForm, SyncStatus, ViewChanges};
@@ -74,10 +75,13 @@ impl SyncStore {
     pub async fn status(&self) -> Result<Vec<SyncStatus>, ExportError> {
         match &self.location {
             Location::Sqlite(path) => {
-                std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
-                let store = RowStore::open_existing(path, self.deadline)?;
-                let Some(store) = store else { return Ok(Vec::new()) };
-                Ok(store.status()?)
+                let (path, deadline) = (path.clone(), self.deadline);
+                let read = move || {
+                    std::fs::metadata(&path).map_err(|error| StoreError::io(&path, error))?;
+                    let store = RowStore::open_existing(&path, deadline)?;
+                    store.map_or(Ok(Vec::new()), |store| store.status())
+                };
+                Ok(run_blocking(read).await?)
             }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => Ok(postgres::read_status(address).await?),
@@ -101,7 +105,7 @@ impl SyncStore {
     ) -> Result<SyncSummary, ExportError> {
         let run = async {
             let mut store = self.open_form(client, form, listed, options.deadline).await?;
-            let pull = pull_into(client, form, &mut store, options, on_page).await?;
+            let pull = pull(client, form, &mut store, options, on_page).await?;
             let Finished { view, changes, log } = store.finish().await?;
             Ok(SyncSummary { pull, view, changes, log })
         };
@@ -117,21 +121,32 @@ impl SyncStore {
         listed: Option<&Form>,
         deadline: Option<Instant>,
     ) -> Result<FormStore<'static>, ExportError> {
-        let form = FormRef {
-            origin: client.base_url(),
-            id: form.as_str(),
-            title: listed.map(|form| &*form.title),
-            public_id: listed.map(|form| form.public_id.as_str()),
-        };
         match &self.location {
             Location::Sqlite(path) => {
                 let deadline = deadline.or(self.deadline);
-                Ok(FormStore::Sqlite(SqliteForm::open(path, form, deadline)?))
+                let (path, origin) = (path.clone(), client.base_url().to_owned());
+                let (id, listed) = (form.clone(), listed.cloned());
+                let open = move || {
+                    let form = form_ref(&origin, &id, listed.as_ref());
+                    SqliteForm::open(&path, form, deadline)
+                };
+                Ok(FormStore::Sqlite(Blocking::new(run_blocking(open).await?)))
             }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => {
+                let form = form_ref(client.base_url(), form, listed);
                 Ok(FormStore::Postgres(postgres::PgForm::open(address, form).await?))
             }
         }
+    }
+}
+
+fn form_ref<'a>(origin: &'a str, id: &'a FormId, listed: Option<&'a Form>) -> FormRef<'a> {
+    let title = listed.map(|form| &*form.title);
+    FormRef {
+        origin,
+        id: id.as_str(),
+        title,
+        public_id: listed.map(|form| form.public_id.as_str()),
     }
 }

@@ -68,14 +68,12 @@ impl SyncStore {
         let run = async {
             let mut store = self.open_form(client, form, None, pull.deadline).await?;
             let started = unix_micros_now();
-            let nothing =
-                PageToWrite { rows: &[], interval: None, skipped: &[], overflows: &[], now: 0 };
-            let coverage = store.write_page(&nothing).await?.coverage;
+            let coverage = store.write_page(PageToWrite::default()).await?.coverage;
             let covered_until = coverage.intervals().first().map_or(i64::MIN, |part| part.newest);
             let read = read_all(client, form, pull, &mut store, covered_until, on_page).await?;
             let (mut summary, seen) = read;
             // A row that another run stores meanwhile is not in the list, and is not deleted.
-            let deleted = store.ids_without(&seen, started).await?;
+            let deleted = store.ids_without(seen, started).await?;
             summary.deleted = deleted.len() as u64;
             if options.mark_deleted {
                 let VerifySummary { completeness, deleted: missing, .. } = summary;
@@ -85,7 +83,7 @@ impl SyncStore {
                 if summary.rows == 0 && missing > 0 && !options.allow_empty {
                     return Err(SyncError::EmptyList { missing }.into());
                 }
-                store.mark_deleted(&deleted, started).await?;
+                store.mark_deleted(deleted, started).await?;
                 summary.is_marked = true;
             }
             // A fault of the service could cause an empty list. Another list contains every submission of the
@@ -120,25 +118,25 @@ async fn read_all(
         // The service has them, also if they cannot be stored.
         seen.extend(page.skipped().iter().filter_map(SkippedItem::id));
         summary.rows += rows.len() as u64;
-        for rows in rows.chunk_by(|row, next| is_newer(row) == is_newer(next)) {
+        summary.requests += u64::from(page.meta().attempts());
+        let last = rows.last().map(|last| last.created_at.clone());
+        let (newer, covered): (Vec<_>, Vec<_>) =
+            page.into_submissions().into_iter().partition(is_newer);
+        for (rows, is_covered) in [(newer, false), (covered, true)] {
+            if rows.is_empty() {
+                continue;
+            }
             // Coverage stays as it is: the next sync closes its gaps.
-            let page_to_write = PageToWrite {
-                rows,
-                interval: None,
-                skipped: &[],
-                overflows: &[],
-                now: unix_micros_now(),
-            };
-            let written = store.write_page(&page_to_write).await?;
+            let now = unix_micros_now();
+            let written = store.write_page(PageToWrite { rows, now, ..PageToWrite::default() });
+            let written = written.await?;
             new += written.new;
-            summary.missing += if is_newer(&rows[0]) { 0 } else { written.new };
+            summary.missing += if is_covered { written.new } else { 0 };
             summary.changed += written.replaced;
             summary.restored += written.restored;
         }
-        summary.requests += u64::from(page.meta().attempts());
-        if let Some(last) = rows.last() {
-            let reached = last.created_at.as_str();
-            on_page(PullProgress { rows: summary.rows, new, reached });
+        if let Some(last) = &last {
+            on_page(PullProgress { rows: summary.rows, new, reached: last.as_str() });
         }
     }
     summary.completeness = pages.completeness_so_far();

@@ -1,6 +1,8 @@
 //! Exports through a spool.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
@@ -9,6 +11,8 @@ use formsvc_export::{
     Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, Operation,
     RenderOptions, SpoolFolder, export_csv, export_stream,
 };
+
+use tokio::sync::Notify;
 
 use crate::limited::limited;
 use crate::spoiled::spoiled;
@@ -332,4 +336,133 @@ async fn similar_form_ids_have_spools_and_rows_of_their_own() {
             assert!(format != Format::Json || text.contains(&shown), "{text}");
         }
     }
+}
+
+#[tokio::test]
+async fn rendering_lets_other_tasks_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, path) = (service(3), folder.path().join("rows.csv"));
+    let (has_run, runs) = std::sync::mpsc::channel();
+    let begins = Arc::new(Notify::new());
+    let begun = Arc::clone(&begins);
+    let other = tokio::spawn(async move {
+        begun.notified().await;
+        (0..3).for_each(|_| has_run.send(()).unwrap());
+    });
+    let mut options = RenderOptions::new(Format::Csv);
+    options.filter = Some(Box::new(move |_| {
+        begins.notify_one();
+        runs.recv_timeout(Duration::from_secs(20)).map(|()| true).map_err(|error| error.to_string())
+    }));
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    let export = export(&service, &SpoolFolder::new(folder.path()));
+    assert_eq!(export.run(options, destination, |_| {}).await.unwrap().rendered.rows, 3);
+    other.await.unwrap();
+}
+
+/// Locks the database of a spool, so that writes wait.
+fn lock(spool: &Path) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(spool).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+/// Returns when the service has received this number of requests.
+async fn requested(service: &MockService, requests: usize) {
+    while service.requests().len() < requests {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn next_page_is_requested_while_one_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, path) = (service(500), folder.path().join("rows.csv"));
+    let (mut database, mut unlocking) = (PathBuf::new(), None);
+    let events = |event: ExportEvent<'_>| match event {
+        ExportEvent::Opened { spool, .. } => database = spool.to_owned(),
+        ExportEvent::Page(_) if unlocking.is_none() => {
+            let (lock, service) = (lock(&database), service.clone());
+            unlocking = Some(tokio::spawn(async move {
+                requested(&service, 3).await;
+                lock.execute_batch("ROLLBACK").unwrap();
+            }));
+        }
+        _ => {}
+    };
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    let export = export(&service, &SpoolFolder::new(folder.path()));
+    let exported = export.run(RenderOptions::new(Format::Csv), destination, events).await.unwrap();
+    assert_eq!((exported.rendered.rows, exported.pull.requests), (500, 6));
+    unlocking.unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn page_of_a_dropped_export_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(500), folder.path().join("rows.csv"));
+    let locked = std::cell::RefCell::new(None);
+    let events = |event: ExportEvent<'_>| {
+        if let ExportEvent::Opened { spool, .. } = event {
+            *locked.borrow_mut() = Some(lock(spool));
+        }
+    };
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    let running =
+        export(&service, &spools).run(RenderOptions::new(Format::Csv), destination, events);
+    let stop = async {
+        requested(&service, 1).await;
+        // The page is received, and its write begins.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = running => panic!("the spool is locked"),
+        () = stop => {}
+    }
+    locked.take().unwrap().execute_batch("ROLLBACK").unwrap();
+    // The same spool is used as soon as the page is stored.
+    let mut saved = 0;
+    let events = |event: ExportEvent<'_>| {
+        if let ExportEvent::Opened { rows, .. } = event {
+            saved = rows;
+        }
+    };
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    let export = export(&service, &spools);
+    export.run(RenderOptions::new(Format::Csv), destination, events).await.unwrap();
+    assert_eq!(saved, 100);
+}
+
+#[tokio::test]
+async fn dropped_export_ends_its_rendering() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(500), folder.path().join("rows.csv"));
+    let (begins, calls) = (Arc::new(Notify::new()), Arc::new(AtomicU32::new(0)));
+    let (is_running, ended) = tokio::sync::oneshot::channel::<()>();
+    let (goes_on, wait) = std::sync::mpsc::channel::<()>();
+    let mut options = RenderOptions::new(Format::Csv);
+    let (began, called) = (Arc::clone(&begins), Arc::clone(&calls));
+    options.filter = Some(Box::new(move |_| {
+        let _ = (&is_running, began.notify_one());
+        called.fetch_add(1, Ordering::Relaxed);
+        // Ends when the other side is dropped.
+        let _ = wait.recv();
+        Ok(true)
+    }));
+    let destination = Destination::file(&path, Existing::Replace).unwrap();
+    tokio::select! {
+        _ = export(&service, &spools).run(options, destination, |_| {}) => panic!("a row waits"),
+        () = begins.notified() => {}
+    }
+    drop(goes_on);
+    // The filter is dropped with the rendering.
+    ended.await.unwrap_err();
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    assert!(!path.exists());
+    let exported = run(export(&service, &spools), Format::Csv, &path).await.unwrap();
+    assert_eq!((exported.rendered.rows, exported.pull.new), (500, 0));
 }

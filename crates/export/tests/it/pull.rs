@@ -1,4 +1,4 @@
-//! Pulls from a service in memory into a row store.
+//! Pulls from a service in memory into a database.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
 use formsvc_client::{Client, Completeness, ErrorCode, ErrorKind, FormId};
 use formsvc_export::{
-    ExportError, PullOptions, PullSummary, RowRange, RowSource, RowStore, SourceKey, pull,
+    ExportError, PullOptions, PullSummary, RowRange, RowSource, SpoolFolder, SyncStatus, SyncStore,
+    SyncTarget,
 };
 use proptest::prelude::*;
 
@@ -18,17 +19,15 @@ const FORM: &str = "frm_1";
 const REVOKED: Fault = Fault::Error(ErrorCode::KeyRevoked);
 
 struct Target {
-    _folder: tempfile::TempDir,
-    store: RowStore,
-    source: SourceKey,
+    folder: tempfile::TempDir,
+    store: SyncStore,
 }
 
 impl Target {
-    fn new() -> Self {
+    async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut store = RowStore::open(folder.path().join("rows.sqlite")).unwrap();
-        let source = store.source("https://forms.example", FORM, None).unwrap();
-        Self { _folder: folder, store, source }
+        let target = SyncTarget::sqlite(folder.path().join("rows.sqlite"));
+        Self { store: target.open().await.unwrap(), folder }
     }
 
     async fn pull(
@@ -45,12 +44,21 @@ impl Target {
         options: &PullOptions,
     ) -> Result<PullSummary, ExportError> {
         let form = FormId::new(FORM).unwrap();
-        pull(client, &form, &mut self.store, self.source, options, |_| {}).await
+        Ok(self.store.sync(client, &form, None, options, |_| {}).await?.pull)
     }
 
-    fn ids(&self, range: RowRange) -> Vec<String> {
+    async fn status(&self) -> SyncStatus {
+        self.store.status().await.unwrap().remove(0)
+    }
+
+    /// The ids of the stored rows; none before the first pull.
+    async fn ids(&self, range: RowRange) -> Vec<String> {
+        if !self.folder.path().join("rows.sqlite").exists() {
+            return Vec::new();
+        }
+        let temporary = SpoolFolder::new(self.folder.path());
+        let rows = self.store.rows(&self.status().await, range, &temporary).await.unwrap();
         let mut ids = Vec::new();
-        let rows = self.store.rows(self.source, range).unwrap();
         rows.for_each(&mut |row| {
             ids.push(row.id.to_owned());
             Ok(())
@@ -78,45 +86,45 @@ fn options(change: impl FnOnce(&mut PullOptions)) -> PullOptions {
 #[tokio::test]
 async fn pull_stores_every_row_with_few_requests() {
     for rows in [0, 1, 99, 100, 101, 1_000] {
-        let (service, mut target) = (service(rows), Target::new());
+        let (service, mut target) = (service(rows), Target::new().await);
         let summary = target.pull(&service, &all()).await.unwrap();
         assert_eq!(summary.rows, u64::from(rows));
-        assert_eq!(target.ids(RowRange::default()).len(), rows as usize);
+        assert_eq!(target.ids(RowRange::default()).await.len(), rows as usize);
         let most = rows.div_ceil(99) as usize + 1;
         assert!(service.requests().len() <= most, "{} for {rows}", service.requests().len());
         assert_eq!(summary.requests, service.requests().len() as u64);
-        assert!(target.store.coverage(target.source).unwrap().reaches(i64::MIN));
+        assert!(target.status().await.coverage.reaches(i64::MIN));
     }
 }
 
 #[tokio::test]
 async fn failed_pull_is_continued_below_the_stored_rows() {
-    let (service, mut target) = (service(3_000), Target::new());
+    let (service, mut target) = (service(3_000), Target::new().await);
     let client = limited(&service, 15, REVOKED);
     let error = target.pull_by(&client, &all()).await.unwrap_err();
     assert!(matches!(error, ExportError::Service(_)), "{error}");
-    assert_eq!(target.ids(RowRange::default()).len(), 1 + 15 * 99);
+    assert_eq!(target.ids(RowRange::default()).await.len(), 1 + 15 * 99);
     let before = service.requests().len();
     let summary = target.pull(&service, &all()).await.unwrap();
     assert_eq!((summary.rows, summary.new), (3_000, 3_000 - 1_486));
-    assert_eq!(target.ids(RowRange::default()).len(), 3_000);
+    assert_eq!(target.ids(RowRange::default()).await.len(), 3_000);
     let requests = service.requests().len() - before;
     assert!(requests <= 16 + 2, "{requests}");
 }
 
 #[tokio::test]
 async fn invalid_item_fails_the_pull_after_the_rows_before_it() {
-    let (service, mut target) = (service(2_000), Target::new());
+    let (service, mut target) = (service(2_000), Target::new().await);
     let client = spoiled(&service, &[1_000]);
     for new in [1_000, 0] {
-        let before = target.ids(RowRange::default()).len();
+        let before = target.ids(RowRange::default()).await.len();
         let error = target.pull_by(&client, &all()).await.unwrap_err();
         let ExportError::Service(error) = error else { panic!("{error}") };
         assert_eq!(error.kind(), ErrorKind::InvalidItem);
         assert!(error.to_string().contains("`sub_1000`"), "{error}");
-        assert_eq!(target.ids(RowRange::default()).len(), before + new);
+        assert_eq!(target.ids(RowRange::default()).await.len(), before + new);
     }
-    assert!(!target.store.coverage(target.source).unwrap().reaches(i64::MIN));
+    assert!(!target.status().await.coverage.reaches(i64::MIN));
     // The service has corrected the submission.
     let summary = target.pull(&service, &all()).await.unwrap();
     assert_eq!((summary.rows, summary.completeness), (2_000, Completeness::Proven));
@@ -124,7 +132,7 @@ async fn invalid_item_fails_the_pull_after_the_rows_before_it() {
 
 #[tokio::test]
 async fn allowed_invalid_items_make_the_coverage_incomplete() {
-    let (service, mut target) = (service(2_000), Target::new());
+    let (service, mut target) = (service(2_000), Target::new().await);
     let client = spoiled(&service, &[1_000, 1_001, 3]);
     target.pull_by(&client, &all()).await.unwrap_err();
     let summary = target.pull_by(&client, &options(|o| o.allow_incomplete = true)).await.unwrap();
@@ -132,7 +140,7 @@ async fn allowed_invalid_items_make_the_coverage_incomplete() {
     assert_eq!((summary.left_out.items, summary.left_out.units.len()), (3, 0));
     let described = &summary.left_out.described_items;
     assert!(described[0].starts_with("`sub_1001` at `data["), "{described:?}");
-    let coverage = target.store.coverage(target.source).unwrap();
+    let coverage = target.status().await.coverage;
     assert!(coverage.reaches(i64::MIN));
     assert_eq!(coverage.intervals()[0].completeness, Completeness::Incomplete);
     // A later pull reads only the newest 5 minutes, and reports the same.
@@ -144,14 +152,14 @@ async fn allowed_invalid_items_make_the_coverage_incomplete() {
 
 #[tokio::test]
 async fn since_is_moved_down_and_up() {
-    let (service, mut target) = (service(2_000), Target::new());
+    let (service, mut target) = (service(2_000), Target::new().await);
     let newest = generate(1)[0].created_at.unix_micros();
     let since = |seconds: i64| newest - seconds * 1_000_000;
     let pull_since = async |target: &mut Target, seconds| {
         let before = service.requests().len();
         target.pull(&service, &options(|o| o.since = since(seconds))).await.unwrap();
         let range = RowRange { since: since(seconds), ..RowRange::default() };
-        let ids = target.ids(range).len();
+        let ids = target.ids(range).await.len();
         assert_eq!(ids, usize::try_from(seconds).unwrap() + 1, "rows of {seconds} s");
         service.requests().len() - before
     };
@@ -163,25 +171,25 @@ async fn since_is_moved_down_and_up() {
 
 #[tokio::test]
 async fn limit_stops_when_the_newest_rows_of_the_range_are_stored() {
-    let (service, mut target) = (service(2_000), Target::new());
+    let (service, mut target) = (service(2_000), Target::new().await);
     let until = generate(1)[0].created_at.unix_micros() - 49_000_000;
     let limited = options(|o| (o.limit, o.until) = (Some(60), until));
     target.pull(&service, &limited).await.unwrap();
     assert_eq!(service.requests().len(), 2);
     let range = RowRange { until, ..RowRange::default() };
-    assert!(target.ids(range).len() >= 60);
+    assert!(target.ids(range).await.len() >= 60);
     target.pull(&service, &limited).await.unwrap();
     assert_eq!(service.requests().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn deadline_ends_the_pull_and_keeps_its_rows() {
-    let (service, mut target) = (service(500), Target::new());
+    let (service, mut target) = (service(500), Target::new().await);
     let client = limited(&service, 1, Fault::Silent);
     let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
     let error = target.pull_by(&client, &options(|o| o.deadline = Some(deadline))).await;
     assert!(matches!(error, Err(ExportError::TimeLimit)), "{error:?}");
-    assert_eq!(target.ids(RowRange::default()).len(), 100);
+    assert_eq!(target.ids(RowRange::default()).await.len(), 100);
     assert_eq!(target.pull(&service, &all()).await.unwrap().rows, 500);
 }
 
@@ -195,7 +203,7 @@ async fn nothing_new_costs_one_request() {
         )
     });
     let service = MockService::new().form(form(FORM, "Survey")).submissions(FORM, spread);
-    let mut target = Target::new();
+    let mut target = Target::new().await;
     target.pull(&service, &all()).await.unwrap();
     let before = service.requests().len();
     assert_eq!(target.pull(&service, &all()).await.unwrap().new, 0);
@@ -203,7 +211,7 @@ async fn nothing_new_costs_one_request() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// Random rows that share times, arrive between runs and late, with failures after any page.
     #[test]
@@ -220,7 +228,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let service = MockService::new().form(form(FORM, "Survey"));
-            let mut target = Target::new();
+            let mut target = Target::new().await;
             let (mut now, mut ids) = (1_700_000_000_i64, BTreeSet::new());
             let submit = |at: i64, ids: &mut BTreeSet<String>| {
                 let id = format!("sub_{}", ids.len());
@@ -246,9 +254,9 @@ proptest! {
                 let _ = target.pull_by(&client, &options).await;
             }
             target.pull(&service, &options(|o| o.page_size = 10)).await.unwrap();
-            let stored: BTreeSet<String> = target.ids(RowRange::default()).into_iter().collect();
+            let stored: BTreeSet<String> = target.ids(RowRange::default()).await.into_iter().collect();
             prop_assert_eq!(stored, ids);
-            let coverage = target.store.coverage(target.source).unwrap();
+            let coverage = target.status().await.coverage;
             prop_assert!(coverage.intervals().len() <= 1);
             Ok(())
         })?;

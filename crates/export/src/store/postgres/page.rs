@@ -32,12 +32,12 @@ const WRITE_ROWS: &str = "WITH incoming AS (SELECT DISTINCT ON (id) * \
 impl PgForm {
     pub(crate) async fn write_page(
         &mut self,
-        page: &PageToWrite<'_>,
+        page: &PageToWrite,
     ) -> Result<PageWritten, PostgresError> {
         self.session.begin().await?;
         self.lock_row().await?;
         let mut labels = self.read_labels().await?;
-        let encoded = labels.encode(page.rows);
+        let encoded = labels.encode(&page.rows);
         let mut written = self.write_rows(page, &encoded.rows).await?;
         self.write_left_out(page).await?;
         written.coverage = read_coverage(&self.session, self.key).await?;
@@ -57,7 +57,7 @@ impl PgForm {
 
     async fn write_rows(
         &self,
-        page: &PageToWrite<'_>,
+        page: &PageToWrite,
         encoded: &[EncodedRow],
     ) -> Result<PageWritten, PostgresError> {
         page.rows.iter().try_for_each(|row| PostgresError::check_id(row.id.as_str()))?;
@@ -106,7 +106,7 @@ impl PgForm {
         self.session.query(UPSERT, typed![self.key => INT8, changed => TEXT]).await.map(drop)
     }
 
-    async fn write_left_out(&self, page: &PageToWrite<'_>) -> Result<(), PostgresError> {
+    async fn write_left_out(&self, page: &PageToWrite) -> Result<(), PostgresError> {
         const UPSERT: &str = "INSERT INTO {t}left_out VALUES ($1, $2, $3, $4) \
              ON CONFLICT (source, start, item) DO UPDATE SET description = excluded.description";
         for (start, item, description) in page.left_out() {

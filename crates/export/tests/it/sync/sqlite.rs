@@ -1,13 +1,13 @@
 //! SQLite databases: types of columns, files of other programs, modes.
 
 use formsvc_export::{
-    Destination, Existing, ExportError, Format, PullOptions, RenderOptions, RowStore, StoreProblem,
-    SyncError, SyncTarget, pull, render,
+    Destination, Existing, ExportError, Format, RenderOptions, StoreProblem, SyncError, SyncTarget,
+    render,
 };
 use rusqlite::Connection;
 
 use super::database::{Database, query, texts};
-use super::{FORM, ORIGIN, form_id, service, service_with, sync};
+use super::{FORM, service, service_with, sync};
 
 #[tokio::test]
 async fn column_types_widen_and_the_view_follows() {
@@ -98,13 +98,11 @@ async fn database_without_tables_has_no_forms_and_is_continued() {
 }
 
 #[tokio::test]
-async fn rows_of_a_pull_are_refused() {
+async fn rows_without_a_view_are_refused() {
     let database = Database::sqlite();
-    let mut rows = RowStore::open(database.path()).unwrap();
-    let source = rows.source(ORIGIN, FORM, None).unwrap();
-    let client = service(3).client();
-    pull(&client, &form_id(), &mut rows, source, &PullOptions::default(), |_| {}).await.unwrap();
-    drop(rows);
+    sync(&database.open().await, &service(3)).await.unwrap();
+    // As an unfinished export leaves its database.
+    database.execute("UPDATE sources SET view = NULL").await;
     let error = sync(&database.open().await, &service(3)).await.unwrap_err();
     assert!(matches!(error, ExportError::Sync(SyncError::Exported { .. })), "{error}");
 }
