@@ -14,8 +14,8 @@
 //!
 //! If "next unit" fails, the service refuses or ignores foreign cursors, or rows were deleted, and the
 //! walk falls back to the service's cursor. If "checked" fails, rows of the unit may be missing: a tie
-//! overflow. A resumed walk does not know whether the page before lay in one unit, so it tries "just
-//! above" first and "next unit" after it.
+//! overflow. A resumed walk does not know whether the page before lay in one unit. If other rows share the
+//! last row's time, it tries "just above" first, else "next unit".
 
 mod cursor;
 mod strategy;
@@ -101,8 +101,8 @@ impl TieGuard {
         }
     }
 
-    /// Starts at a cursor of the service, after a row of this time.
-    pub(crate) fn resume(cursor: &Cursor, oldest: i64) -> Self {
+    /// Starts at a cursor of the service, after a row of this time, which `tied` rows share.
+    pub(crate) fn resume(cursor: &Cursor, oldest: i64, tied: u64) -> Self {
         let mut guard = Self::new();
         guard.oldest = oldest;
         guard.service = Some(cursor.clone());
@@ -118,7 +118,9 @@ impl TieGuard {
             .map(CursorStrategy::NextUnit)
             .collect();
         if let Some((unit, _)) = steps.last().and_then(|step| step.unit_and_bound()) {
-            steps.push(just_above(unit, instant, oldest));
+            let just_above = just_above(unit, instant, oldest);
+            // The page before did not lie in one millisecond if its last row is alone in it.
+            steps.insert(if tied == 1 { 0 } else { steps.len() }, just_above);
             guard.try_in_turn(steps);
         } else if units[1].contains(instant) {
             guard.set_strategy(just_above(units[1], instant, oldest));

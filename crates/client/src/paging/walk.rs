@@ -334,7 +334,7 @@ impl ListPosition {
     /// Returns the tie guard of a walk that continues here.
     fn tie_guard(&self) -> TieGuard {
         match (&self.cursor, self.oldest) {
-            (Some(cursor), Some(oldest)) => TieGuard::resume(cursor, oldest),
+            (Some(cursor), Some(oldest)) => TieGuard::resume(cursor, oldest, self.tied),
             _ => TieGuard::new(),
         }
     }

@@ -466,3 +466,18 @@ async fn dropped_export_ends_its_rendering() {
     let exported = run(export(&service, &spools), Format::Csv, &path).await.unwrap();
     assert_eq!((exported.rendered.rows, exported.pull.new), (500, 0));
 }
+
+#[tokio::test]
+async fn failed_export_requests_one_page_again_and_the_newest() {
+    let folder = tempfile::tempdir().unwrap();
+    let spools = SpoolFolder::new(folder.path());
+    let (service, path) = (service(2_000), folder.path().join("rows.csv"));
+    run(export(&service, &spools), Format::Csv, &path).await.unwrap();
+    let uninterrupted = service.requests().len();
+    for _ in 0..3 {
+        run(failing(&service, &spools, 5), Format::Csv, &path).await.unwrap_err();
+    }
+    run(export(&service, &spools), Format::Csv, &path).await.unwrap();
+    // The failed requests are those that are made again.
+    assert_eq!(service.requests().len() - uninterrupted, uninterrupted + 3 * 2);
+}

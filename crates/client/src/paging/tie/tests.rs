@@ -561,3 +561,19 @@ fn walk_resumed_deep_in_a_unit_repeats_no_row() {
     assert!(!has_duplicates(&[first.ids, rest.ids.clone()].concat()), "{:?}", rest.ids);
     assert!(matches!(rest.ended, Some(NextStep::Failed(PagingError::TieOverflow(_)))));
 }
+
+#[test]
+fn walk_resumed_after_a_lone_row_needs_no_probe() {
+    let rows: Vec<i64> = (0..40).map(|row| row * 7_000_000 + 123_000).collect();
+    for kind in [Exact, Millis, MillisFineCompare, CutToMillis] {
+        let service = Service::new(kind, &rows, 5);
+        let (first, walk) = run(&service, Walk::new(None), 13);
+        let (seen, oldest) =
+            (walk.known_before_next_page().collect::<Vec<_>>(), walk.position().oldest);
+        let seen_oldest = walk.known_oldest(oldest);
+        let resumed = Walk::resume(walk.position().clone(), seen.into_iter(), seen_oldest);
+        let (rest, _) = run(&service, resumed, usize::MAX);
+        assert_eq!([first.ids, rest.ids].concat(), all(&service));
+        assert_eq!(first.requests + rest.requests, read(&service, false).requests, "{kind:?}");
+    }
+}
