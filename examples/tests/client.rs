@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -82,6 +83,35 @@ async fn only_new_rows_prints_each_row_in_one_run() {
     let newer = sandbox.submit("{}").await;
     assert_eq!(first_words(&sandbox.run(program).await.stdout), [newer, older]);
     assert_eq!(sandbox.run(program).await.stdout, "");
+}
+
+#[tokio::test]
+async fn follow_prints_new_rows_after_a_kill() {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    let sandbox = Sandbox::with_rows(ROWS).await;
+    let expected =
+        ["{\"Number\":248}", "{\"Number\":249}", "{\"Number\":250}", "{\"Number\":251}", "{}"];
+    let start = || {
+        let mut command = sandbox.command(env!("CARGO_BIN_EXE_follow"));
+        let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        (child, lines)
+    };
+    let (mut child, mut lines) = start();
+    for (at, answers) in expected.iter().enumerate() {
+        match at {
+            3 => drop(sandbox.submit("{\"Number\":251}").await),
+            4 => {
+                child.kill().await.unwrap();
+                sandbox.submit("{}").await;
+                (child, lines) = start();
+            }
+            _ => {}
+        }
+        let line = lines.next_line().await.unwrap().unwrap();
+        assert!(line.ends_with(answers), "{line}");
+    }
 }
 
 #[tokio::test]

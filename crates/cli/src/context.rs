@@ -21,7 +21,7 @@ use crate::args::{Rate, TimeStyle};
 use crate::ask;
 use crate::complete;
 use crate::env;
-use crate::error::CliError;
+use crate::error::{CliError, MISSING_UNKNOWN, described};
 use crate::exit::Exit;
 use crate::key::{self, Key, KeyPlace};
 use crate::output::Output;
@@ -333,6 +333,18 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
             };
             progress.waiting(*delay, &why);
         }
+        ClientEvent::FollowInterrupted { kind, error, .. } => {
+            progress.outage(&described(*kind, error));
+        }
+        ClientEvent::FollowResumed { elapsed, .. } => progress.outage_end(*elapsed),
+        ClientEvent::FollowSkipped { item, .. } => {
+            progress.warn(&format!("a submission is not what the API promises: {item}"));
+        }
+        ClientEvent::FollowIncomplete { overflow, .. } => progress.warn(&format!(
+            "more submissions share a {} than a page can show, so some may be missing: {overflow}; \
+             {MISSING_UNKNOWN}",
+            overflow.unit()
+        )),
         _ => {}
     }
 }

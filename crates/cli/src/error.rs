@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 pub use code::{CODES, CodeRow, FIELDS, FieldRow};
 pub(crate) use code::{Code, field};
-pub(crate) use service::{MISSING_UNKNOWN, connect_hint, told};
+pub(crate) use service::{MISSING_UNKNOWN, connect_hint, described, told};
 
 use crate::args::ErrorFormat;
 use crate::exit::Exit;

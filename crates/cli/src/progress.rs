@@ -187,6 +187,16 @@ impl Progress {
     }
 
     /// Prints a command to continue with, on one line however long it is, to be copied.
+    /// Warns that the service does not answer, for this reason, and that requests are repeated.
+    pub(crate) fn outage(&self, reason: &str) {
+        self.warn(&format!("{reason}; asking again until the service answers"));
+    }
+
+    /// Reports the end of an outage.
+    pub(crate) fn outage_end(&self, elapsed: Duration) {
+        self.remark(&format!("the service is back after {}", took(elapsed)));
+    }
+
     pub(crate) fn command(&self, title: &str, command: &str) {
         self.report(Message::command(title, command));
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use formsvc_protocol::FormId;
 use http::StatusCode;
 
-use crate::ErrorKind;
 use crate::completeness::{FallbackReason, TieOverflow};
 use crate::limiter::WaitReason;
 use crate::retry::RetryReason;
+use crate::{ErrorKind, SkippedItem};
 
 /// A step of a call, for progress bars and logs. The client passes it to the function set with
 /// [`on_event`](crate::ClientBuilder::on_event), on the task that makes the call; that function
@@ -100,12 +100,52 @@ pub enum ClientEvent {
     /// More than 10,000 submissions were younger than 5 minutes when they were read, so the sync point
     /// keeps the ids of a shorter time: it misses submissions that are committed later than that.
     SyncOverlapShortened,
+    /// A [`Follow`](crate::Follow) waits for the service. Once for each outage.
+    #[non_exhaustive]
+    FollowInterrupted {
+        /// The form.
+        form: FormId,
+        /// The kind of the first failure.
+        kind: ErrorKind,
+        /// The status, if there was a response.
+        status: Option<StatusCode>,
+        /// The text of the failure.
+        error: String,
+        /// Time until the next attempt. Later pauses are longer, up to one minute.
+        delay: Duration,
+    },
+    /// The service of a [`Follow`](crate::Follow) answers again.
+    #[non_exhaustive]
+    FollowResumed {
+        /// The form.
+        form: FormId,
+        /// Duration of the outage.
+        elapsed: Duration,
+    },
+    /// A [`Follow`](crate::Follow) leaves out a submission that is not what the API promises. Once for each
+    /// id, and for the first 1,000.
+    #[non_exhaustive]
+    FollowSkipped {
+        /// The form.
+        form: FormId,
+        /// The submission.
+        item: SkippedItem,
+    },
+    /// A [`Follow`](crate::Follow) may miss submissions, because more of them share a unit of the cursor than
+    /// a page can show. Once, for the first such unit.
+    #[non_exhaustive]
+    FollowIncomplete {
+        /// The form.
+        form: FormId,
+        /// The unit.
+        overflow: TieOverflow,
+    },
 }
 
 /// Logs an event.
 #[cfg(feature = "tracing")]
 pub(crate) fn log(event: &ClientEvent) {
-    use tracing::{debug, warn};
+    use tracing::{debug, info, warn};
 
     match event {
         ClientEvent::Attempt { call, request_id, attempt, status, failure, elapsed, .. } => {
@@ -133,6 +173,18 @@ pub(crate) fn log(event: &ClientEvent) {
         }
         ClientEvent::SyncOverlapShortened => {
             warn!("the sync point keeps the ids of less than 5 minutes");
+        }
+        ClientEvent::FollowInterrupted { form, error, delay, .. } => {
+            warn!(form = form.as_str(), error, ?delay, "waiting for the service");
+        }
+        ClientEvent::FollowResumed { form, elapsed } => {
+            info!(form = form.as_str(), ?elapsed, "the service answers again");
+        }
+        ClientEvent::FollowSkipped { form, .. } => {
+            warn!(form = form.as_str(), "a submission is not what the API promises");
+        }
+        ClientEvent::FollowIncomplete { form, .. } => {
+            warn!(form = form.as_str(), "more rows share a time than a page can show");
         }
     }
 }

@@ -4,7 +4,7 @@ use formsvc_protocol::{Form, FormId, IdError};
 
 use crate::error::{Error, ErrorKind, EscapedText};
 use crate::operation::FORMS;
-use crate::paging::SubmissionQuery;
+use crate::paging::{FollowQuery, SubmissionQuery};
 use crate::{Client, ResponseMeta, SkippedItem};
 
 /// A form of the key's owner; cheap to create and to clone. Created by [`Client::form`].
@@ -87,5 +87,10 @@ impl FormHandle {
     /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.
     pub fn submissions(&self) -> SubmissionQuery {
         SubmissionQuery::new(self.client.clone(), self.id.clone())
+    }
+
+    /// Returns the settings of a stream of the form's new submissions as they come. Sends nothing.
+    pub fn follow(&self) -> FollowQuery {
+        FollowQuery::new(self.submissions())
     }
 }

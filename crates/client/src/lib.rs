@@ -53,8 +53,9 @@ pub use formsvc_protocol::{
 pub use limiter::{RateLimit, WaitReason};
 pub use options::{RequestOptions, Timeouts};
 pub use paging::{
-    NewSubmissionPage, NewSubmissionPages, NewSubmissions, ResumeToken, ResumeTokenError,
-    SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint, SyncPointError,
+    Follow, FollowQuery, NewSubmissionPage, NewSubmissionPages, NewSubmissions, ResumeToken,
+    ResumeTokenError, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint,
+    SyncPointError,
 };
 #[doc(hidden)]
 pub use paging::{NextStep as PageNext, Walk as PageWalk};

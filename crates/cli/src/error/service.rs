@@ -71,10 +71,14 @@ pub(crate) fn connect_hint(error: &formsvc_client::Error) -> Option<&'static str
 /// What an error of the client says to a person, who knows commands and not the operations they are made
 /// of.
 pub(crate) fn told(error: &formsvc_client::Error) -> String {
-    let text = error.to_string();
-    let operation = format!("{}: ", error.operation());
-    let what = text.strip_prefix(&operation).unwrap_or(&text);
-    match error.kind() {
+    described(error.kind(), &error.to_string())
+}
+
+/// The same of the kind and the text of an error.
+pub(crate) fn described(kind: ErrorKind, text: &str) -> String {
+    // The text begins with the operation.
+    let what = text.split_once(": ").map_or(text, |(_, what)| what);
+    match kind {
         ErrorKind::Api => format!("the service answered {what}"),
         ErrorKind::Config => what.replace("the base URL", "the service address"),
         _ => what.to_owned(),

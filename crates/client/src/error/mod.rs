@@ -196,6 +196,13 @@ impl Error {
         self.0.retryable
     }
 
+    /// True if the service could not be reached or did not answer in time, for a rate limit, and for a status
+    /// 5xx. A [`Follow`](crate::Follow) waits and retries.
+    pub fn is_outage(&self) -> bool {
+        let is_server_error = self.0.status.is_some_and(|status| status.is_server_error());
+        self.is_retryable() || self.is_rate_limited() || is_server_error
+    }
+
     /// True if the service refused the key (401: missing, unknown or revoked).
     pub fn is_auth(&self) -> bool {
         self.0.status == Some(StatusCode::UNAUTHORIZED)

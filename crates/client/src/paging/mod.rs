@@ -14,6 +14,7 @@
 //! | stream of pages | `pages` | yes |
 //! | stream of submissions | `submissions` | through `pages` |
 //! | stream of new submissions | `new_submissions` | through `submissions` |
+//! | stream that waits for new submissions | `follow` | through `pages` |
 
 /// Implements `try_next`, [`Stream`](futures_core::Stream) and
 /// [`FusedStream`](futures_core::FusedStream) for a list with a method that polls for the next item,
@@ -47,6 +48,7 @@ macro_rules! list_stream {
 }
 
 mod bounds;
+mod follow;
 mod known_rows;
 mod new_submissions;
 mod page;
@@ -60,6 +62,7 @@ mod sync_point;
 mod tie;
 mod walk;
 
+pub use follow::{Follow, FollowQuery};
 pub(crate) use known_rows::RowKey;
 pub use new_submissions::{NewSubmissionPage, NewSubmissionPages, NewSubmissions};
 pub use page::SubmissionPage;

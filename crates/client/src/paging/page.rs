@@ -41,6 +41,7 @@ pub struct SubmissionPage {
     /// Rows that are not yielded: those that the bounds exclude as too new, and the skipped ones.
     passed: PassedRows,
     pagination: Pagination,
+    body_len: usize,
     meta: ResponseMeta,
     /// `None` until the list has accepted the page.
     token: Option<ResumeToken>,
@@ -156,6 +157,7 @@ impl RawPage {
             skipped: Vec::new(),
             passed: PassedRows::default(),
             pagination: self.pagination,
+            body_len: self.body_len,
             meta,
             token: None,
         };
@@ -230,6 +232,11 @@ impl SubmissionPage {
     /// Returns the position after this page: save it when the page is stored.
     pub fn resume_token(&self) -> &ResumeToken {
         self.token.as_ref().expect("a list yields only pages that it has accepted")
+    }
+
+    /// Returns the size of the body in bytes.
+    pub(super) fn body_len(&self) -> usize {
+        self.body_len
     }
 
     pub(super) fn set_token(&mut self, token: ResumeToken) {

@@ -177,7 +177,7 @@ impl SubmissionQuery {
         if let Some((name, _)) = settings.iter().find(|(_, is_set)| *is_set) {
             return Err(config_error(format!("`sync_from` and `{name}` exclude each other")));
         }
-        self.form()?;
+        self.form_id()?;
         SyncRun::start(point, self.list()).map_err(config_error)
     }
 
@@ -210,7 +210,7 @@ impl SubmissionQuery {
 
     /// Requests the next page of a walk.
     pub(super) fn request(&self, walk: &Walk) -> BoxFuture<'static, Fetched> {
-        let (client, form) = (self.client.clone(), self.form().cloned());
+        let (client, form) = (self.client.clone(), self.form_id().cloned());
         let (rows, cursor) = (walk.rows_to_request(self.page_size), walk.cursor().cloned());
         Box::pin(async move {
             let cursor = cursor.as_ref().map(Cursor::as_str);
@@ -223,7 +223,7 @@ impl SubmissionQuery {
 
     /// Returns the walk, or the error of an invalid setting; `None` at the end of the list.
     pub(super) fn walk(&self) -> Result<Option<Walk>, Error> {
-        self.form()?;
+        self.form_id()?;
         if !(1..=PAGE_SIZE_MAX).contains(&self.page_size) {
             let size = self.page_size;
             return Err(config_error(format!("page size `{size}` is not in 1..={PAGE_SIZE_MAX}")));
@@ -243,7 +243,7 @@ impl SubmissionQuery {
     }
 
     /// Returns the form, or an error if no request can name it.
-    fn form(&self) -> Result<&FormId, Error> {
+    pub(super) fn form_id(&self) -> Result<&FormId, Error> {
         match &self.form {
             Ok(id) if matches!(id.as_str(), "." | "..") => {
                 Err(config_error(format!("the form id `{id}` cannot be a segment of a path")))

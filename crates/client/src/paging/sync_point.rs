@@ -153,6 +153,14 @@ impl SyncPoint {
         self
     }
 
+    /// Creates the point of a form of which all submissions before this time were read.
+    pub(super) fn since(time: &Timestamp) -> Self {
+        let micros = time.unix_micros();
+        let mark =
+            Mark { newest: micros, settled: micros, overlap_start: micros, rows: Vec::new() };
+        Self(Content { complete: Some(mark), ..Content::default() })
+    }
+
     /// Returns true if a walk was interrupted. The next run finishes it first.
     pub fn is_unfinished(&self) -> bool {
         self.0.unfinished.is_some()
@@ -201,6 +209,21 @@ impl Mark {
         joined
     }
 
+    /// Moves the start of the overlap to 5 minutes before `read_at`, but not after `up_to`.
+    fn settle(&mut self, up_to: i64, read_at: i64) {
+        self.settled = self.settled.max(up_to.min(read_at.saturating_sub(OVERLAP_MICROS)));
+        self.overlap_start = self.overlap_start.max(self.settled);
+    }
+
+    /// Drops the rows before the overlap, and shortens it unless rows at `up_to` or later are still to come.
+    fn prune(&mut self, up_to: i64) {
+        self.rows.retain(|row| row.time() >= self.overlap_start);
+        let earlier = self.rows.iter().filter(|row| row.time() < up_to).count();
+        if self.rows.len() - earlier <= MAX_ROWS {
+            self.shorten();
+        }
+    }
+
     fn is_shortened(&self) -> bool {
         self.overlap_start > self.settled
     }
@@ -238,9 +261,14 @@ impl SyncRun {
             Some(Unfinished { token, head }) => (Some(head), NextWalk::Resume(token)),
             None => (None, NextWalk::Newest),
         };
-        let mut run = Self { list, complete: None, known: HashSet::new(), head, next };
+        let mut run = Self { head, next, ..Self::new(list) };
         run.set_complete(complete);
         Ok(run)
+    }
+
+    /// Starts a run of a list of which nothing was read.
+    pub(super) fn new(list: ListId) -> Self {
+        Self { list, complete: None, known: HashSet::new(), head: None, next: NextWalk::Newest }
     }
 
     fn set_complete(&mut self, complete: Option<Mark>) {
@@ -263,19 +291,73 @@ impl SyncRun {
     /// Returns the oldest time that a walk reads: it ends at the first older row. `None` reads to the end
     /// of the list.
     pub(super) fn lower_bound(&self) -> Option<Timestamp> {
-        let micros = self.complete.as_ref()?.overlap_start;
+        self.lower_bound_within(i64::MAX)
+    }
+
+    /// Returns the oldest time of a walk that reads at most this many microseconds before the newest row.
+    pub(super) fn lower_bound_within(&self, overlap: i64) -> Option<Timestamp> {
+        let mark = self.complete.as_ref()?;
+        let micros = mark.overlap_start.max(mark.newest.saturating_sub(overlap));
         Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
+    }
+
+    /// Returns the time at which a walk was read, in microseconds since 1970.
+    fn read_at(&self, read_at: Option<&Timestamp>) -> i64 {
+        // If the clock was set back, the known newest time is later. Its ids belong to its time.
+        let known = self.complete.as_ref().map(|mark| mark.newest);
+        known.max(read_at.map(Timestamp::unix_micros)).unwrap_or(i64::MIN)
     }
 
     /// Records a row of the walk whose first page was read at `read_at`. Returns false for a row of an
     /// earlier run.
     pub(super) fn accept(&mut self, row: &Submission, read_at: Option<Timestamp>) -> bool {
-        let time = row.created_at.unix_micros();
-        // If the clock was set back, the known newest time is later. Its ids belong to its time.
-        let known = self.complete.as_ref().map(|mark| mark.newest);
-        let read_at = known.max(read_at.map(|time| time.unix_micros())).unwrap_or(i64::MIN);
+        let (time, read_at) = (row.created_at.unix_micros(), self.read_at(read_at.as_ref()));
         self.head.get_or_insert_with(|| Mark::new(time, read_at)).add(&row.id, time);
-        !self.known.contains(&OverlapRow::new(&row.id, time))
+        !self.is_known(row)
+    }
+
+    /// Returns true for a row of the overlap.
+    pub(super) fn is_known(&self, row: &Submission) -> bool {
+        self.known.contains(&OverlapRow::new(&row.id, row.created_at.unix_micros()))
+    }
+
+    /// Records a row that counts as read before the run. Returns false if no older row has to be recorded.
+    pub(super) fn add_known(&mut self, row: &Submission, read_at: Option<&Timestamp>) -> bool {
+        self.accept(row, read_at.cloned());
+        let start = self.head.as_ref().map_or(i64::MIN, |head| head.overlap_start);
+        row.created_at.unix_micros() >= start
+    }
+
+    /// Records a row of a walk whose rows are yielded oldest first: all older ones were yielded. If the walk
+    /// reads the whole overlap, this moves its start.
+    pub(super) fn cover(&mut self, row: &Submission, read_at: Option<&Timestamp>, is_full: bool) {
+        let (time, read_at) = (row.created_at.unix_micros(), self.read_at(read_at));
+        let mark = self.complete.get_or_insert_with(|| Mark::new(time, read_at));
+        mark.newest = mark.newest.max(time.min(read_at));
+        if is_full {
+            mark.settle(time, read_at);
+        }
+        let row = OverlapRow::new(&row.id, time);
+        mark.rows.push(row);
+        self.known.insert(row);
+        // Not after each row, because it takes time in proportion to the rows.
+        if mark.rows.len() > MAX_ROWS && mark.rows.len().is_multiple_of(1_000) {
+            mark.prune(time);
+            self.known = mark.rows.iter().copied().collect();
+        }
+    }
+
+    /// Records that all rows of a walk that read the whole overlap were covered. Returns true if the overlap
+    /// is shorter than 5 minutes because it contains too many rows.
+    pub(super) fn settle(&mut self, read_at: Option<&Timestamp>) -> bool {
+        let read_at = self.read_at(read_at);
+        let Some(mut mark) = self.complete.take() else { return false };
+        let known_start = mark.overlap_start;
+        mark.settle(mark.newest, read_at);
+        mark.prune(i64::MAX);
+        let is_shortened = mark.is_shortened() && mark.overlap_start != known_start;
+        self.set_complete(Some(mark));
+        is_shortened
     }
 
     /// Records the end of the walk. Returns true if it left an overlap that is shorter than 5 minutes

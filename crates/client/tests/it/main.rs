@@ -9,6 +9,7 @@ mod bounds;
 mod calls;
 mod errors;
 mod events;
+mod follow;
 mod guide;
 mod hostile;
 mod ids;

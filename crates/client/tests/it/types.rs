@@ -1,9 +1,9 @@
 //! Auto traits of the public types.
 
 use formsvc_client::{
-    AnswersError, ApiKey, Client, ClientBuilder, ClientEvent, Error, FormHandle, NewSubmissions,
-    RequestOptions, Response, ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery,
-    Submissions, SyncPoint, TieOverflow, TransportError, User,
+    AnswersError, ApiKey, Client, ClientBuilder, ClientEvent, Error, Follow, FollowQuery,
+    FormHandle, NewSubmissions, RequestOptions, Response, ResumeToken, SubmissionPage,
+    SubmissionPages, SubmissionQuery, Submissions, SyncPoint, TieOverflow, TransportError, User,
 };
 use futures_core::{FusedStream, Stream};
 
@@ -34,6 +34,8 @@ fn public_types_are_send_sync_and_unpin() {
     fused_stream::<Submissions>();
     fused_stream::<SubmissionPages>();
     fused_stream::<NewSubmissions>();
+    fused_stream::<Follow>();
+    everything::<FollowQuery>();
     assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
 }
 

@@ -30,6 +30,10 @@ pub(crate) struct Form {
     pub(crate) rows: BTreeMap<(i64, u32), u32>,
     committed: u32,
     pub(crate) fail_next: bool,
+    /// The next answer is a 503.
+    pub(crate) is_busy: bool,
+    /// Length of the text that each row contains besides its number.
+    pub(crate) padding: usize,
 }
 
 pub(crate) type Shared = Arc<Mutex<Form>>;
@@ -49,6 +53,8 @@ impl Form {
             rows,
             committed: 0,
             fail_next: false,
+            is_busy: false,
+            padding: 0,
         }))
     }
 
@@ -83,6 +89,9 @@ impl Form {
         if std::mem::take(&mut self.fail_next) {
             return status(403);
         }
+        if std::mem::take(&mut self.is_busy) {
+            return status(503);
+        }
         let (mut limit, mut bound) = (25, i64::MAX);
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
@@ -95,7 +104,13 @@ impl Form {
         let page: Vec<_> = older.by_ref().take(limit).collect();
         let next = page.last().map(|((time, _), _)| FormInstant::from_micros(*time).to_cursor());
         let shown = page.iter().map(|((time, _), row)| {
-            row_at(**row, FormInstant::from_micros(*time).to_timestamp().as_str())
+            let row = row_at(**row, FormInstant::from_micros(*time).to_timestamp().as_str());
+            match self.padding {
+                0 => row,
+                padding => {
+                    row.replace("\"Number\"", &format!("\"{}\":1,\"Number\"", "x".repeat(padding)))
+                }
+            }
         });
         let body = shown.collect::<Vec<_>>();
         let body = page_of(&body, next.as_ref().map(Cursor::as_str), older.next().is_some());

@@ -1,17 +1,13 @@
 //! `formsvc submissions tail`
 
-mod backlog;
-pub(in crate::cmd) mod finder;
-pub(in crate::cmd) mod outage;
-pub(in crate::cmd) mod pass;
+pub(in crate::cmd) mod lookup;
 pub(in crate::cmd) mod patience;
 
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{RequestOptions, RetryPolicy, SubmissionId};
-use serde_json::value::RawValue;
-use tokio::time::{Instant, MissedTickBehavior, sleep_until};
+use formsvc_client::{Follow, RequestOptions, RetryPolicy, Submission, SubmissionId, Timestamp};
+use tokio::time::{Instant, sleep_until};
 
 use super::list::FIELDS;
 use super::{hint_name, range};
@@ -24,8 +20,7 @@ use crate::output::Stream;
 use crate::settings::{Service, written};
 use crate::when::{When, now};
 use crate::{again, reader};
-use finder::{Broken, Finder, Place, known_form};
-use pass::Wanted;
+use lookup::{known_form, newest};
 use patience::Patience;
 
 /// Print new submissions as they arrive, oldest first
@@ -78,41 +73,65 @@ impl Tail {
             cx.zone_is_used();
         }
         let since = range::place(cx, "--since", self.since.as_ref(), &now())?;
-        // Waits are made here, where it is known that nobody minds them.
+        // The follow retries, and reports an outage only once.
         let patient = RequestOptions::new().retry(RetryPolicy::none());
         let ends_at = cx.deadline(self.max_time);
         let client = cx.until(ends_at, cx.client()).await?.with_options(patient)?;
-        let interval = self.interval.unwrap_or_else(|| outage::interval(cx.settings.max_rate));
-        let mut patience = Patience::new(cx, interval);
-        let form = tokio::select! {
-            form = known_form(cx, &client, &self.form, &mut patience) => form?,
+        let interval = self.interval.unwrap_or_else(|| patience::interval(cx.settings.max_rate));
+        let patience = Patience::new(cx, interval);
+        let start = async {
+            let form = known_form(cx, &client, &self.form, &patience).await?;
+            let handle = client.form(&form.id);
+            // What is new from now on comes after the newest submission.
+            let is_from_now = self.last == 0 && since.is_none();
+            let newest = if is_from_now { newest(&handle, &patience).await? } else { None };
+            Ok::<_, CliError>((form, handle, newest.as_ref().map(Place::after)))
+        };
+        let (form, handle, newest) = tokio::select! {
+            start = start => start?,
             () = reader::gone() => return Ok(()),
             () = passed(ends_at) => return Err(CliError::new(Exit::Incomplete, NO_ANSWER)),
         };
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
         }
+        let query = handle.follow().interval(interval);
+        let query = match (&since, &self.after, &newest) {
+            (Some(since), Some(id), _) => query.after(since.clone(), id.clone()),
+            (Some(since), None, _) => query.since(since.clone()),
+            (None, _, Some(Place { created_at, id: Some(id) })) => {
+                query.after(created_at.clone(), id.clone())
+            }
+            (None, ..) => query.last(self.last),
+        };
         let mut follower = Follower {
             cx,
             stream,
-            finder: Finder::new(cx, client.form(form.id.clone()), since.as_ref(), patience),
+            items: query.items(),
             form,
-            interval,
             asked: Asked { interval: self.interval, max_time: self.max_time },
             left: self.count,
-            place: since.map(|since| Place { created_at: since, id: None }),
+            place: since.map(|since| Place { created_at: since, id: None }).or(newest),
         };
-        let wanted = match (&self.since, self.after) {
-            (Some(_), Some(id)) => Wanted::After(id.as_str().into()),
-            (Some(_), None) => Wanted::All,
-            (None, _) => Wanted::Newest(self.last),
-        };
+        cx.can_go_on_with(follower.go_on());
         tokio::select! {
-            ended = follower.follow(wanted) => ended,
-            // Nobody reads: whoever did has what they wanted.
+            ended = follower.follow() => ended,
+            // The reader of the output has what it wanted.
             () = reader::gone() => Ok(()),
             () = passed(ends_at) => follower.time_is_up(),
         }
+    }
+}
+
+/// A place in the list: everything up to it was shown, or not wanted.
+struct Place {
+    created_at: Timestamp,
+    id: Option<SubmissionId>,
+}
+
+impl Place {
+    fn after(submission: &Submission) -> Self {
+        Self { created_at: submission.created_at.clone(), id: Some(submission.id.clone()) }
     }
 }
 
@@ -134,8 +153,7 @@ struct Follower<'a> {
     cx: &'a Context,
     stream: Stream<'a>,
     form: FormMatch,
-    finder: Finder<'a>,
-    interval: Duration,
+    items: Follow,
     asked: Asked,
     /// How many may still be shown.
     left: Option<u64>,
@@ -147,49 +165,23 @@ struct Follower<'a> {
 const NO_ANSWER: &str = "the service did not answer before the time was over";
 
 impl Follower<'_> {
-    async fn follow(&mut self, wanted: Wanted) -> Result<(), CliError> {
-        let mut ticks = tokio::time::interval(self.interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut wanted = Some(wanted);
-        loop {
-            ticks.tick().await;
-            self.pass(wanted.take().unwrap_or(Wanted::All)).await?;
-            if self.left == Some(0) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Finds what is new, however often that takes a new try, and shows it.
-    async fn pass(&mut self, wanted: Wanted) -> Result<(), CliError> {
-        let found = self.finder.pass(wanted).await;
-        found.map_err(|broken| match broken {
-            Broken::Service(error) => self.resumable(error.into()),
-            Broken::Here(error) => error,
-        })?;
+    async fn follow(&mut self) -> Result<(), CliError> {
         while self.left != Some(0) {
-            let Some(line) = self.finder.next()? else { break };
-            self.show(line)?;
-        }
-        if self.place.is_none() {
-            // Nothing was wanted of what there is: what comes later comes after the newest.
-            self.place = self.finder.take_newest();
-            self.cx.can_go_on_with(self.go_on());
+            match self.items.try_next().await {
+                Ok(Some(submission)) => self.show(&submission)?,
+                Ok(None) => break,
+                Err(error) => return Err(self.resumable(error.into())),
+            }
         }
         Ok(())
     }
 
-    fn show(&mut self, line: String) -> Result<(), CliError> {
-        let place = serde_json::from_str::<Place>(&line);
-        let item = RawValue::from_string(line);
-        let (Ok(place), Ok(item)) = (place, item) else {
-            return Err(CliError::new(Exit::Failed, "a submission was not kept as it was"));
-        };
-        self.stream.show(&item)?;
+    fn show(&mut self, submission: &Submission) -> Result<(), CliError> {
+        self.stream.show(submission)?;
         self.left = self.left.map(|left| left - 1);
-        // One that turned up late is older than what was shown before it.
-        if self.place.as_ref().is_none_or(|known| known.created_at <= place.created_at) {
-            self.place = Some(place);
+        // A submission that was committed late is older than the one before it.
+        if self.place.as_ref().is_none_or(|known| known.created_at <= submission.created_at) {
+            self.place = Some(Place::after(submission));
         }
         self.cx.can_go_on_with(self.go_on());
         Ok(())
@@ -220,7 +212,7 @@ impl Follower<'_> {
 
     /// The time of `--max-time` is over.
     fn time_is_up(&self) -> Result<(), CliError> {
-        let what = match (self.finder.is_tried(), self.left) {
+        let what = match (self.items.is_interrupted(), self.left) {
             (true, _) => NO_ANSWER.to_owned(),
             (false, Some(left)) => format!("the time was over before {left} more came"),
             (false, None) => return Ok(()),

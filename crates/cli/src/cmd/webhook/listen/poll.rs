@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Client, RequestOptions, RetryPolicy, Submission, SubmissionId};
+use formsvc_client::{Client, Follow, RequestOptions, RetryPolicy, SubmissionId, SyncPoint};
 use formsvc_contract::payload;
 use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
 use formsvc_protocol::RetrySchedule;
@@ -17,13 +17,11 @@ use futures_util::future::{FusedFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, MissedTickBehavior, sleep};
+use tokio::time::{Instant, sleep};
 
 use crate::args::duration;
-use crate::cmd::submissions::tail::finder::{Finder, known_form};
-use crate::cmd::submissions::tail::outage;
-use crate::cmd::submissions::tail::pass::Wanted;
-use crate::cmd::submissions::tail::patience::Patience;
+use crate::cmd::submissions::tail::lookup::{known_form, newest};
+use crate::cmd::submissions::tail::patience::{self, Patience};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -69,9 +67,8 @@ const POLLING: &str = "Polling";
 pub(super) struct Polling<'a> {
     cx: &'a Context,
     form: FormMatch,
-    finder: Finder<'a>,
+    follow: Follow,
     mark: PollMark,
-    interval: Duration,
     /// What is made here is signed with these.
     secrets: Vec<SigningSecret>,
 }
@@ -123,36 +120,31 @@ impl PollArgs {
         let Some(name) = &self.poll else { return Ok(None) };
         let secrets = secrets.clone().required("`--poll`, to sign what it makes,")?;
         let secrets: Vec<SigningSecret> = secrets.all_signing().collect();
-        let usual = outage::interval(cx.settings.max_rate).max(INTERVAL);
+        let usual = patience::interval(cx.settings.max_rate).max(INTERVAL);
         let interval = self.poll_interval.unwrap_or(usual);
-        // Waits are made here, where it is known that nobody minds them.
+        // The follow retries, and reports an outage only once.
         let patient = RequestOptions::new().retry(RetryPolicy::none());
         let client = match &demo {
             Some(client) => client,
             None => cx.client().await?,
         };
         let client = client.with_options(patient)?;
-        let mut patience = Patience::new(cx, interval);
-        let form = known_form(cx, &client, name, &mut patience).await?;
+        let patience = Patience::new(cx, interval);
+        let form = known_form(cx, &client, name, &patience).await?;
         let mut mark = mark(cx, &form).await?;
         say(cx, &form, &mark, interval);
-        let first = match mark.up_to() {
-            Some(spot) => Wanted::After(spot.id.as_str().into()),
-            None if mark.is_known() => Wanted::All,
-            None => Wanted::Newest(0),
-        };
-        let since = mark.up_to().map(|spot| &spot.created_at);
-        let mut finder = Finder::new(cx, client.form(form.id.clone()), since, patience);
-        finder.pass(first).await?;
+        let handle = client.form(&form.id);
         if !mark.is_known() {
-            let newest = finder.take_newest();
-            mark.begin_at(newest.and_then(|place| {
-                let created_at = place.created_at;
-                place.id.map(|id| Spot { created_at, id })
-            }));
+            let newest = newest(&handle, &patience).await?;
+            mark.begin_at(newest.map(|row| Spot { created_at: row.created_at, id: row.id }));
             mark.save().await?;
         }
-        Ok(Some(Polling { cx, form, finder, mark, interval, secrets }))
+        let follow = handle.follow().interval(interval);
+        let follow = match mark.up_to() {
+            Some(spot) => follow.after(spot.created_at.clone(), spot.id.clone()),
+            None => follow.sync_from(&SyncPoint::new()),
+        };
+        Ok(Some(Polling { cx, form, follow: follow.items(), mark, secrets }))
     }
 }
 
@@ -191,8 +183,7 @@ impl Polling<'_> {
         taker: &Taker<'_>,
         session: impl Future<Output = Result<(), CliError>>,
     ) -> Result<(), CliError> {
-        let Self { cx, form, finder, mark, interval, secrets } = self;
-        // No place in it: what was found waits at the finder, which may keep it on the disk.
+        let Self { cx, form, follow, mark, secrets } = self;
         let (found, made) = mpsc::channel(1);
         let stopped = Notify::new();
         let mut session = pin!(session);
@@ -204,7 +195,7 @@ impl Polling<'_> {
                 return ended.and(handing.await);
             }
             Err(error) = &mut handing => error,
-            Err(error) = find(finder, &form, interval, found) => error,
+            Err(error) = forward(follow, &form, found) => error,
         };
         // The listener ends as it would by itself: what is under way is finished, and summed up.
         cx.ends_by_itself(Exit::Failed);
@@ -329,29 +320,18 @@ fn incoming(secrets: &[SigningSecret], path: &str, body: bytes::Bytes) -> Incomi
     Incoming { source, method, request_target: path.to_owned(), headers, body }
 }
 
-/// Finds what is new, again and again, however long the service is away; until it never will be again.
-async fn find(
-    mut finder: Finder<'_>,
+/// Sends the new submissions to `found` as deliveries, until the list fails.
+async fn forward(
+    mut follow: Follow,
     form: &FormMatch,
-    interval: Duration,
     found: mpsc::Sender<Synthetic>,
-) -> Result<Infallible, CliError> {
-    let mut ticks = tokio::time::interval(interval);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first is at once, when a pass has just been made.
-    ticks.tick().await;
-    loop {
-        while let Some(line) = finder.next()? {
-            let submission: Submission = serde_json::from_str(&line).map_err(|error| {
-                CliError::new(Exit::Failed, "a submission was not kept as it was").because(&error)
-            })?;
-            let (created_at, id) = (submission.created_at.clone(), submission.id.clone());
-            let event = payload::event_of(submission, form.id.clone(), &form.title);
-            let (spot, body) = (Spot { created_at, id }, payload::body(&event));
-            // Fails only where nobody takes it any more, who ends this as well.
-            let _ = found.send(Synthetic { spot, body }).await;
-        }
-        ticks.tick().await;
-        finder.pass(Wanted::All).await?;
+) -> Result<(), CliError> {
+    while let Some(submission) = follow.try_next().await? {
+        let (created_at, id) = (submission.created_at.clone(), submission.id.clone());
+        let event = payload::event_of(submission, form.id.clone(), &form.title);
+        let (spot, body) = (Spot { created_at, id }, payload::body(&event));
+        // Fails only if the receiver has ended, and then the caller ends this function as well.
+        let _ = found.send(Synthetic { spot, body }).await;
     }
+    Ok(())
 }
