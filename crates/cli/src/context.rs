@@ -153,11 +153,6 @@ impl Context {
         self.client.get_or_try_init(|| self.make_client()).await
     }
 
-    /// Warns that a list is not proven complete.
-    pub(crate) fn warn_of_fallback(&self, reason: FallbackReason) {
-        warn_of_fallback(&self.progress, reason);
-    }
-
     /// The forms of the service, which completion may then offer for a while.
     pub(crate) async fn forms(&self) -> Result<Forms, CliError> {
         let forms = self.client().await?.forms().await?.into_inner();
@@ -338,7 +333,7 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
         }
         ClientEvent::FollowResumed { elapsed, .. } => progress.outage_end(*elapsed),
         ClientEvent::FollowSkipped { item, .. } => {
-            progress.warn(&format!("a submission is not what the API promises: {item}"));
+            progress.warn(&format!("a submission violates the API: {item}"));
         }
         ClientEvent::FollowIncomplete { overflow, .. } => progress.warn(&format!(
             "more submissions share a {} than a page can show, so some may be missing: {overflow}; \

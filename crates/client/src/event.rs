@@ -122,7 +122,7 @@ pub enum ClientEvent {
         /// Duration of the outage.
         elapsed: Duration,
     },
-    /// A [`Follow`](crate::Follow) leaves out a submission that is not what the API promises. Once for each
+    /// A [`Follow`](crate::Follow) leaves out a submission that violates the API. Once for each
     /// id, and for the first 1,000.
     #[non_exhaustive]
     FollowSkipped {
@@ -181,7 +181,7 @@ pub(crate) fn log(event: &ClientEvent) {
             info!(form = form.as_str(), ?elapsed, "the service answers again");
         }
         ClientEvent::FollowSkipped { form, .. } => {
-            warn!(form = form.as_str(), "a submission is not what the API promises");
+            warn!(form = form.as_str(), "a submission violates the API");
         }
         ClientEvent::FollowIncomplete { form, .. } => {
             warn!(form = form.as_str(), "more rows share a time than a page can show");

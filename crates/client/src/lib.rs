@@ -53,12 +53,10 @@ pub use formsvc_protocol::{
 pub use limiter::{RateLimit, WaitReason};
 pub use options::{RequestOptions, Timeouts};
 pub use paging::{
-    Follow, FollowQuery, NewSubmissionPage, NewSubmissionPages, NewSubmissions, ResumeToken,
-    ResumeTokenError, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint,
-    SyncPointError,
+    Follow, FollowQuery, NewSubmissionPage, NewSubmissionPages, NewSubmissions, RawPages,
+    ResumeToken, ResumeTokenError, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions,
+    SyncPoint, SyncPointError,
 };
-#[doc(hidden)]
-pub use paging::{NextStep as PageNext, Walk as PageWalk};
 pub use response::{Response, ResponseMeta};
 pub use retry::{RetryPolicy, RetryReason};
 pub use skipped_item::SkippedItem;

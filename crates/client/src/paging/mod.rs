@@ -13,6 +13,7 @@
 //! | events and errors | `report` | no |
 //! | stream of pages | `pages` | yes |
 //! | stream of submissions | `submissions` | through `pages` |
+//! | pages of any list, as JSON texts | `raw_pages` | yes |
 //! | stream of new submissions | `new_submissions` | through `submissions` |
 //! | stream that waits for new submissions | `follow` | through `pages` |
 
@@ -54,6 +55,7 @@ mod new_submissions;
 mod page;
 mod pages;
 mod query;
+mod raw_pages;
 mod report;
 mod resume_token;
 mod sealed_text;
@@ -68,7 +70,7 @@ pub use new_submissions::{NewSubmissionPage, NewSubmissionPages, NewSubmissions}
 pub use page::SubmissionPage;
 pub use pages::SubmissionPages;
 pub use query::SubmissionQuery;
+pub use raw_pages::RawPages;
 pub use resume_token::{ResumeToken, ResumeTokenError};
 pub use submissions::Submissions;
 pub use sync_point::{SyncPoint, SyncPointError};
-pub use walk::{NextStep, Walk};

@@ -128,18 +128,9 @@ impl RawPage {
         self.body_len
     }
 
-    /// Returns key and time of each row. A row without a valid `created_at` takes the time of the row before
-    /// it, because the list is newest first; the first row of a page takes `oldest`, the oldest time so far.
-    /// If it is the last row of its page, the cursor is not its time, and the walk then uses the service's
-    /// cursor.
+    /// Returns key and time of each row: see [`walk_rows`].
     pub(crate) fn walk_rows(&self, oldest: Option<i64>) -> Vec<WalkRow> {
-        let first = || self.rows.iter().find_map(|row| row.time);
-        let mut before = oldest.or_else(first).unwrap_or(i64::MAX);
-        let rows = self.rows.iter().map(|row| {
-            before = row.time.unwrap_or(before);
-            WalkRow { key: row.key, time: before }
-        });
-        rows.collect()
+        walk_rows(self.rows.iter().map(|row| (row.key, row.time)), oldest)
     }
 
     /// Keeps the new rows within the bounds, up to a row that ends the list. `walk_rows` are the rows that
@@ -179,6 +170,23 @@ impl RawPage {
         }
         (page, None)
     }
+}
+
+/// Returns key and time of each row. A row whose `created_at` is not a time takes the time of the row
+/// before it, because the list is newest first; the first row of a page takes `oldest`, the oldest time
+/// so far. If it is the last row of its page, the cursor is not its time, and the walk then uses the
+/// service's cursor.
+pub(super) fn walk_rows(
+    rows: impl Iterator<Item = (RowKey, Option<i64>)> + Clone,
+    oldest: Option<i64>,
+) -> Vec<WalkRow> {
+    let first = || rows.clone().find_map(|(_, time)| time);
+    let mut before = oldest.or_else(first).unwrap_or(i64::MAX);
+    let rows = rows.map(|(key, time)| {
+        before = time.unwrap_or(before);
+        WalkRow { key, time: before }
+    });
+    rows.collect()
 }
 
 impl SubmissionPage {

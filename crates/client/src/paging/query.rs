@@ -239,7 +239,10 @@ impl SubmissionQuery {
                 token.walk()
             }
         };
-        Ok(walk.map(|walk| walk.allow_incomplete(self.allow_incomplete)))
+        Ok(walk.map(|mut walk| {
+            walk.set_allow_incomplete(self.allow_incomplete);
+            walk
+        }))
     }
 
     /// Returns the form, or an error if no request can name it.

@@ -41,13 +41,6 @@ impl From<PagingError> for Parts {
     }
 }
 
-/// For programs that fetch the pages themselves.
-impl From<PagingError> for Error {
-    fn from(error: PagingError) -> Self {
-        Parts::from(error).into()
-    }
-}
-
 /// Returns the error with the details of the page.
 pub(super) fn walk_error(error: PagingError, meta: &ResponseMeta) -> Error {
     Parts::from(error).with_meta(meta).into()

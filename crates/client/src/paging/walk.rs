@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::known_rows::{KnownRows, MAX_ROWS_OF_ONE_TIME, RowKey};
 use super::report::refuses_cursor;
 use super::tie::{SeenRow, TieGuard, Verdict};
-use crate::completeness::{Completeness, FallbackReason, TieOverflow};
+use crate::completeness::{Completeness, TieOverflow};
 use crate::error::Error;
 use crate::event::ClientEvent;
 
@@ -26,12 +26,9 @@ const MAX_IDLE_PAGES: usize = 100;
 /// must have room for a new one.
 const MIN_ROWS_WITH_KNOWN: u32 = 2;
 
-/// A walk through one list. Public for programs that fetch the pages themselves: request the page at
-/// [`cursor`](Self::cursor) with [`rows_to_request`](Self::rows_to_request) rows, pass it to
-/// [`accept`](Self::accept), and repeat until the step is [`NextStep::Finished`].
-#[doc(hidden)]
+/// A walk through one list.
 #[derive(Debug)]
-pub struct Walk {
+pub(crate) struct Walk {
     /// The position of the next page.
     position: ListPosition,
     /// The position from which the last page was requested.
@@ -67,22 +64,20 @@ pub(crate) struct WalkRow {
 }
 
 /// The walk's decision about one page.
-#[doc(hidden)]
 #[derive(Debug, PartialEq)]
-pub struct PageOutcome {
+pub(crate) struct PageOutcome {
     /// Positions in the page of the rows that were not received before, ascending.
-    pub new_rows: Vec<usize>,
+    pub(crate) new_rows: Vec<usize>,
     /// Number of rows that were received before.
     pub(crate) duplicates: usize,
-    pub next: NextStep,
+    pub(crate) next: NextStep,
     /// The reason why rows could be missing.
     pub(crate) warning: Option<ClientEvent>,
 }
 
 /// How the walk continues after a page.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NextStep {
+pub(crate) enum NextStep {
     /// Request the next page.
     Continue,
     /// Discard this page, and request it again with the walk's new cursor.
@@ -94,9 +89,8 @@ pub enum NextStep {
 }
 
 /// Why the walk cannot continue.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PagingError {
+pub(crate) enum PagingError {
     /// The list has more rows, but no cursor leads to them, for this reason.
     Stuck(&'static str),
     /// The row at this position is newer than the row before it.
@@ -116,7 +110,7 @@ pub(crate) const REFUSED: &str = "the service refuses its own `next_cursor`";
 
 impl Walk {
     /// Starts at a cursor, or at the newest row.
-    pub fn new(cursor: Option<Cursor>) -> Self {
+    pub(crate) fn new(cursor: Option<Cursor>) -> Self {
         Self {
             position: ListPosition { cursor, ..ListPosition::default() },
             requested: ListPosition::default(),
@@ -140,19 +134,17 @@ impl Walk {
 
     /// Continues where rows may be missing or repeated because they share a time, instead of ending with
     /// an error.
-    #[must_use]
-    pub fn allow_incomplete(mut self, allow: bool) -> Self {
+    pub(crate) fn set_allow_incomplete(&mut self, allow: bool) {
         self.ties.allow_incomplete(allow);
-        self
     }
 
     /// Returns the cursor of the next request.
-    pub fn cursor(&self) -> Option<&Cursor> {
+    pub(crate) fn cursor(&self) -> Option<&Cursor> {
         self.ties.own().or(self.position.cursor.as_ref())
     }
 
     /// Returns the `limit` of the next request.
-    pub fn rows_to_request(&self, page_size: u32) -> u32 {
+    pub(crate) fn rows_to_request(&self, page_size: u32) -> u32 {
         if self.ties.expects_known_row() { page_size.max(MIN_ROWS_WITH_KNOWN) } else { page_size }
     }
 
@@ -161,7 +153,7 @@ impl Walk {
     }
 
     /// Returns the times of which rows may be missing or repeated.
-    pub fn tie_overflows(&self) -> &[TieOverflow] {
+    pub(crate) fn tie_overflows(&self) -> &[TieOverflow] {
         self.ties.overflows()
     }
 
@@ -200,8 +192,9 @@ impl Walk {
         self.known.oldest(yielded)
     }
 
-    /// Takes the response to the last request: the id and the time of each row, and the pagination object.
-    pub fn accept<'r>(
+    /// Takes the response to the last request, with the id and the time of each row.
+    #[cfg(test)]
+    pub(super) fn accept<'r>(
         &mut self,
         rows: impl Iterator<Item = (&'r str, i64)>,
         pagination: &Pagination,
@@ -232,7 +225,7 @@ impl Walk {
 
     /// Takes an error of the last request. Returns the step if the request can be repeated with another
     /// cursor, because the service refused a cursor that it had not issued.
-    pub fn refused(&mut self, error: &Error) -> Option<PageOutcome> {
+    pub(crate) fn refused(&mut self, error: &Error) -> Option<PageOutcome> {
         if refuses_cursor(error) { self.retry_refused() } else { None }
     }
 
@@ -360,14 +353,6 @@ impl ListPosition {
 impl PageOutcome {
     fn new(next: NextStep) -> Self {
         Self { new_rows: Vec::new(), duplicates: 0, next, warning: None }
-    }
-
-    /// Returns the reason if from now on the result is not proven complete.
-    pub fn fallback(&self) -> Option<FallbackReason> {
-        match self.warning {
-            Some(ClientEvent::Fallback { reason }) => Some(reason),
-            _ => None,
-        }
     }
 }
 

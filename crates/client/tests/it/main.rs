@@ -20,6 +20,7 @@ mod mock;
 mod network;
 mod options;
 mod raw;
+mod raw_pages;
 mod redirects;
 mod resume;
 mod retry;

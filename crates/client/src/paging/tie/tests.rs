@@ -199,7 +199,9 @@ fn new_ids(
 }
 
 fn read(service: &Service, allow_incomplete: bool) -> Outcome {
-    run(service, Walk::new(None).allow_incomplete(allow_incomplete), usize::MAX).0
+    let mut walk = Walk::new(None);
+    walk.set_allow_incomplete(allow_incomplete);
+    run(service, walk, usize::MAX).0
 }
 
 fn all(service: &Service) -> Vec<String> {
@@ -357,7 +359,8 @@ proptest! {
         ),
     ) {
         let service = Service::new(Exact, &rows, limit).without_loss();
-        let mut walk = Walk::new(None).allow_incomplete(allow_incomplete);
+        let mut walk = Walk::new(None);
+        walk.set_allow_incomplete(allow_incomplete);
         let (mut ids, mut answers) = (Vec::new(), answers.into_iter());
         for step in 0.. {
             prop_assert!(step < 1_000, "it does not end");

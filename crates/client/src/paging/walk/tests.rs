@@ -266,7 +266,8 @@ fn rows_of_one_time_over_the_limit_are_an_error() {
 
 #[test]
 fn allowed_rows_of_one_time_are_read_and_reported_once() {
-    let mut walk = limited_walk().allow_incomplete(true);
+    let mut walk = limited_walk();
+    walk.set_allow_incomplete(true);
     let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000, rows: 1_100 };
     let warning = Some(ClientEvent::TieOverflow(overflow));
     assert_eq!(read_one_time(&mut walk, 0), (4_000, NextStep::Finished, warning));

@@ -1,0 +1,264 @@
+//! Any list of the API, page by page, as JSON texts.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use formsvc_protocol::{Cursor, Pagination, Timestamp};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::known_rows::RowKey;
+use super::page::walk_rows;
+use super::report::walk_error;
+use super::walk::{CIRCLE, NO_CURSOR, NextStep, PagingError, Walk};
+use crate::call::call;
+use crate::completeness::TieOverflow;
+use crate::decode::{Broken, json};
+use crate::error::Error;
+use crate::operation::RAW;
+use crate::{Client, ClientEvent, ResponseMeta};
+
+/// The pages of a list of the API, as the JSON texts of its items: for lists that have no call of their own,
+/// and for exact copies. Created by [`Client::raw_pages`].
+///
+/// A list of submissions loses none that shares a time with another, as
+/// [`SubmissionPages`](super::SubmissionPages). Any other list follows its cursors, which must not repeat. A list without
+/// `pagination` has one page.
+///
+/// ```no_run
+/// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {
+/// let mut pages = client.raw_pages("/api/v1/forms/frm_1/submissions", &[("limit", "100")]);
+/// while let Some(items) = pages.try_next().await? {
+///     items.iter().for_each(|json| println!("{json}"));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "lists do nothing unless they are read"]
+pub struct RawPages {
+    client: Client,
+    path: String,
+    query: Vec<(String, String)>,
+    list: List,
+    is_first: bool,
+    error: Option<Error>,
+    done: bool,
+}
+
+/// How a list continues.
+#[derive(Debug)]
+enum List {
+    /// The time is that of the last row.
+    Submissions {
+        walk: Box<Walk>,
+        oldest: Option<i64>,
+    },
+    Other {
+        next: Option<String>,
+        sent: HashSet<String>,
+    },
+}
+
+/// A page. A list without pages has no pagination.
+struct Page {
+    items: Vec<Item>,
+    pagination: Option<Pagination>,
+}
+
+struct Item {
+    json: String,
+    key: RowKey,
+    /// In microseconds since 1970; `None` if the item is not like a submission.
+    time: Option<i64>,
+}
+
+impl Client {
+    /// Returns the pages of a list at this path, with these parameters: see [`RawPages`]. The rules of the
+    /// path are those of [`get_raw`](Self::get_raw). Sends nothing.
+    pub fn raw_pages(&self, path: &str, query: &[(&str, &str)]) -> RawPages {
+        let query: Vec<_> =
+            query.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let start = find(&query, "cursor").map(Cursor::new);
+        RawPages {
+            client: self.clone(),
+            path: path.to_owned(),
+            query,
+            list: List::Submissions { walk: Box::new(Walk::new(start)), oldest: None },
+            is_first: true,
+            error: None,
+            done: false,
+        }
+    }
+}
+
+impl RawPages {
+    /// Continues where submissions that share a time may be missing, instead of ending with an error.
+    pub fn allow_incomplete(mut self, allow: bool) -> Self {
+        if let List::Submissions { walk, .. } = &mut self.list {
+            walk.set_allow_incomplete(allow);
+        }
+        self
+    }
+
+    /// Returns the items of the next page, without those that an earlier page had; `None` at the end. Cancel
+    /// safe: a dropped call loses nothing.
+    pub async fn try_next(&mut self) -> Result<Option<Vec<String>>, Error> {
+        loop {
+            if let Some(error) = self.error.take() {
+                self.done = true;
+                return Err(error);
+            }
+            if self.done {
+                return Ok(None);
+            }
+            match self.request().await {
+                Ok((page, meta)) => {
+                    if let Some(items) = self.accept(page, &meta) {
+                        return Ok(Some(items));
+                    }
+                }
+                Err(error) => {
+                    let outcome = match &mut self.list {
+                        List::Submissions { walk, .. } => walk.refused(&error),
+                        List::Other { .. } => None,
+                    };
+                    match outcome {
+                        Some(outcome) => self.report(outcome.warning.as_ref()),
+                        None => self.error = Some(error),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the cursor of the next request, which continues the list after the pages so far. After an
+    /// error, this is the request that failed.
+    pub fn next_cursor(&self) -> Option<&str> {
+        match &self.list {
+            List::Submissions { walk, .. } => walk.cursor().map(Cursor::as_str),
+            List::Other { next, .. } => next.as_deref(),
+        }
+    }
+
+    /// Returns the seconds or milliseconds of which submissions may be missing, newest first; empty unless
+    /// [`allow_incomplete`](Self::allow_incomplete) is set.
+    pub fn tie_overflows(&self) -> &[TieOverflow] {
+        match &self.list {
+            List::Submissions { walk, .. } => walk.tie_overflows(),
+            List::Other { .. } => &[],
+        }
+    }
+
+    async fn request(&self) -> Result<(Page, ResponseMeta), Error> {
+        let mut query = self.query.clone();
+        let mut set = |name: &str, value: String| {
+            query.retain(|(known, _)| known != name);
+            query.push((name.to_owned(), value));
+        };
+        if let Some(cursor) = self.next_cursor() {
+            set("cursor", cursor.to_owned());
+        }
+        let size = find(&self.query, "limit").and_then(|size| size.parse().ok());
+        if let (List::Submissions { walk, .. }, Some(size)) = (&self.list, size) {
+            set("limit", walk.rows_to_request(size).to_string());
+        }
+        let query: Vec<_> = query.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let shared = &self.client.shared;
+        let address = shared.base.raw(&self.path, &query);
+        let address = address.map_err(|rule| Error::config(RAW, format!("the path {rule}")))?;
+        call(shared, RAW, None, address, Page::parse).await
+    }
+
+    /// Returns the new items of a page; `None` if it is requested again.
+    fn accept(&mut self, page: Page, meta: &ResponseMeta) -> Option<Vec<String>> {
+        let Page { items, pagination } = page;
+        if std::mem::take(&mut self.is_first) {
+            let is_like_submissions =
+                items.is_empty() || items.iter().any(|item| item.time.is_some());
+            if pagination.is_none() || !is_like_submissions {
+                self.list = List::Other { next: None, sent: HashSet::new() };
+            }
+        }
+        // A list ends with its last page that has a pagination.
+        let pagination = pagination.unwrap_or(Pagination { next_cursor: None, has_more: false });
+        let List::Submissions { walk, oldest } = &mut self.list else {
+            self.error = self
+                .next_of_other(&pagination)
+                .map(|why| walk_error(PagingError::Stuck(why), meta));
+            self.done = !pagination.has_more;
+            return Some(items.into_iter().map(|item| item.json).collect());
+        };
+        let rows = walk_rows(items.iter().map(|item| (item.key, item.time)), *oldest);
+        *oldest = rows.last().map(|row| row.time).or(*oldest);
+        let outcome = walk.accept_rows(&rows, &pagination);
+        match outcome.next {
+            NextStep::Continue | NextStep::Retry => {}
+            NextStep::Finished => self.done = true,
+            NextStep::Failed(error) => self.error = Some(walk_error(error, meta)),
+        }
+        self.report(outcome.warning.as_ref());
+        let is_new = |(at, item): (usize, Item)| {
+            outcome.new_rows.binary_search(&at).is_ok().then_some(item.json)
+        };
+        let new = items.into_iter().enumerate().filter_map(is_new);
+        (outcome.next != NextStep::Retry).then(|| new.collect())
+    }
+
+    /// Takes the next cursor of a list that is not of submissions. Returns why there is none.
+    fn next_of_other(&mut self, pagination: &Pagination) -> Option<&'static str> {
+        let List::Other { next, sent } = &mut self.list else { return None };
+        if !pagination.has_more {
+            return None;
+        }
+        let Some(cursor) = &pagination.next_cursor else { return Some(NO_CURSOR) };
+        if !sent.insert(cursor.as_str().to_owned()) {
+            return Some(CIRCLE);
+        }
+        *next = Some(cursor.as_str().to_owned());
+        None
+    }
+
+    fn report(&self, warning: Option<&ClientEvent>) {
+        if let Some(warning) = warning {
+            self.client.shared.emit(warning);
+        }
+    }
+}
+
+impl Page {
+    fn parse(body: &Bytes) -> Result<Self, Broken> {
+        #[derive(Deserialize)]
+        struct Raw<'a> {
+            #[serde(borrow)]
+            data: Vec<&'a RawValue>,
+            #[serde(default)]
+            pagination: Option<Pagination>,
+        }
+
+        let Raw { data, pagination } = json(body)?;
+        let items = data.into_iter().map(|item| Item::parse(item.get())).collect();
+        Ok(Self { items, pagination })
+    }
+}
+
+impl Item {
+    fn parse(json: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Row {
+            id: String,
+            created_at: Timestamp,
+        }
+
+        let (key, time) = match serde_json::from_str::<Row>(json) {
+            Ok(row) => (RowKey::of_id(&row.id), Some(row.created_at.unix_micros())),
+            Err(_) => (RowKey::of_item(json), None),
+        };
+        Self { json: json.to_owned(), key, time }
+    }
+}
+
+/// Returns the last value of a parameter.
+fn find<'q>(query: &'q [(String, String)], name: &str) -> Option<&'q str> {
+    query.iter().rfind(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
