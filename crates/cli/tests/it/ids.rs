@@ -93,3 +93,17 @@ fn each_form_of_similar_ids_is_exported_to_its_file() {
     assert_eq!(files.len(), ids.len(), "{files:?}");
     assert!(files.iter().all(|file| file.len() < 120 && !file.starts_with('.')), "{files:?}");
 }
+
+#[test]
+fn dot_form_id_leaves_the_exports_of_other_forms() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Canned::start(vec![forms(&["..", "survey"]), page("", None)]);
+    let path = folder.path().join("out/");
+    let failed = service
+        .formsvc(&["submissions", "export", "--all", "--out", path.to_str().unwrap()])
+        .env("FORMSVC_STATE_DIR", folder.path().join("state"))
+        .output()
+        .unwrap();
+    assert_eq!(failed.status.code(), Some(2), "{}", String::from_utf8_lossy(&failed.stderr));
+    assert_eq!(entries(&path), ["survey.csv"]);
+}

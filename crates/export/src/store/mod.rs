@@ -228,8 +228,10 @@ pub(crate) fn write_page(
             written.add_row(index, true, is_same);
         }
     }
-    let mut insert =
-        transaction.prepare_cached("INSERT OR REPLACE INTO left_out VALUES (?1, ?2, ?3, ?4)")?;
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO left_out VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (source, start, item) DO UPDATE SET description = excluded.description",
+    )?;
     for (start, item, description) in page.left_out() {
         insert.execute(params![source.0, start, item, description])?;
     }

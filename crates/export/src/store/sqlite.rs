@@ -116,8 +116,11 @@ fn write_labels(
     labels: &LabelSet,
     page: &EncodedPage,
 ) -> rusqlite::Result<bool> {
-    let mut write = transaction
-        .prepare_cached("INSERT OR REPLACE INTO labels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    // Unlike a replacement, this fails where an index of the user makes other rows unique.
+    const WRITE: &str = "INSERT INTO labels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+         ON CONFLICT (source, position) DO UPDATE SET heading = excluded.heading, \
+         types = excluded.types, first_instant = excluded.first_instant";
+    let mut write = transaction.prepare_cached(WRITE)?;
     let mut count = 0;
     for (position, changed) in labels.changed(page) {
         let StoredLabel { label, occurrence, heading, types, first_instant } = changed;

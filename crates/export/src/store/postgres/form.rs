@@ -6,7 +6,7 @@ use formsvc_table::TypeSet;
 
 use super::address::Address;
 use super::session::Session;
-use super::tables::{Access, check, create};
+use super::tables::{Access, check, create, lock_and_check};
 use crate::error::ExportError;
 use crate::error::PostgresError;
 use crate::error::SyncError;
@@ -46,6 +46,8 @@ impl PgForm {
         let Some(lock) = lock(address, form).await? else {
             return Err(SyncError::Locked { form: form.id.to_owned() }.into());
         };
+        // This transaction lasts as long as the run.
+        lock_and_check(&lock).await?;
         session.begin().await?;
         let (key, view) = add_form(&session, form).await?;
         let changes = ViewChanges::default();

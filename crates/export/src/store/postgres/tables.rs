@@ -90,6 +90,15 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
     }
 }
 
+/// Locks the tables until the transaction ends, so that no trigger and no foreign key can be added, and checks
+/// them.
+pub(super) async fn lock_and_check(session: &Session) -> Result<(), PostgresError> {
+    let written = TABLES.iter().filter(|table| **table != "meta");
+    let written: Vec<String> = written.map(|table| format!("{{t}}{table}")).collect();
+    session.run(&format!("LOCK TABLE {} IN ROW EXCLUSIVE MODE", written.join(", "))).await?;
+    check(session, Access::Write).await.map(drop)
+}
+
 /// Creates the tables, unless another process has created them meanwhile. Must be within a transaction.
 pub(super) async fn create(session: &Session) -> Result<(), PostgresError> {
     session.run(&format!("SELECT pg_advisory_xact_lock({CREATE_LOCK})")).await?;

@@ -1,11 +1,11 @@
 //! PostgreSQL: tables, triggers and views of other roles.
 
 use formsvc_client::test_util::MockService;
-use formsvc_export::{ExportError, RowRange, RowSource, SpoolFolder};
+use formsvc_export::{ExportError, PullOptions, PullProgress, RowRange, RowSource, SpoolFolder};
 
 use super::database::{Database, texts};
 use super::postgres_schema::PostgresSchema;
-use super::{service, service_with, sync};
+use super::{form_id, service, service_with, sync};
 
 /// A schema in which two roles may create objects: that of a user, and that of a stranger, who has a
 /// function that records its callers.
@@ -212,6 +212,38 @@ async fn tables_of_a_stranger_are_not_read() {
     let error = roles.read().await.unwrap_err().to_string();
     assert!(error.contains("the table ") && error.contains(&roles.stranger), "{error}");
     roles.assert_no_call().await;
+}
+
+#[tokio::test]
+async fn trigger_cannot_be_added_during_a_run() {
+    let Some(roles) = Roles::create().await else { return };
+    roles.sync_as(&roles.user, &service(3)).await.unwrap();
+    let grant = format!("GRANT TRIGGER ON formsvc_coverage TO {}", roles.stranger);
+    roles.run_as(&roles.user, &grant).await;
+    let store = roles.schema().target_of(&roles.user).open().await.unwrap();
+    let create = "SET lock_timeout = '20ms'; DO $do$BEGIN \
+         CREATE TRIGGER \"my trigger\" BEFORE INSERT ON formsvc_coverage \
+         FOR EACH ROW EXECUTE FUNCTION watch(); \
+         EXCEPTION WHEN lock_not_available THEN NULL; END$do$";
+    let mut pages = 0;
+    let on_page = |_: PullProgress<'_>| {
+        pages += 1;
+        // On another thread, because this one runs the synchronization.
+        let attempt = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(roles.as_stranger(create));
+        };
+        std::thread::scope(|scope| scope.spawn(attempt).join().unwrap());
+    };
+    let (client, options) = (service(205).client(), PullOptions::default());
+    store.sync(&client, &form_id(), None, &options, on_page).await.unwrap();
+    assert!(pages > 0);
+    let triggers = "SELECT count(*) FROM pg_trigger WHERE tgname = 'my trigger'";
+    assert_eq!(roles.database.query(triggers).await, [texts(&["0"])]);
+    roles.assert_no_call().await;
+    // The lock ends with the run.
+    roles.as_stranger(create).await;
+    assert_eq!(roles.database.query(triggers).await, [texts(&["1"])]);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use tokio::time::Instant;
 
 use super::database::{Database, texts};
-use super::{service, sync};
+use super::{service, service_with, sync};
 
 /// A view without end in place of a table.
 const ENDLESS: &str = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS key, \
@@ -65,6 +65,19 @@ async fn changed_table_is_refused() {
     sync(&database.open().await, &service(3)).await.unwrap();
     database.execute("ALTER TABLE labels ADD COLUMN x AS (position)").await;
     assert_refused(&database, "its table `labels` is not as formsvc creates it").await;
+}
+
+#[tokio::test]
+async fn unique_index_of_the_user_removes_no_label() {
+    let database = Database::sqlite();
+    sync(&database.open().await, &service(0)).await.unwrap();
+    database.execute("CREATE UNIQUE INDEX x ON labels (source)").await;
+    let error = sync(&database.open().await, &service_with(&[r#"{"a":1,"b":2}"#])).await;
+    assert!(error.unwrap_err().to_string().contains("UNIQUE constraint failed"));
+    database.execute("DROP INDEX x").await;
+    let view = sync(&database.open().await, &service_with(&[r#"{"a":1,"b":2}"#])).await.unwrap();
+    let columns = database.columns(&view.view).await;
+    assert!(columns.ends_with(&["a".to_owned(), "b".to_owned()]), "{columns:?}");
 }
 
 #[tokio::test]

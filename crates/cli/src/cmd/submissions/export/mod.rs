@@ -202,8 +202,8 @@ impl Export {
                     all_left_out.add(title, &left_out(&exported));
                     done.push(exported);
                 }
-                // The other forms may be complete.
-                Err(error) if error.exit == Exit::DataPolicy => {
+                // The other forms may be complete. The id `..` is a usage error.
+                Err(error) if matches!(error.exit, Exit::DataPolicy | Exit::Usage) => {
                     let cause = format!("{title}: {}", error.brief());
                     failure = Some(failure.map_or(error, |first: CliError| first.cause(cause)));
                 }
