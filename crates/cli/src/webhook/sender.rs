@@ -53,7 +53,7 @@ impl SenderArgs {
         answer_max: usize,
     ) -> Result<HttpSender, CliError> {
         let mut network = cx.network()?.clone();
-        network.set_insecure(self.insecure);
+        network.danger_accept_any_certificate(self.insecure);
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
@@ -66,7 +66,7 @@ impl SenderArgs {
 /// of the listener's sender, but neither its headers nor `--insecure`: these are for the targets only.
 pub(crate) fn plain(sender: &HttpSender) -> Result<HttpSender, CliError> {
     let mut network = sender.network().clone();
-    network.set_insecure(false);
+    network.danger_accept_any_certificate(false);
     let (timeout, headers) = (sender.timeout(), HeaderMap::new());
     new_sender(HttpSenderOptions { timeout, network, headers, answer_max: TYPED_MAX })
 }

@@ -22,6 +22,7 @@
 
 mod error;
 mod failure;
+mod http_client;
 mod no_proxy;
 mod proxy;
 mod resolver;
@@ -35,6 +36,7 @@ use url::Url;
 
 pub use error::NetworkError;
 pub use failure::{ConnectFailure, ConnectFailureKind};
+pub use http_client::{HttpClient, HttpError, HttpResponse};
 pub use proxy::{ProxyInfo, Route};
 pub use trust::CertificateOrigin;
 
@@ -131,8 +133,8 @@ impl NetworkSettings {
     }
 
     /// Accepts any certificate: an attacker on the path can read and change everything.
-    pub fn set_insecure(&mut self, insecure: bool) {
-        Arc::make_mut(&mut self.trust).set_insecure(insecure);
+    pub fn danger_accept_any_certificate(&mut self, accept: bool) {
+        Arc::make_mut(&mut self.trust).set_insecure(accept);
     }
 
     /// How a request to a URL travels: directly, and why, or through a proxy.
@@ -176,11 +178,15 @@ impl NetworkSettings {
         self.trust.load().map(drop)
     }
 
-    /// A builder of HTTP clients that follow these settings. It resolves localhost names to loopback
-    /// addresses only, makes no connection where the proxy is unusable, and decodes no body. For the crates of this workspace: reqwest's version is not part of this crate's.
-    #[doc(hidden)]
-    pub fn http_client_builder(&self) -> Result<reqwest::ClientBuilder, NetworkError> {
+    /// Returns a builder of HTTP clients that follow these settings and send each request once. They resolve
+    /// localhost names to loopback addresses only, make no connection where the proxy is unusable, and decode
+    /// no body.
+    pub(crate) fn http_client_builder(&self) -> Result<reqwest::ClientBuilder, NetworkError> {
         let builder = reqwest::Client::builder().no_gzip().no_proxy().dns_resolver(Resolver);
+        let builder = builder
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .tcp_nodelay(true);
         let builder = if self.proxies.is_empty() {
             builder
         } else {

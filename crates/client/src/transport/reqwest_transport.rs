@@ -124,10 +124,7 @@ fn build(network: &NetworkSettings, connect_timeout: Duration) -> Result<reqwest
     network
         .http_client_builder()?
         .gzip(true)
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
         .referer(false)
-        .tcp_nodelay(true)
         .pool_idle_timeout(POOL_IDLE)
         .connect_timeout(connect_timeout)
         .build()

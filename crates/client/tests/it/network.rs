@@ -156,8 +156,11 @@ async fn unusable_proxy_fails_only_requests_that_need_it() {
     // A request that was not checked before connects nowhere: 0.0.0.0 is this machine.
     let target = format!("http://0.0.0.0:{}", server.address.port());
     assert!(network.check_proxy(&target).is_err());
-    let http = network.http_client_builder().unwrap().build().unwrap();
-    let error = http.get(&target).send().await.unwrap_err();
+    let second = std::time::Duration::from_secs(1);
+    let http = network.http_client(second, second).unwrap();
+    let body = http_body_util::Empty::new();
+    let sent = http.send(http::Method::GET, &target, http::HeaderMap::new(), body).await;
+    let error = sent.unwrap_err();
     let failure = network.connect_failure(&target, &error).unwrap();
     assert_eq!(failure.kind(), ConnectFailureKind::ProxyUnreachable);
     assert!(failure.to_string().starts_with("`ALL_PROXY` is not a proxy URL"), "{failure}");
@@ -321,7 +324,7 @@ async fn self_signed_certificate_is_accepted_where_it_is_named() {
         let error = failure("https://other.example", network).await;
         assert_eq!(kind(&error), ConnectFailureKind::WrongHostName, "{is_ca} {error:?}");
         let mut insecure = settings(&vars).unwrap();
-        insecure.set_insecure(true);
+        insecure.danger_accept_any_certificate(true);
         client("https://other.example", insecure).me().await.unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use formsvc_client::network::{ConnectFailure, ConnectFailureKind, NetworkSettings};
+use formsvc_client::network::{ConnectFailure, ConnectFailureKind, HttpError, NetworkSettings};
 use formsvc_protocol::is_localhost;
 use http::StatusCode;
 use url::Url;
@@ -60,11 +60,11 @@ pub(super) struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// Explains an error of the HTTP client.
-    pub(super) fn failed(&self, error: &reqwest::Error) -> SendError {
+    pub(super) fn failed(&self, error: &HttpError) -> SendError {
         if let Some(failure) = self.network.connect_failure(self.url.as_str(), error) {
             return self.not_connected(&failure);
         }
-        if error.is_builder() {
+        if error.is_invalid_url() {
             let message = format!("the URL is not a target of requests: {}", innermost(error));
             return SendError::new(SendErrorKind::BadUrl, message);
         }

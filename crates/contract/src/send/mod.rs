@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use formsvc_client::network::NetworkSettings;
+use formsvc_client::network::{HttpClient, HttpError, NetworkSettings};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use formsvc_protocol::signature;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -64,7 +64,7 @@ impl Default for HttpSenderOptions {
 /// connected to loopback addresses.
 #[derive(Clone)]
 pub struct HttpSender {
-    http: reqwest::Client,
+    http: HttpClient,
     network: NetworkSettings,
     timeout: Duration,
     headers: HeaderMap,
@@ -139,18 +139,11 @@ impl HttpSender {
     /// Creates a sender without connections.
     pub fn new(options: HttpSenderOptions) -> Result<Self, HttpSenderError> {
         let HttpSenderOptions { timeout, network, headers, answer_max } = options;
-        let builder =
-            network.http_client_builder().map_err(|error| HttpSenderError(error.into()))?;
-        let builder = builder
-            .http1_only()
-            .http1_title_case_headers()
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .tcp_nodelay(true)
-            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
-            // A little shorter than the attempt, so that the error names the step that was too slow.
-            .connect_timeout(timeout.mul_f64(0.98));
-        let http = builder.build().map_err(|error| HttpSenderError(error.into()))?;
+        // A little shorter than the attempt, so that the error names the step that was too slow.
+        let connect_timeout = timeout.mul_f64(0.98);
+        let http = network
+            .http_client(connect_timeout, POOL_IDLE_TIMEOUT)
+            .map_err(|error| HttpSenderError(error.into()))?;
         Ok(Self { http, network, timeout, headers, answer_max })
     }
 
@@ -189,17 +182,17 @@ impl HttpSender {
         &self,
         outgoing: Outgoing,
         status: &mut Option<StatusCode>,
-    ) -> Result<Answer, reqwest::Error> {
+    ) -> Result<Answer, HttpError> {
         let Outgoing { method, url, mut headers, body } = outgoing;
         headers.remove(header::TRANSFER_ENCODING);
         headers.remove(header::CONTENT_LENGTH);
         if !body.is_empty() {
             headers.insert(header::CONTENT_LENGTH, body.len().into());
         }
-        let request = self.http.request(method, url).headers(headers);
-        let mut response = request.body(upload::request_body(body)).send().await?;
+        let body = upload::request_body(body);
+        let mut response = self.http.send(method, url.as_str(), headers, body).await?;
         *status = Some(response.status());
-        let headers = std::mem::take(response.headers_mut());
+        let headers = response.headers().clone();
         let (mut body, mut truncated) = (BytesMut::new(), false);
         while !truncated && let Some(piece) = response.chunk().await? {
             let room = self.answer_max - body.len();

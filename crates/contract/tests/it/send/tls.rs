@@ -126,7 +126,7 @@ async fn ssl_cert_file_is_trusted() {
 async fn insecure_sender_accepts_any_certificate() {
     let server = Server::start(&Certificate { until: 2001, ..certificate("a.test", true) }).await;
     let mut network = NetworkSettings::direct();
-    network.set_insecure(true);
+    network.danger_accept_any_certificate(true);
     assert_eq!(with(network).send(delivery(server.url(), b"{}")).await.unwrap().status, 200);
 }
 
