@@ -89,20 +89,14 @@ impl Error {
         Self::parts(ErrorKind::Config, operation, what).into()
     }
 
-    /// Creates an error of this kind, to test the error handling of a program.
+    /// Creates an error of this kind, with the status and the code of a response (SPEC §7) if there was one, to
+    /// test the error handling of a program.
     #[cfg(feature = "test-util")]
-    pub fn for_test(kind: ErrorKind) -> Self {
-        let operation = crate::operation::ME;
+    pub fn for_test(kind: ErrorKind, status: Option<StatusCode>, code: Option<ErrorCode>) -> Self {
         let what = format!("an error of kind `{kind}` for a test");
-        Parts { attempts: 1, ..Self::parts(kind, operation, what) }.into()
-    }
-
-    /// Sets status and code (SPEC §7) of an error for a test.
-    #[cfg(feature = "test-util")]
-    #[must_use]
-    pub fn with_answer_for_test(mut self, status: StatusCode, code: Option<ErrorCode>) -> Self {
-        (self.0.status, self.0.code) = (Some(status), code);
-        self
+        let retryable = status.and_then(crate::retry::RetryReason::of_status).is_some();
+        let parts = Self::parts(kind, crate::operation::ME, what);
+        Parts { attempts: 1, status, code, retryable, ..parts }.into()
     }
 
     /// Returns the source if it is a `T`.
@@ -197,7 +191,7 @@ impl Error {
     }
 
     /// True if the service could not be reached or did not answer in time, for a rate limit, and for a status
-    /// 5xx. A [`Follow`](crate::Follow) waits and retries.
+    /// 5xx. A [`Follow`](crate::list::Follow) waits and retries.
     pub fn is_outage(&self) -> bool {
         let is_server_error = self.0.status.is_some_and(|status| status.is_server_error());
         self.is_retryable() || self.is_rate_limited() || is_server_error
@@ -259,6 +253,13 @@ impl Parts {
         }
     }
 
+    /// Returns the member that the JSON does not have, if that is the reason.
+    fn missing_member(&self) -> Option<String> {
+        let why = self.source.as_ref()?.to_string();
+        let (member, _) = why.strip_prefix("missing field `")?.split_once('`')?;
+        Some(member.to_owned())
+    }
+
     fn request_id(&self) -> Option<&str> {
         self.headers.as_ref()?.get(REQUEST_ID)?.to_str().ok()
     }
@@ -315,9 +316,11 @@ impl fmt::Debug for Error {
         let parts = &*self.0;
         let mut out = f.debug_struct("Error");
         out.field("kind", &parts.kind).field("text", &format_args!("{self}"));
-        // The parser's message may quote an answer.
         if !matches!(parts.kind, ErrorKind::Decode | ErrorKind::InvalidItem) {
             out.field("source", &parts.source);
+        } else if let Some(member) = parts.missing_member() {
+            // The parser's other messages may quote an answer.
+            out.field("missing", &member);
         }
         out.finish_non_exhaustive()
     }

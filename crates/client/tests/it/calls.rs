@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use formsvc_client::event::ClientEvent;
 use formsvc_client::network::NetworkSettings;
-use formsvc_client::{Client, ClientEvent, ErrorKind, FormStatus, RateLimit, Timeouts};
+use formsvc_client::{Client, ErrorKind, FormStatus, RateLimit, Timeouts};
 use formsvc_protocol::paths::{ENDPOINTS, Endpoint};
 use http::StatusCode;
 
@@ -128,7 +129,7 @@ fn contradictory_settings_are_named_in_one_error() {
 
 #[test]
 fn test_errors_have_the_requested_kind() {
-    let error = formsvc_client::Error::for_test(ErrorKind::Timeout);
+    let error = formsvc_client::Error::for_test(ErrorKind::Timeout, None, None);
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Timeout, 1));
-    assert_eq!(formsvc_client::AttemptContext::for_test().attempt, 1);
+    assert_eq!(formsvc_client::transport::AttemptContext::for_test().attempt, 1);
 }

@@ -116,3 +116,25 @@ async fn unknown_error_code_is_kept() {
     assert_eq!(error.message(), Some("a\nb\u{202e}"));
     assert!(error.to_string().contains(r"plan_expired: a\nb\u{202e} (1 attempt)"), "{error}");
 }
+
+#[test]
+fn error_for_a_test_has_status_and_code() {
+    let (status, code) = (http::StatusCode::TOO_MANY_REQUESTS, ErrorCode::RateLimited);
+    let error = formsvc_client::Error::for_test(ErrorKind::Api, Some(status), Some(code));
+    assert_eq!((error.status(), error.code()), (Some(status), Some(&ErrorCode::RateLimited)));
+    assert!(error.is_rate_limited() && error.is_retryable() && error.is_outage());
+}
+
+#[tokio::test]
+async fn debug_names_the_missing_member_and_no_answer() {
+    let list = |row: &str| list(ok(page_of(&[row.to_owned()], None, false)));
+    let error = list(r#"{"id":"sub_1","created_at":"2026-01-01T00:00:00Z"}"#).await;
+    assert_eq!(error.kind(), ErrorKind::InvalidItem);
+    assert!(format!("{error:?}").contains(r#"missing: "data""#), "{error:?}");
+    let error = list(r#"{"id":"sub_1","data":"secret","created_at":"2026-01-01T00:00:00Z"}"#).await;
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+    let client = builder().transport(Fake::script([ok(r#"{"id":"usr_1","name":"Ada"}"#)]).wire());
+    let error = client.build().unwrap().me().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert!(format!("{error:?}").contains(r#"missing: "email""#), "{error:?}");
+}
