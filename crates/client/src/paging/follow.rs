@@ -18,16 +18,14 @@ use super::sync_point::{NextWalk, SyncRun};
 use super::{ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint};
 use crate::completeness::TieOverflow;
 use crate::error::Error;
-use crate::{ClientEvent, SkippedItem};
+use crate::event::{ClientEvent, SkippedItem};
 
 /// Size of the pages whose submissions are kept in memory.
 const MAX_BATCH_BYTES: usize = 8 << 20;
 /// Rows of the first page of a pass, which is often the only one.
 const FIRST_PAGE: u32 = 25;
-/// Time between two passes that read the whole overlap of the sync point. The others read
-/// [`SHORT_OVERLAP_MICROS`] of it.
+/// Time between two passes that read the whole overlap of the sync point.
 const FULL_PASS_INTERVAL: Duration = Duration::from_secs(60);
-const SHORT_OVERLAP_MICROS: i64 = 10 * 1_000_000;
 /// Shortest and longest pause between two attempts during an outage, unless the service asks for more.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -289,8 +287,9 @@ impl Follow {
             Some(token) => query.page_size(PAGE_SIZE_MAX).resume_from(token.clone()),
             None => query.page_size(FIRST_PAGE),
         };
-        let overlap = if self.pass.is_full { i64::MAX } else { SHORT_OVERLAP_MICROS };
-        match self.run.lower_bound_within(overlap) {
+        let lower_bound =
+            if self.pass.is_full { self.run.lower_bound() } else { self.run.short_lower_bound() };
+        match lower_bound {
             Some(time) => query.since(time),
             None => query,
         }

@@ -17,6 +17,10 @@ use crate::completeness::Completeness;
 /// microseconds.
 const OVERLAP_MICROS: i64 = 5 * 60 * 1_000_000;
 
+/// The part of the overlap that a follow reads in each pass, and always keeps: this long before the newest row,
+/// also if the times of the rows have nothing to do with the clock.
+const SHORT_OVERLAP_MICROS: i64 = 10 * 1_000_000;
+
 /// Maximum number of rows kept for the overlap.
 const MAX_ROWS: usize = 10_000;
 
@@ -209,10 +213,15 @@ impl Mark {
         joined
     }
 
-    /// Moves the start of the overlap to 5 minutes before `read_at`, but not after `up_to`.
+    /// Moves the start of the overlap to 5 minutes before `read_at`, but not after `up_to`, and not after the
+    /// start of the short overlap.
     fn settle(&mut self, up_to: i64, read_at: i64) {
         self.settled = self.settled.max(up_to.min(read_at.saturating_sub(OVERLAP_MICROS)));
-        self.overlap_start = self.overlap_start.max(self.settled);
+        self.overlap_start = self.overlap_start.max(self.settled.min(self.short_overlap_start()));
+    }
+
+    fn short_overlap_start(&self) -> i64 {
+        self.newest.saturating_sub(SHORT_OVERLAP_MICROS)
     }
 
     /// Drops the rows before the overlap, and shortens it unless rows at `up_to` or later are still to come.
@@ -291,14 +300,13 @@ impl SyncRun {
     /// Returns the oldest time that a walk reads: it ends at the first older row. `None` reads to the end
     /// of the list.
     pub(super) fn lower_bound(&self) -> Option<Timestamp> {
-        self.lower_bound_within(i64::MAX)
+        self.complete.as_ref().and_then(|mark| time(mark.overlap_start))
     }
 
-    /// Returns the oldest time of a walk that reads at most this many microseconds before the newest row.
-    pub(super) fn lower_bound_within(&self, overlap: i64) -> Option<Timestamp> {
+    /// Returns the oldest time of a walk that reads the short overlap.
+    pub(super) fn short_lower_bound(&self) -> Option<Timestamp> {
         let mark = self.complete.as_ref()?;
-        let micros = mark.overlap_start.max(mark.newest.saturating_sub(overlap));
-        Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
+        time(mark.overlap_start.max(mark.short_overlap_start()))
     }
 
     /// Returns the time at which a walk was read, in microseconds since 1970.
@@ -392,6 +400,10 @@ impl SyncRun {
             unfinished,
         })
     }
+}
+
+fn time(micros: i64) -> Option<Timestamp> {
+    Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
 }
 
 #[cfg(test)]

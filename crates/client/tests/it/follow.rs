@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{
-    AttemptContext, BoxFuture, Client, ClientBuilder, ClientEvent, ErrorKind, Follow, FollowQuery,
-    RateLimit, RetryPolicy, SyncPoint, Transport, TransportError, TransportErrorKind,
+use formsvc_client::event::ClientEvent;
+use formsvc_client::list::{Follow, FollowQuery};
+use formsvc_client::transport::{
+    AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind,
 };
+use formsvc_client::{Client, ClientBuilder, ErrorKind, RateLimit, RetryPolicy, SyncPoint};
 use http::{Request, Response};
 use proptest::prelude::*;
 use tokio::time::{Instant, sleep, timeout};
@@ -301,6 +303,19 @@ async fn late_commit_is_found_within_a_minute() {
     form.lock().unwrap().commit(290 * SECOND);
     assert_eq!(next_within(&mut follow, 60_000).await, Some(401));
     assert_eq!(read(&mut follow).await, [] as [u32; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_commit_in_an_old_list_is_found() {
+    let form = Form::new(1);
+    commit(&form, 9);
+    form.lock().unwrap().now += 86_400 * SECOND;
+    let fake = Form::serve(&form);
+    let mut follow = follow(&fake).last(9).items();
+    assert_eq!(read(&mut follow).await, (0..9).collect::<Vec<_>>());
+    // The newest row is a day old.
+    form.lock().unwrap().commit(86_405 * SECOND);
+    assert_eq!(read(&mut follow).await, [9]);
 }
 
 #[tokio::test(start_paused = true)]
