@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use formsvc_client::{ClientBuilder, ClientEvent};
+use formsvc_client::ClientBuilder;
+use formsvc_client::event::ClientEvent;
 
 static ROWS: AtomicUsize = AtomicUsize::new(0);
 

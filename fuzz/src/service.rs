@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use formsvc_client::{
-    AttemptContext, BoxFuture, Client, RateLimit, RetryPolicy, Transport, TransportError,
-};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
+use formsvc_client::{Client, RateLimit, RetryPolicy};
 use http::{Request, Response};
 
 /// Answers a request for the page at a cursor; refused with 400 when there is none.

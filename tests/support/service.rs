@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{
-    AttemptContext, BoxFuture, Client, Form, RateLimit as ClientRateLimit, Transport,
-    TransportError, User,
-};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
+use formsvc_client::{Client, Form, RateLimit as ClientRateLimit, User};
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::api::{self, Api, Edge};
 use formsvc_server::faults::Faults;

@@ -3,11 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use formsvc_client::event::{ClientEvent, FallbackReason, RetryReason, WaitReason};
 use formsvc_client::http::StatusCode;
+use formsvc_client::list::Forms;
 use formsvc_client::network::NetworkSettings;
-use formsvc_client::{
-    Client, ClientEvent, FallbackReason, Forms, RateLimit, RetryReason, Timeouts, WaitReason,
-};
+use formsvc_client::{Client, RateLimit, Timeouts};
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};

@@ -3,7 +3,9 @@
 //! `GET /forms` ends at 200 forms (SPEC §8), so an id that it does not list is tried against the service. A
 //! form of the list that violates the API is found by its id all the same.
 
-use formsvc_client::{Client, Error, ErrorKind, Form, FormId, Forms, SkippedItem};
+use formsvc_client::event::SkippedItem;
+use formsvc_client::list::Forms;
+use formsvc_client::{Client, Error, ErrorKind, Form, FormId};
 
 use crate::context::Context;
 use crate::error::{CliError, Code};
@@ -207,7 +209,8 @@ fn ambiguous(text: &str, found: &[Candidate<'_>]) -> CliError {
 
 #[cfg(test)]
 mod tests {
-    use formsvc_client::{FormStatus, PublicId};
+    use formsvc_client::FormStatus;
+    use formsvc_client::types::PublicId;
 
     use crate::exit::Exit;
 

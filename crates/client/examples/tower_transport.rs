@@ -1,10 +1,11 @@
 //! A transport that sends requests through a tower service.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
+use formsvc_client::Client;
 use formsvc_client::bytes::Bytes;
 use formsvc_client::http::{Request, Response};
-use formsvc_client::{
-    AttemptContext, BoxFuture, Client, Transport, TransportError, TransportErrorKind,
+use formsvc_client::transport::{
+    AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind,
 };
 use tower::{Service, ServiceExt, service_fn};
 

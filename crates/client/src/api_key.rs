@@ -21,7 +21,7 @@ const REDACTED: &str = "[api key]";
 /// let key = ApiKey::try_from("fsk_example")?;
 /// assert_eq!(format!("{key:?}"), "[api key]");
 /// assert!(ApiKey::try_from("\"fsk_example\"").is_err());
-/// # Ok::<(), formsvc_client::ApiKeyError>(())
+/// # Ok::<(), formsvc_client::types::ApiKeyError>(())
 /// ```
 #[derive(Clone)]
 pub struct ApiKey(Zeroizing<String>);

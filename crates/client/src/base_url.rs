@@ -28,7 +28,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// assert_eq!(base.as_str(), "https://forms.example/tenant");
 /// assert!(BaseUrl::parse("http://forms.localhost:8080")?.is_loopback());
 /// assert!(BaseUrl::parse("http://127.evil.example").is_err());
-/// # Ok::<(), formsvc_client::BaseUrlError>(())
+/// # Ok::<(), formsvc_client::types::BaseUrlError>(())
 /// ```
 ///
 /// [`ClientBuilder::base_url`]: crate::ClientBuilder::base_url

@@ -40,11 +40,15 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::coop;
 
 use crate::error::{Error, ErrorKind};
+use crate::event::ClientEvent;
+use crate::list::Forms;
 use crate::network::NetworkSettings;
 use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
+use crate::transport::Transport;
+use crate::types::ApiKeyError;
 use crate::{
-    ApiKey, ApiKeyError, ClientEvent, Forms, RateLimit, RequestOptions, Response, ResumeToken,
-    RetryPolicy, SubmissionPage, SyncPoint, Timeouts, Transport,
+    ApiKey, RateLimit, RequestOptions, Response, ResumeToken, RetryPolicy, SubmissionPage,
+    SyncPoint, Timeouts,
 };
 
 /// A client with the calls of [`Client`](crate::Client), which block the thread. Clones are cheap and share everything.
@@ -243,12 +247,12 @@ pub struct BlockingList<S> {
     failed: bool,
 }
 
-/// The blocking form of [`Submissions`](crate::Submissions).
-pub type Submissions = BlockingList<crate::Submissions>;
-/// The blocking form of [`SubmissionPages`](crate::SubmissionPages).
-pub type SubmissionPages = BlockingList<crate::SubmissionPages>;
-/// The blocking form of [`NewSubmissions`](crate::NewSubmissions).
-pub type NewSubmissions = BlockingList<crate::NewSubmissions>;
+/// The blocking form of [`Submissions`](crate::list::Submissions).
+pub type Submissions = BlockingList<crate::list::Submissions>;
+/// The blocking form of [`SubmissionPages`](crate::list::SubmissionPages).
+pub type SubmissionPages = BlockingList<crate::list::SubmissionPages>;
+/// The blocking form of [`NewSubmissions`](crate::list::NewSubmissions).
+pub type NewSubmissions = BlockingList<crate::list::NewSubmissions>;
 
 impl<S> BlockingList<S> {
     fn new(stream: S, runtime: Arc<OwnRuntime>) -> Self {
@@ -281,18 +285,18 @@ impl<S> Deref for BlockingList<S> {
     }
 }
 
-/// The blocking form of [`NewSubmissionPages`](crate::NewSubmissionPages).
-pub type NewSubmissionPages = BlockingList<crate::NewSubmissionPages>;
+/// The blocking form of [`NewSubmissionPages`](crate::list::NewSubmissionPages).
+pub type NewSubmissionPages = BlockingList<crate::list::NewSubmissionPages>;
 
 impl NewSubmissions {
-    /// See [`NewSubmissions::pages`](crate::NewSubmissions::pages).
+    /// See [`NewSubmissions::pages`](crate::list::NewSubmissions::pages).
     pub fn pages(self) -> NewSubmissionPages {
         BlockingList::new(self.stream.pages(), self.runtime)
     }
 }
 
 impl Submissions {
-    /// See [`Submissions::try_collect_max`](crate::Submissions::try_collect_max).
+    /// See [`Submissions::try_collect_max`](crate::list::Submissions::try_collect_max).
     pub fn try_collect_max(&mut self, max: usize) -> Result<Vec<Submission>, Error> {
         self.runtime.block_on(SUBMISSIONS, self.stream.try_collect_max(max))
     }

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use crate::api_key::{ApiKey, ApiKeyError};
 use crate::base_url::BaseUrl;
 use crate::error::Error;
+use crate::event::ClientEvent;
 use crate::limiter::Limiter;
 use crate::network::{CertificateOrigin, NetworkSettings};
 use crate::operation::BUILD;
@@ -18,7 +19,8 @@ use crate::options::{CheckedHeader, check_header};
 use crate::retry::Budget;
 use crate::shared::{CallSettings, Shared};
 use crate::transport::ReqwestTransport;
-use crate::{Client, ClientEvent, RateLimit, RetryPolicy, Timeouts, Transport};
+use crate::transport::Transport;
+use crate::{Client, RateLimit, RetryPolicy, Timeouts};
 
 /// Positions in a body are 32 bits.
 const MAX_BODY_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 30;
@@ -177,7 +179,8 @@ impl ClientBuilder {
     /// use std::sync::Arc;
     /// use formsvc_client::bytes::Bytes;
     /// use formsvc_client::http::{HeaderValue, Request, Response};
-    /// use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError};
+    /// use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
+    /// use formsvc_client::Client;
     ///
     /// /// Adds a `traceparent` to every request.
     /// struct Traced(Arc<dyn Transport>);

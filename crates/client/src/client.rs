@@ -6,8 +6,10 @@ use bytes::Bytes;
 use formsvc_protocol::{User, paths};
 
 use crate::call::call;
+use crate::list::Forms;
 use crate::shared::Shared;
-use crate::{Error, Forms, RatePolicy, RequestOptions, Response, decode, operation};
+use crate::types::RatePolicy;
+use crate::{Error, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
 /// one rate limiter and one retry budget: create one client per API key and clone it. Each tokio runtime

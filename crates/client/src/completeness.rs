@@ -47,7 +47,7 @@ pub enum Completeness {
     Unproven,
     /// More submissions share a unit of the cursor than a page can show: see [`TieOverflow`]. Or
     /// submissions were left out that violate the API: see
-    /// [`SkippedItem`](crate::SkippedItem).
+    /// [`SkippedItem`](crate::event::SkippedItem).
     Incomplete,
 }
 

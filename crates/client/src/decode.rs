@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Path;
 
-use crate::SkippedItem;
 use crate::api_key::ApiKey;
 use crate::error::looks_like_json;
+use crate::event::SkippedItem;
 
 /// A body that cannot be used.
 #[derive(Debug)]

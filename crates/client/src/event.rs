@@ -1,14 +1,17 @@
-//! Events that a client reports while it works.
+//! Events that a client reports while it works, and the values in them.
 
 use std::time::Duration;
 
 use formsvc_protocol::FormId;
 use http::StatusCode;
 
-use crate::completeness::{FallbackReason, TieOverflow};
-use crate::limiter::WaitReason;
-use crate::retry::RetryReason;
-use crate::{ErrorKind, SkippedItem};
+pub use crate::completeness::FallbackReason;
+pub use crate::limiter::WaitReason;
+pub use crate::retry::RetryReason;
+pub use crate::skipped_item::SkippedItem;
+
+use crate::ErrorKind;
+use crate::completeness::TieOverflow;
 
 /// A step of a call, for progress bars and logs. The client passes it to the function set with
 /// [`on_event`](crate::ClientBuilder::on_event), on the task that makes the call; that function
@@ -100,7 +103,7 @@ pub enum ClientEvent {
     /// More than 10,000 submissions were younger than 5 minutes when they were read, so the sync point
     /// keeps the ids of a shorter time: it misses submissions that are committed later than that.
     SyncOverlapShortened,
-    /// A [`Follow`](crate::Follow) waits for the service. Once for each outage.
+    /// A [`Follow`](crate::list::Follow) waits for the service. Once for each outage.
     #[non_exhaustive]
     FollowInterrupted {
         /// The form.
@@ -114,7 +117,7 @@ pub enum ClientEvent {
         /// Time until the next attempt. Later pauses are longer, up to one minute.
         delay: Duration,
     },
-    /// The service of a [`Follow`](crate::Follow) answers again.
+    /// The service of a [`Follow`](crate::list::Follow) answers again.
     #[non_exhaustive]
     FollowResumed {
         /// The form.
@@ -122,7 +125,7 @@ pub enum ClientEvent {
         /// Duration of the outage.
         elapsed: Duration,
     },
-    /// A [`Follow`](crate::Follow) leaves out a submission that violates the API. Once for each
+    /// A [`Follow`](crate::list::Follow) leaves out a submission that violates the API. Once for each
     /// id, and for the first 1,000.
     #[non_exhaustive]
     FollowSkipped {
@@ -131,7 +134,7 @@ pub enum ClientEvent {
         /// The submission.
         item: SkippedItem,
     },
-    /// A [`Follow`](crate::Follow) may miss submissions, because more of them share a unit of the cursor than
+    /// A [`Follow`](crate::list::Follow) may miss submissions, because more of them share a unit of the cursor than
     /// a page can show. Once, for the first such unit.
     #[non_exhaustive]
     FollowIncomplete {

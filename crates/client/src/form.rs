@@ -3,9 +3,10 @@
 use formsvc_protocol::{Form, FormId, IdError};
 
 use crate::error::{Error, ErrorKind, EscapedText};
+use crate::event::SkippedItem;
 use crate::operation::FORMS;
 use crate::paging::{FollowQuery, SubmissionQuery};
-use crate::{Client, ResponseMeta, SkippedItem};
+use crate::{Client, ResponseMeta};
 
 /// A form of the key's owner; cheap to create and to clone. Created by [`Client::form`].
 #[derive(Clone, Debug)]
@@ -31,7 +32,7 @@ impl Client {
     /// Returns the form with exactly this title; `None` if there is none. Two forms with the title
     /// are an [`ErrorKind::Config`] that names both ids. Requests the list of forms.
     ///
-    /// An [item that violates the API](crate::Forms::skipped) is an
+    /// An [item that violates the API](crate::list::Forms::skipped) is an
     /// [`ErrorKind::InvalidItem`] if it has the title, or if it has none and no other form has the title.
     ///
     /// ```no_run

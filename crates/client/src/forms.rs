@@ -7,9 +7,9 @@ use formsvc_protocol::Form;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::SkippedItem;
 use crate::api_key::ApiKey;
 use crate::decode::{Broken, item, json};
+use crate::event::SkippedItem;
 
 /// The forms of the key's owner, newest first: dereferences to a slice, and is an iterator's source.
 ///

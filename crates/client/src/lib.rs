@@ -10,7 +10,7 @@ mod client;
 mod completeness;
 mod decode;
 mod error;
-mod event;
+pub mod event;
 mod file;
 mod form;
 mod forms;
@@ -25,42 +25,54 @@ mod shared;
 mod skipped_item;
 #[cfg(feature = "test-util")]
 pub mod test_util;
-mod transport;
+pub mod transport;
+
+/// Lists of forms and of submissions.
+pub mod list {
+    pub use crate::completeness::{CursorUnit, TieOverflow};
+    pub use crate::forms::Forms;
+    pub use crate::paging::{
+        Follow, FollowQuery, NewSubmissionPage, NewSubmissionPages, NewSubmissions, RawPages,
+        SubmissionPages, Submissions,
+    };
+}
+
+/// The other types of the wire format, and the errors of arguments.
+pub mod types {
+    pub use crate::api_key::ApiKeyError;
+    pub use crate::base_url::BaseUrlError;
+    pub use crate::paging::{ResumeTokenError, SyncPointError};
+    /// The error of converting a time that [`Timestamp`](crate::Timestamp) cannot represent.
+    #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+    pub use formsvc_protocol::OutOfRange;
+    pub use formsvc_protocol::{
+        AnswersError, ErrorCodeInfo, ExtraMembers, IdError, NotAnObject, Pagination, PublicId,
+        RatePolicy, TimeError, UnknownErrorCode, UnknownFormStatus, UserId,
+    };
+}
 
 /// Re-exported because functions of this crate use its types.
 pub use bytes;
 /// Re-exported because functions of this crate use its types.
 pub use http;
 
-pub use api_key::{ApiKey, ApiKeyError};
-pub use base_url::{BaseUrl, BaseUrlError};
+pub use api_key::ApiKey;
+pub use base_url::BaseUrl;
 pub use builder::ClientBuilder;
 pub use client::Client;
-pub use completeness::{Completeness, CursorUnit, FallbackReason, TieOverflow};
+pub use completeness::Completeness;
 pub use error::{Error, ErrorKind};
-pub use event::ClientEvent;
 pub use form::FormHandle;
-pub use forms::Forms;
-/// The error of converting a time that [`Timestamp`] cannot represent.
-#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
-pub use formsvc_protocol::OutOfRange;
 /// Types of the wire format.
 pub use formsvc_protocol::{
-    Answer, Answers, AnswersError, Cursor, ErrorCode, ErrorCodeInfo, ExtraMembers, Form, FormId,
-    FormStatus, IdError, NotAnObject, Pagination, PublicId, RatePolicy, Submission, SubmissionId,
-    TimeError, Timestamp, UnknownErrorCode, UnknownFormStatus, User, UserId, limits::PAGE_SIZE_MAX,
+    Answer, Answers, Cursor, ErrorCode, Form, FormId, FormStatus, Submission, SubmissionId,
+    Timestamp, User, limits::PAGE_SIZE_MAX,
 };
-pub use limiter::{RateLimit, WaitReason};
+pub use limiter::RateLimit;
 pub use options::{RequestOptions, Timeouts};
-pub use paging::{
-    Follow, FollowQuery, NewSubmissionPage, NewSubmissionPages, NewSubmissions, RawPages,
-    ResumeToken, ResumeTokenError, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions,
-    SyncPoint, SyncPointError,
-};
+pub use paging::{ResumeToken, SubmissionPage, SubmissionQuery, SyncPoint};
 pub use response::{Response, ResponseMeta};
-pub use retry::{RetryPolicy, RetryReason};
-pub use skipped_item::SkippedItem;
-pub use transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+pub use retry::RetryPolicy;
 
 /// The guide, with examples that need these features.
 #[cfg(all(doctest, feature = "blocking", feature = "jiff", feature = "test-util"))]

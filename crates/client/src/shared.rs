@@ -9,9 +9,11 @@ use http::HeaderMap;
 
 use crate::api_key::ApiKey;
 use crate::base_url::BaseUrl;
+use crate::event::ClientEvent;
 use crate::limiter::Limiter;
 use crate::retry::Budget;
-use crate::{ClientEvent, RequestOptions, RetryPolicy, Timeouts, Transport};
+use crate::transport::Transport;
+use crate::{RequestOptions, RetryPolicy, Timeouts};
 
 pub(crate) type OnEvent = Arc<dyn Fn(&ClientEvent) + Send + Sync>;
 /// The wall clock.

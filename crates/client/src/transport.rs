@@ -22,7 +22,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 ///
 /// ```
 /// use formsvc_client::bytes::Bytes;
-/// use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError, http};
+/// use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
+/// use formsvc_client::{Client, http};
 ///
 /// /// Sends the same response to every request.
 /// struct FixedAnswer(&'static str);

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use formsvc_client::{Client, Completeness, FormId, SubmissionPages, SubmissionQuery};
+use formsvc_client::list::SubmissionPages;
+use formsvc_client::{Client, Completeness, FormId, SubmissionQuery};
 
 use crate::blocking::{Blocking, run_blocking};
 use crate::destination::{Destination, Existing};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use formsvc_client::{SkippedItem, SubmissionPages, TieOverflow};
+use formsvc_client::event::SkippedItem;
+use formsvc_client::list::{SubmissionPages, TieOverflow};
 
 /// Maximum number of described items.
 pub(crate) const MAX_DESCRIBED: usize = 20;

@@ -2,9 +2,8 @@
 
 use std::time::SystemTime;
 
-use formsvc_client::{
-    Client, Completeness, FormId, Submission, SubmissionPage, SubmissionPages, SubmissionQuery,
-};
+use formsvc_client::list::SubmissionPages;
+use formsvc_client::{Client, Completeness, FormId, Submission, SubmissionPage, SubmissionQuery};
 use tokio::time::{Instant, timeout_at};
 
 use crate::coverage::{AfterPage, Coverage, WalkRange};

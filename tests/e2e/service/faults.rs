@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{
-    Client, ClientEvent, Error, ErrorCode, ErrorKind, RateLimit, RetryPolicy, Timeouts,
-};
+use formsvc_client::event::ClientEvent;
+use formsvc_client::{Client, Error, ErrorCode, ErrorKind, RateLimit, RetryPolicy, Timeouts};
 use formsvc_protocol::{Answers, FormId, FormInstant, FormStatus, PublicId, SubmissionId};
 use formsvc_server::faults::Faults;
 use formsvc_server::serve::Running;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{ClientEvent, RetryPolicy};
+use formsvc_client::RetryPolicy;
+use formsvc_client::event::ClientEvent;
 use formsvc_tests::service::{Service, client_over, per_minute, tokio_clock};
 use secrecy::ExposeSecret;
 

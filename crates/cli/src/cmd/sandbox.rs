@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::PublicId;
+use formsvc_client::types::PublicId;
 use formsvc_server::admin::parse_id;
 use formsvc_server::delivery::{DeliveryOptions, read_retry_base, read_retry_factor};
 use formsvc_server::egress::{AllowEntry, EgressPolicy};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use formsvc_client::{Form, FormId, PublicId};
+use formsvc_client::types::PublicId;
+use formsvc_client::{Form, FormId};
 use formsvc_server::delivery::{AttemptCode, AttemptObserver, AttemptOver};
 use formsvc_server::store::Verdict;
 use jiff::Timestamp;

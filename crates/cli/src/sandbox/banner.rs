@@ -1,6 +1,6 @@
 //! What a sandbox says when it answers.
 
-use formsvc_client::PublicId;
+use formsvc_client::types::PublicId;
 use formsvc_server::faults::CONTROL;
 use secrecy::ExposeSecret;
 

@@ -2,7 +2,8 @@
 //! `fixtures/forms/README.md` says where the real ones come from.
 
 use bytes::Bytes;
-use formsvc_client::{FormStatus, PublicId, User};
+use formsvc_client::types::PublicId;
+use formsvc_client::{FormStatus, User};
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::fields::Fields;
 use formsvc_server::import::{self, ImportFormat, ImportOptions};

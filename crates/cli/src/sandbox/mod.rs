@@ -21,7 +21,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use formsvc_client::{Form, PublicId, User};
+use formsvc_client::types::PublicId;
+use formsvc_client::{Form, User};
 use formsvc_server::admin::{Admin, AdminError, Registrar};
 use formsvc_server::delivery::{
     AttemptObserver, Deliveries, DeliveryOptions, Equipment, system_random,

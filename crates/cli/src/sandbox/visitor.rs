@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use formsvc_client::{Form, FormId, PublicId, User};
+use formsvc_client::types::PublicId;
+use formsvc_client::{Form, FormId, User};
 use formsvc_protocol::Answers;
 use formsvc_server::admin::{Admin, AdminError};
 use formsvc_server::fields::Fields;

@@ -1,6 +1,7 @@
 //! The endpoints of a sandbox: those it is started with, and those its database has from before.
 
-use formsvc_client::{Form, FormId, PublicId};
+use formsvc_client::types::PublicId;
+use formsvc_client::{Form, FormId};
 use formsvc_server::admin::{Admin, Registrar, parse_id};
 use formsvc_server::egress::EndpointUrl;
 use formsvc_server::store::{ENDPOINTS_MAX, EndpointStatus};

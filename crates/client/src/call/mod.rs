@@ -11,9 +11,9 @@ use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::ClientEvent;
 use crate::decode::Broken;
 use crate::error::{Error, ErrorKind, KEPT, Parts};
+use crate::event::ClientEvent;
 use crate::limiter::Wait;
 use crate::response::ResponseMeta;
 use crate::retry::{Decision, Limits, RetryReason, decide, retry_after};

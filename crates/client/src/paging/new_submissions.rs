@@ -9,9 +9,9 @@ use super::sync_point::{NextWalk, SyncRun};
 use super::{
     ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint,
 };
-use crate::ClientEvent;
 use crate::completeness::Completeness;
 use crate::error::Error;
+use crate::event::ClientEvent;
 
 /// The submissions of a form that no earlier run has yielded: an owned, fused stream, `Send`,
 /// `Sync` and `Unpin`. Created by [`SubmissionQuery::sync_from`].

@@ -8,9 +8,10 @@ use super::ResumeToken;
 use super::bounds::{Bounds, RowPlace};
 use super::known_rows::RowKey;
 use super::walk::{PageOutcome, WalkRow};
+use crate::ResponseMeta;
 use crate::api_key::ApiKey;
 use crate::decode::{Broken, item, json, rule_broken};
-use crate::{ResponseMeta, SkippedItem};
+use crate::event::SkippedItem;
 
 /// Longest cursor accepted, in bytes. A longer one would not fit into a URL.
 const MAX_CURSOR_LEN: usize = 1024;

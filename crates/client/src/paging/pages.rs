@@ -11,9 +11,11 @@ use super::page::{PageEnd, PassedRows, RawPage};
 use super::report::{item_error, refuses_cursor, walk_error};
 use super::walk::{ListPosition, NextStep, PagingError, REFUSED, Walk};
 use super::{ResumeToken, SubmissionPage, SubmissionQuery};
+use crate::ResponseMeta;
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::{Error, ErrorKind};
-use crate::{BoxFuture, ClientEvent, ResponseMeta, SkippedItem};
+use crate::event::{ClientEvent, SkippedItem};
+use crate::transport::BoxFuture;
 
 /// Maximum number of skipped items that a list describes.
 const MAX_SKIPPED_DESCRIBED: usize = 100;

@@ -13,11 +13,12 @@ use super::sealed_text::ListId;
 use super::sync_point::SyncRun;
 use super::walk::{ListPosition, Walk};
 use super::{NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions, SyncPoint};
+use crate::Client;
 use crate::call::call;
 use crate::completeness::Completeness;
 use crate::error::Error;
 use crate::operation::SUBMISSIONS;
-use crate::{BoxFuture, Client};
+use crate::transport::BoxFuture;
 
 /// A query for the submissions of a form, newest first (SPEC §4): settings, then
 /// [`items`](Self::items), [`pages`](Self::pages) or [`page`](Self::page). Sends nothing by itself.
@@ -129,7 +130,7 @@ impl SubmissionQuery {
     ///
     /// - More submissions share a unit of the service's cursor, a second or a millisecond, than a page can
     ///   show: [`ErrorKind::TieOverflow`](crate::ErrorKind::TieOverflow). Each such unit is reported as an
-    ///   [`ClientEvent::TieOverflow`](crate::ClientEvent::TieOverflow) and in
+    ///   [`ClientEvent::TieOverflow`](crate::event::ClientEvent::TieOverflow) and in
     ///   [`tie_overflows`](SubmissionPages::tie_overflows). A larger [`page_size`](Self::page_size) shows
     ///   more submissions of a unit.
     /// - More than 1,000,000 submissions share one time, which is the same error. If this is allowed, those

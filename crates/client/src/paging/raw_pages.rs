@@ -15,8 +15,9 @@ use crate::call::call;
 use crate::completeness::TieOverflow;
 use crate::decode::{Broken, json};
 use crate::error::Error;
+use crate::event::ClientEvent;
 use crate::operation::RAW;
-use crate::{Client, ClientEvent, ResponseMeta};
+use crate::{Client, ResponseMeta};
 
 /// The pages of a list of the API, as the JSON texts of its items: for lists that have no call of their own,
 /// and for exact copies. Created by [`Client::raw_pages`].

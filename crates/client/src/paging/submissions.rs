@@ -7,9 +7,9 @@ use formsvc_protocol::{Submission, Timestamp};
 
 use super::page::PassedRows;
 use super::{ResumeToken, SubmissionPages};
-use crate::SkippedItem;
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::{Error, ErrorKind};
+use crate::event::SkippedItem;
 use crate::operation::SUBMISSIONS;
 
 /// The submissions of a list: an owned, fused stream, `Send`, `Sync` and `Unpin`. Created by

@@ -14,10 +14,8 @@ use url::form_urlencoded::parse;
 
 use super::Fault;
 use super::respond::{error, respond};
-use crate::{
-    AttemptContext, BoxFuture, Client, ClientBuilder, RateLimit, RetryPolicy, Transport,
-    TransportError, TransportErrorKind,
-};
+use crate::transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+use crate::{Client, ClientBuilder, RateLimit, RetryPolicy};
 
 /// A service in memory; see the [module](super). Clones are handles to the same service.
 ///

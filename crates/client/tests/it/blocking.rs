@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_client::blocking::{Client, ClientBuilder, SubmissionQuery};
-use formsvc_client::{
-    AttemptContext, BoxFuture, ErrorKind, RequestOptions, RetryPolicy, Submission, SubmissionId,
-    Transport, TransportError,
-};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
+use formsvc_client::{ErrorKind, RequestOptions, RetryPolicy, Submission, SubmissionId};
 use http::{Request, Response};
 
 use crate::support::bodies::{FORMS, USER, last, page};

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{ClientEvent, RateLimit};
+use formsvc_client::RateLimit;
+use formsvc_client::event::ClientEvent;
 
 use crate::support::bodies::{USER, last, page};
 use crate::support::builder;

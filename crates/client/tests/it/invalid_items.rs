@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::sync::Arc;
 
-use formsvc_client::{
-    Completeness, ErrorKind, Forms, ResumeToken, SkippedItem, Submission, SubmissionQuery,
-};
+use formsvc_client::event::SkippedItem;
+use formsvc_client::list::Forms;
+use formsvc_client::{Completeness, ErrorKind, ResumeToken, Submission, SubmissionQuery};
 use formsvc_protocol::FormInstant;
 
 use crate::support::bodies::{FORMS, page_of, row, time};

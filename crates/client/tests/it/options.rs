@@ -4,10 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{
-    AttemptContext, BoxFuture, ErrorKind, RateLimit, RequestOptions, RetryPolicy, Transport,
-    TransportError,
-};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
+use formsvc_client::{ErrorKind, RateLimit, RequestOptions, RetryPolicy};
 use http::header::{AUTHORIZATION, HOST, USER_AGENT};
 use http::{Request, Response};
 use tokio::time::Instant;

@@ -1,6 +1,8 @@
 //! Lists of any path, page by page, as JSON texts.
 
-use formsvc_client::{ClientEvent, ErrorKind, RateLimit, RawPages};
+use formsvc_client::event::ClientEvent;
+use formsvc_client::list::RawPages;
+use formsvc_client::{ErrorKind, RateLimit};
 
 use crate::support::bodies::{FORMS, last, page, page_of, row};
 use crate::support::builder;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use formsvc_client::{
-    Client, ErrorCode, ErrorKind, RateLimit, RetryPolicy, Timeouts, TransportErrorKind,
-};
+use formsvc_client::transport::TransportErrorKind;
+use formsvc_client::{Client, ErrorCode, ErrorKind, RateLimit, RetryPolicy, Timeouts};
 use tokio::time::Instant;
 
 use crate::support::bodies::USER;

@@ -8,7 +8,8 @@ use crate::support::bodies::{USER, error, last, page_of, row};
 use crate::support::fake::{Answer, Fake, ok};
 use crate::support::log::log;
 use crate::support::{KEY, builder};
-use formsvc_client::{RetryPolicy, TransportErrorKind};
+use formsvc_client::RetryPolicy;
+use formsvc_client::transport::TransportErrorKind;
 use http::header::AUTHORIZATION;
 
 /// Writes both Debug outputs of a value.

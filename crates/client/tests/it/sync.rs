@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{Client, ClientEvent, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint};
+use formsvc_client::event::ClientEvent;
+use formsvc_client::{Client, Completeness, Cursor, ErrorKind, RateLimit, SyncPoint};
 use proptest::prelude::*;
 
 use crate::support::bodies::page;
@@ -64,7 +65,7 @@ async fn pages_of_a_sync_have_their_sync_points() {
     (0..12).for_each(|_| form.lock().unwrap().commit(0));
     let fake = Form::serve(&form);
     let query = || client(&fake).form("frm_1").submissions().page_size(5);
-    let ids = |page: &formsvc_client::NewSubmissionPage| -> Vec<_> {
+    let ids = |page: &formsvc_client::list::NewSubmissionPage| -> Vec<_> {
         page.iter().map(|row| row.id.clone()).collect()
     };
     let mut pages = query().sync_from(&SyncPoint::new()).pages();

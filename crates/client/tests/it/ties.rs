@@ -3,10 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
-use formsvc_client::{
-    ClientEvent, Completeness, Cursor, ErrorKind, FallbackReason, RateLimit, ResumeToken,
-    SubmissionQuery,
-};
+use formsvc_client::event::{ClientEvent, FallbackReason};
+use formsvc_client::{Completeness, Cursor, ErrorKind, RateLimit, ResumeToken, SubmissionQuery};
 use formsvc_protocol::FormInstant;
 
 use crate::support::bodies::{error, last, page_of, row_at, time};

@@ -1,9 +1,14 @@
 //! Auto traits of the public types.
 
+use formsvc_client::event::ClientEvent;
+use formsvc_client::list::{
+    Follow, FollowQuery, NewSubmissions, SubmissionPages, Submissions, TieOverflow,
+};
+use formsvc_client::transport::TransportError;
+use formsvc_client::types::AnswersError;
 use formsvc_client::{
-    AnswersError, ApiKey, Client, ClientBuilder, ClientEvent, Error, Follow, FollowQuery,
-    FormHandle, NewSubmissions, RequestOptions, Response, ResumeToken, SubmissionPage,
-    SubmissionPages, SubmissionQuery, Submissions, SyncPoint, TieOverflow, TransportError, User,
+    ApiKey, Client, ClientBuilder, Error, FormHandle, RequestOptions, Response, ResumeToken,
+    SubmissionPage, SubmissionQuery, SyncPoint, User,
 };
 use futures_core::{FusedStream, Stream};
 
@@ -74,4 +79,32 @@ fn blocking_types_are_send_and_sync() {
 fn mock_types_are_send_and_sync() {
     everything::<formsvc_client::test_util::MockService>();
     everything::<formsvc_client::test_util::SeenRequest>();
+}
+
+/// The largest number of names in the root of the crate.
+const MAX_ROOT_NAMES: usize = 40;
+
+#[test]
+fn root_has_at_most_40_names() {
+    let lib = include_str!("../../src/lib.rs");
+    let mut names = Vec::new();
+    // Items of the root are not indented.
+    for (at, start) in lib.match_indices("\npub ") {
+        let statement = &lib[at + start.len()..];
+        let end = statement.find([';', '\n']).unwrap();
+        if let Some(module) = statement.strip_prefix("mod ") {
+            names.push(module[..end - "mod ".len()].trim_end_matches(" {"));
+        } else {
+            let path = statement.strip_prefix("use ").expect("the root re-exports");
+            let path = &path[..path.find(';').unwrap()];
+            let list = path.split_once('{').map_or(path, |(_, list)| list.trim_end_matches('}'));
+            let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+            names.extend(items.map(|item| item.rsplit("::").next().unwrap()));
+        }
+    }
+    names.sort_unstable();
+    assert!(names.contains(&"Client") && names.contains(&"PAGE_SIZE_MAX"), "{names:?}");
+    assert!(names.contains(&"list") && names.contains(&"blocking"), "{names:?}");
+    assert!(names.len() <= MAX_ROOT_NAMES, "{} names: {names:?}", names.len());
+    assert!(!lib.contains("doc(hidden)") && !lib.contains("::*"));
 }

@@ -17,7 +17,9 @@ mod tests;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use formsvc_client::{SkippedItem, Submission, TieOverflow, Timestamp};
+use formsvc_client::event::SkippedItem;
+use formsvc_client::list::TieOverflow;
+use formsvc_client::{Submission, Timestamp};
 use formsvc_table::StoredRow;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};

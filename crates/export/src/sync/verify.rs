@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use formsvc_client::{Client, Completeness, FormId, SkippedItem, Submission};
+use formsvc_client::event::SkippedItem;
+use formsvc_client::{Client, Completeness, FormId, Submission};
 
 use super::SyncStore;
 use crate::error::{ExportError, SyncError};

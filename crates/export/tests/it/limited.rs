@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
+use formsvc_client::Client;
 use formsvc_client::test_util::{Fault, MockService};
-use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
 use http::{Request, Response};
 
 struct Limited {

@@ -1,8 +1,9 @@
 //! A service with submissions that violate the API.
 
 use bytes::Bytes;
+use formsvc_client::Client;
 use formsvc_client::test_util::MockService;
-use formsvc_client::{AttemptContext, BoxFuture, Client, Transport, TransportError};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
 use http::{Request, Response};
 
 struct Spoiled {

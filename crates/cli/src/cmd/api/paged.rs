@@ -1,6 +1,7 @@
 //! `--paginate`: every item of a list, exactly as it came, while the service says there is more.
 
-use formsvc_client::{Client, Error, ErrorKind, PAGE_SIZE_MAX, RawPages};
+use formsvc_client::list::RawPages;
+use formsvc_client::{Client, Error, ErrorKind, PAGE_SIZE_MAX};
 use formsvc_export::LeftOut;
 
 use super::failed;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use formsvc_client::{Form, Forms};
+use formsvc_client::Form;
+use formsvc_client::list::Forms;
 
 use super::{FIELDS, Shown};
 use crate::args::whole;

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+use formsvc_client::transport::{
+    AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind,
+};
 use http::{Request, Response};
 use tokio::time::Instant;
 

@@ -96,7 +96,8 @@ impl Form {
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
                 "limit" => limit = value.parse().unwrap(),
-                _ => bound = FormInstant::parse_cursor(&value).unwrap().micros(),
+                "cursor" => bound = FormInstant::parse_cursor(&value).unwrap().micros(),
+                _ => {}
             }
         }
         let bound = bound.saturating_sub(bound.rem_euclid(self.unit));

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use formsvc_client::test_util::{Fault, MockService, form, generate};
-use formsvc_client::{AttemptContext, BoxFuture, Client, Completeness, Transport, TransportError};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
+use formsvc_client::{Client, Completeness};
 use formsvc_export::{
     ExportError, PullOptions, RowRange, RowSource, SpoolFolder, SyncError, SyncStore,
     VerifyOptions, VerifySummary,

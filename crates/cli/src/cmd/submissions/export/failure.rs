@@ -3,7 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use formsvc_client::{Completeness, ErrorKind, PAGE_SIZE_MAX, SkippedItem, SubmissionPages};
+use formsvc_client::event::SkippedItem;
+use formsvc_client::list::SubmissionPages;
+use formsvc_client::{Completeness, ErrorKind, PAGE_SIZE_MAX};
 #[cfg(feature = "postgres")]
 use formsvc_export::PostgresError;
 use formsvc_export::{

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use formsvc_client::{PAGE_SIZE_MAX, RatePolicy, Timestamp};
+use formsvc_client::types::RatePolicy;
+use formsvc_client::{PAGE_SIZE_MAX, Timestamp};
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
 use indicatif::HumanCount;
 

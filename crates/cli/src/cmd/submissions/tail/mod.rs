@@ -6,7 +6,8 @@ pub(in crate::cmd) mod patience;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Follow, RequestOptions, RetryPolicy, Submission, SubmissionId, Timestamp};
+use formsvc_client::list::Follow;
+use formsvc_client::{RequestOptions, RetryPolicy, Submission, SubmissionId, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
 use super::list::FIELDS;

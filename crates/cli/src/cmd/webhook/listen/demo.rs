@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use formsvc_client::{Client, PublicId};
+use formsvc_client::Client;
+use formsvc_client::types::PublicId;
 use formsvc_protocol::RetrySchedule;
 use formsvc_server::secrets;
 use secrecy::{ExposeSecret, SecretString};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Client, Follow, RequestOptions, RetryPolicy, SubmissionId, SyncPoint};
+use formsvc_client::list::Follow;
+use formsvc_client::{Client, RequestOptions, RetryPolicy, SubmissionId, SyncPoint};
 use formsvc_contract::payload;
 use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
 use formsvc_protocol::RetrySchedule;
