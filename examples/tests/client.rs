@@ -99,6 +99,7 @@ async fn follow_prints_new_rows_after_a_kill() {
         (child, lines)
     };
     let (mut child, mut lines) = start();
+    let mut last = String::new();
     for (at, answers) in expected.iter().enumerate() {
         match at {
             3 => drop(sandbox.submit("{\"Number\":251}").await),
@@ -109,8 +110,13 @@ async fn follow_prints_new_rows_after_a_kill() {
             }
             _ => {}
         }
-        let line = lines.next_line().await.unwrap().unwrap();
+        let mut line = lines.next_line().await.unwrap().unwrap();
+        // The program can be killed after it printed a row and before it saved the point.
+        if line == last {
+            line = lines.next_line().await.unwrap().unwrap();
+        }
         assert!(line.ends_with(answers), "{line}");
+        last = line;
     }
 }
 

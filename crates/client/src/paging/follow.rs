@@ -26,8 +26,10 @@ const MAX_BATCH_BYTES: usize = 8 << 20;
 const FIRST_PAGE: u32 = 25;
 /// Time between two passes that read the whole overlap of the sync point.
 const FULL_PASS_INTERVAL: Duration = Duration::from_secs(60);
-/// Shortest and longest pause between two attempts during an outage, unless the service asks for more.
-const MIN_PAUSE: Duration = Duration::from_millis(1);
+const MIN_INTERVAL: Duration = Duration::from_millis(1);
+/// A longer time could overflow the clock.
+const MAX_INTERVAL: Duration = Duration::from_secs(365 * 86_400);
+/// Longest pause between two attempts during an outage, unless the service asks for more.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum number of invalid submissions that are reported.
 const MAX_SKIPPED_REPORTED: usize = 1_000;
@@ -41,16 +43,9 @@ const MAX_SKIPPED_REPORTED: usize = 1_000;
 #[must_use = "a follow does nothing until its items are read"]
 pub struct FollowQuery {
     query: SubmissionQuery,
-    start: Start,
+    point: SyncPoint,
+    wanted: Wanted,
     interval: Duration,
-}
-
-#[derive(Clone, Debug)]
-enum Start {
-    Last(u64),
-    Since(Timestamp),
-    After(Timestamp, SubmissionId),
-    Point(SyncPoint),
 }
 
 /// The rows of the first pass that are yielded. The others are known from then on.
@@ -64,50 +59,43 @@ enum Wanted {
 
 impl FollowQuery {
     pub(crate) fn new(query: SubmissionQuery) -> Self {
-        Self { query, start: Start::Last(0), interval: Duration::from_secs(2) }
+        // Invalid submissions must not end the stream; they are reported as events.
+        let query = query.allow_incomplete(true);
+        let (point, wanted) = (SyncPoint::new(), Wanted::Newest(0));
+        Self { query, point, wanted, interval: Duration::from_secs(2) }
     }
 
-    /// Sets the time from the start of a request for new submissions to the next one. Default 2 s.
-    pub fn interval(mut self, interval: Duration) -> Self {
-        self.interval = interval;
-        self
+    /// Sets the time from the start of a request for new submissions to the next one, from 1 ms to a year.
+    /// Default 2 s.
+    pub fn interval(self, interval: Duration) -> Self {
+        Self { interval: interval.clamp(MIN_INTERVAL, MAX_INTERVAL), ..self }
     }
 
     /// Starts with this many of the newest submissions.
-    pub fn last(mut self, submissions: u64) -> Self {
-        self.start = Start::Last(submissions);
-        self
+    pub fn last(self, submissions: u64) -> Self {
+        Self { point: SyncPoint::new(), wanted: Wanted::Newest(submissions), ..self }
     }
 
     /// Starts with the submissions made at this time or later.
-    pub fn since(mut self, time: Timestamp) -> Self {
-        self.start = Start::Since(time);
-        self
+    pub fn since(self, time: Timestamp) -> Self {
+        Self { point: SyncPoint::since(&time), wanted: Wanted::All, ..self }
     }
 
     /// Starts after a submission, for programs that stored it and no [`SyncPoint`]. If it was deleted,
     /// starts with the submissions made at its time.
-    pub fn after(mut self, created_at: Timestamp, id: SubmissionId) -> Self {
-        self.start = Start::After(created_at, id);
-        self
+    pub fn after(self, created_at: Timestamp, id: SubmissionId) -> Self {
+        let wanted = Wanted::Before(created_at.unix_micros(), id);
+        Self { point: SyncPoint::new(), wanted, ..self }
     }
 
     /// Starts with the submissions that are new since a sync point.
-    pub fn sync_from(mut self, point: &SyncPoint) -> Self {
-        self.start = Start::Point(point.clone());
-        self
+    pub fn sync_from(self, point: &SyncPoint) -> Self {
+        Self { point: point.clone(), wanted: Wanted::All, ..self }
     }
 
     /// Returns the stream.
     pub fn items(self) -> Follow {
-        let Self { query, start, interval } = self;
-        let (point, wanted) = match start {
-            Start::Last(rows) => (SyncPoint::new(), Wanted::Newest(rows)),
-            Start::Since(time) => (SyncPoint::since(&time), Wanted::All),
-            Start::After(time, id) => (SyncPoint::new(), Wanted::Before(time.unix_micros(), id)),
-            Start::Point(point) => (point, Wanted::All),
-        };
-        Follow::new(query.allow_incomplete(true), point, wanted, interval)
+        Follow::new(self)
     }
 }
 
@@ -188,7 +176,7 @@ struct Outage {
 }
 
 impl Follow {
-    fn new(query: SubmissionQuery, point: SyncPoint, wanted: Wanted, interval: Duration) -> Self {
+    fn new(FollowQuery { query, point, wanted, interval }: FollowQuery) -> Self {
         let (run, error) = match query.start_sync(&point) {
             Ok(run) => (run, None),
             Err(error) => (SyncRun::new(query.list()), Some(error)),
@@ -444,7 +432,7 @@ fn pause(
     random: f64,
 ) -> Duration {
     let factor = 1 << failures.saturating_sub(1).min(16);
-    let doubled = interval.max(MIN_PAUSE).saturating_mul(factor).min(MAX_PAUSE);
+    let doubled = interval.saturating_mul(factor).min(MAX_PAUSE);
     let random = if (0.0..=1.0).contains(&random) { random } else { 1.0 };
     doubled.mul_f64(0.5 + random / 2.0).max(retry_after.unwrap_or_default())
 }
@@ -476,6 +464,5 @@ mod tests {
         ] {
             assert_eq!(pause(failures, s(2), retry_after, random), expected, "{failures}");
         }
-        assert!(pause(1, Duration::ZERO, None, 0.0) > Duration::ZERO);
     }
 }

@@ -109,6 +109,20 @@ async fn follow_of_an_empty_form_yields_its_first_row() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn interval_of_any_length_is_accepted() {
+    let form = Form::new(1);
+    commit(&form, 2);
+    let fake = Form::serve(&form);
+    for interval in [Duration::ZERO, Duration::MAX] {
+        let mut follow = follow(&fake).interval(interval).last(1).items();
+        assert_eq!(next_within(&mut follow, 1).await, Some(1));
+        let sent = fake.sent().len();
+        assert_eq!(next_within(&mut follow, 10).await, None);
+        assert!(fake.sent().len() - sent <= 11, "a follow waits between two requests");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn follow_starts_at_a_time_or_after_a_row() {
     let form = Form::new(1);
     commit(&form, 200);
