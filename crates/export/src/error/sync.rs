@@ -26,9 +26,9 @@ pub enum SyncError {
         /// The file.
         path: PathBuf,
     },
-    /// Submissions cannot be marked as deleted, because the list could be incomplete.
+    /// Submissions cannot be marked as deleted or removed, because the list could be incomplete.
     #[error(
-        "no submission was marked as deleted, because the list of the service is `{completeness}`; \
+        "no submission was marked or removed, because the list of the service is `{completeness}`; \
          it must be `proven` (stored and not in the list: {})",
         thousands(*missing)
     )]
@@ -38,9 +38,9 @@ pub enum SyncError {
         /// The completeness of the list.
         completeness: Completeness,
     },
-    /// Submissions cannot be marked as deleted, because the list is empty.
+    /// Submissions cannot be marked as deleted or removed, because the list is empty.
     #[error(
-        "no submission was marked as deleted, because the list of the service is empty (stored and \
+        "no submission was marked or removed, because the list of the service is empty (stored and \
          not in the list: {})",
         thousands(*missing)
     )]

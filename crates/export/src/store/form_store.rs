@@ -144,6 +144,11 @@ impl FormStore<'_> {
     ) -> Result<(), ExportError> {
         dispatch!(self, mark_deleted(&ids, now))
     }
+
+    /// Removes the submissions that are marked as deleted, and returns their number.
+    pub(crate) async fn purge_deleted(&mut self) -> Result<u64, ExportError> {
+        dispatch!(self, purge_deleted())
+    }
 }
 
 /// Changes of a view and of its cells.

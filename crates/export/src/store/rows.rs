@@ -123,6 +123,20 @@ impl RowStore {
         })
     }
 
+    /// Removes the submissions that are marked as deleted, and returns their number. `VACUUM` rewrites the
+    /// file, because the parts of it that are free could still contain them.
+    pub(crate) fn purge_deleted(&mut self, source: SourceKey) -> Result<u64, StoreError> {
+        const ITEMS: &str = "DELETE FROM left_out WHERE source = ?1 AND item IN \
+             (SELECT id FROM submissions WHERE source = ?1 AND deleted_at IS NOT NULL)";
+        const ROWS: &str = "DELETE FROM submissions WHERE source = ?1 AND deleted_at IS NOT NULL";
+        let purged = self.transact(|transaction| {
+            transaction.execute(ITEMS, [source.0])?;
+            transaction.execute(ROWS, [source.0])
+        })?;
+        self.connection().execute_batch("VACUUM").map_err(|error| self.failed(error))?;
+        Ok(purged as u64)
+    }
+
     /// Calls `take` with the rows of a form within a range, newest first.
     pub(crate) fn read_rows(
         &self,

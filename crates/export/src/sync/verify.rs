@@ -11,14 +11,37 @@ use crate::left_out::LeftOut;
 use crate::pull::{PullOptions, PullProgress, unix_micros_now, until};
 use crate::store::{Finished, FormStore, PageToWrite, SeenIds, ViewChanges};
 
-/// What to change for submissions that the service does not have.
+/// What to do with stored submissions that the service does not have. By default they stay.
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
+#[must_use = "options do nothing until they are passed to a call"]
 pub struct VerifyOptions {
-    /// Marks stored submissions as deleted that the service does not have.
-    pub mark_deleted: bool,
-    /// Marks them also if the service has no submission at all.
-    pub allow_empty: bool,
+    mark_deleted: bool,
+    purge_deleted: bool,
+    allow_empty: bool,
+}
+
+impl VerifyOptions {
+    /// Keeps all submissions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Marks them as deleted: views and exports omit them.
+    pub fn mark_deleted(self, mark_deleted: bool) -> Self {
+        Self { mark_deleted, ..self }
+    }
+
+    /// Removes them and those that were marked before for good, with their answers. An SQLite file is
+    /// rewritten without them, and so is its log, unless [`VerifySummary::log`] is set. PostgreSQL frees
+    /// the space at its next `VACUUM`.
+    pub fn purge_deleted(self, purge_deleted: bool) -> Self {
+        Self { purge_deleted, ..self }
+    }
+
+    /// Marks or removes them also if the service has no submission at all.
+    pub fn allow_empty(self, allow_empty: bool) -> Self {
+        Self { allow_empty, ..self }
+    }
 }
 
 /// The differences between a database and a service.
@@ -36,8 +59,10 @@ pub struct VerifySummary {
     pub restored: u64,
     /// Stored submissions that the service does not have, without those that were marked before.
     pub deleted: u64,
-    /// Whether they are marked as deleted.
+    /// Whether they are marked as deleted, or removed.
     pub is_marked: bool,
+    /// Removed submissions, those that were marked before included.
+    pub purged: u64,
     /// Requests of pages, retries included.
     pub requests: u64,
     /// Whether the list of the service is complete.
@@ -51,11 +76,12 @@ pub struct VerifySummary {
 }
 
 impl SyncStore {
-    /// Reads every submission of a form, whatever the database has, and corrects the database. With
-    /// [`mark_deleted`](VerifyOptions::mark_deleted), submissions that the service does not have get a
-    /// time in `deleted_at`, and views and exports omit them. That needs a list that is proven
-    /// complete; else the result is [`SyncError::NotProven`]. An empty list is refused with
-    /// [`SyncError::EmptyList`], because a fault of the service could hide every submission.
+    /// Reads every submission of a form, whatever the database has, and corrects the database.
+    ///
+    /// To [mark](VerifyOptions::mark_deleted) or to [remove](VerifyOptions::purge_deleted) submissions
+    /// that the service does not have, the list must be proven complete; else the result is
+    /// [`SyncError::NotProven`]. An empty list is refused with [`SyncError::EmptyList`], because a fault of
+    /// the service could hide every submission.
     ///
     /// `pull` sets how to request pages; its range and limit do not apply.
     pub async fn verify(
@@ -76,12 +102,13 @@ impl SyncStore {
             // A row that another run stores meanwhile is not in the list, and is not deleted.
             let deleted = store.ids_without(seen, started).await?;
             summary.deleted = deleted.len() as u64;
-            if options.mark_deleted {
+            if options.mark_deleted || options.purge_deleted {
                 let VerifySummary { completeness, deleted: missing, .. } = summary;
                 if completeness != Completeness::Proven {
                     return Err(SyncError::NotProven { missing, completeness }.into());
                 }
-                if summary.rows == 0 && missing > 0 && !options.allow_empty {
+                let has_change = missing > 0 || options.purge_deleted;
+                if summary.rows == 0 && has_change && !options.allow_empty {
                     return Err(SyncError::EmptyList { missing }.into());
                 }
                 store.mark_deleted(deleted, started).await?;
@@ -91,6 +118,9 @@ impl SyncStore {
             // times that were covered before.
             if summary.completeness == Completeness::Proven && summary.rows > 0 {
                 store.set_proven(covered_until).await?;
+            }
+            if options.purge_deleted {
+                summary.purged = store.purge_deleted().await?;
             }
             let Finished { changes, log, .. } = store.finish().await?;
             (summary.changes, summary.log) = (changes, log);

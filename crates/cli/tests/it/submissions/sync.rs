@@ -186,6 +186,28 @@ fn verify_marks_deleted_submissions_on_request() {
 }
 
 #[test]
+fn verify_purges_deleted_submissions_on_request() {
+    let answers = vec![one_form(), both(), page(NEWER, None)];
+    let (service, database) = (Canned::start(answers), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    let purge = ["sync", "verify", "frm_1", "--purge-deleted"];
+    let said = database.run(&service, &purge);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("1 submission not in the service and removed"), "{}", said.stderr);
+    let status = &database.status(&service)[0];
+    assert_eq!((&status["submissions"], &status["deleted"]), (&1.into(), &0.into()));
+    assert_eq!(database.export(&service, &["--include-deleted"]).stdout.lines().count(), 2);
+    let path = database.0.path().join("rows.db");
+    let reader = rusqlite::Connection::open(path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM submissions").unwrap();
+    let said = database.run(&service, &purge);
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+    assert!(said.stderr.contains("are still in the file"), "{}", said.stderr);
+    let both = [&purge[..], &["--mark-deleted"]].concat();
+    assert_eq!(database.run(&service, &both).code, Some(2));
+}
+
+#[test]
 fn verify_of_an_overflowing_list_is_exit_9() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&["--fault", "cursor-millis"]);

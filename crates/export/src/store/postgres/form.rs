@@ -156,6 +156,14 @@ impl PgForm {
         let values = typed![self.key => INT8, ids => TEXT_ARRAY, now => INT8];
         self.session.query_alone(update, values).await.map(drop)
     }
+
+    pub(crate) async fn purge_deleted(&self) -> Result<u64, PostgresError> {
+        const DELETE: &str = "WITH purged AS (DELETE FROM {t}submissions WHERE source = $1 \
+             AND deleted_at IS NOT NULL RETURNING id), items AS (DELETE FROM {t}left_out \
+             WHERE source = $1 AND item IN (SELECT id FROM purged)) SELECT count(*) FROM purged";
+        let rows = self.session.query_alone(DELETE, typed![self.key => INT8]).await?;
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+    }
 }
 
 /// Attempts to take a lock: the server frees the lock of a closed connection a moment later.

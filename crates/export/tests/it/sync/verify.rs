@@ -27,8 +27,7 @@ async fn verify(
     client: &Client,
     mark_deleted: bool,
 ) -> Result<VerifySummary, ExportError> {
-    let mut options = VerifyOptions::default();
-    options.mark_deleted = mark_deleted;
+    let options = VerifyOptions::new().mark_deleted(mark_deleted);
     store.verify(client, &form_id(), &PullOptions::default(), &options, |_| {}).await
 }
 
@@ -114,8 +113,7 @@ async fn empty_list_marks_rows_only_if_it_is_allowed() {
         let error = verify(&store, &empty, true).await.unwrap_err();
         let ExportError::Sync(SyncError::EmptyList { missing }) = error else { panic!("{error}") };
         assert_eq!((missing, store.status().await.unwrap()[0].deleted), (2_500, 0));
-        let mut options = VerifyOptions::default();
-        (options.mark_deleted, options.allow_empty) = (true, true);
+        let options = VerifyOptions::new().mark_deleted(true).allow_empty(true);
         let pull = PullOptions::default();
         let found = store.verify(&empty, &form_id(), &pull, &options, |_| {}).await.unwrap();
         assert_eq!((found.rows, found.deleted, found.is_marked), (0, 2_500, true));
@@ -123,6 +121,74 @@ async fn empty_list_marks_rows_only_if_it_is_allowed() {
         // With no stored row left to mark, an empty list is no difference.
         assert_eq!(verify(&store, &empty, true).await.unwrap().deleted, 0);
     }
+}
+
+async fn purge(store: &SyncStore, client: &Client) -> Result<VerifySummary, ExportError> {
+    let options = VerifyOptions::new().purge_deleted(true);
+    store.verify(client, &form_id(), &PullOptions::default(), &options, |_| {}).await
+}
+
+#[tokio::test]
+async fn purge_removes_marked_and_missing_rows_for_good() {
+    for database in Database::all().await {
+        let store = database.open().await;
+        sync(&store, &service(500)).await.unwrap();
+        verify(&store, &service_without(|at| at == 7).client(), true).await.unwrap();
+        let left_out = database.table("left_out");
+        database.execute(&format!("INSERT INTO {left_out} VALUES (1, 9000000000000000000, 'sub_493', 'x')")).await;
+        let found = purge(&store, &service_without(|at| [7, 130].contains(&at)).client()).await;
+        let found = found.unwrap();
+        assert_eq!((found.deleted, found.purged, found.is_marked), (1, 2, true));
+        let status = store.status().await.unwrap().pop().unwrap();
+        assert_eq!((status.rows, status.deleted), (498, 0));
+        assert_eq!(database.rows().await.len(), 498);
+        assert!(database.query(&format!("SELECT * FROM {left_out}")).await.is_empty());
+        let again = purge(&store, &service_without(|at| [7, 130].contains(&at)).client()).await;
+        assert_eq!(again.unwrap().purged, 0);
+    }
+}
+
+#[tokio::test]
+async fn purge_needs_a_list_with_submissions() {
+    for database in Database::all().await {
+        let store = database.open().await;
+        sync(&store, &service(5)).await.unwrap();
+        let error = purge(&store, &service(0).client()).await.unwrap_err();
+        assert!(matches!(error, ExportError::Sync(SyncError::EmptyList { missing: 5 })), "{error}");
+        assert_eq!(store.status().await.unwrap()[0].rows, 5);
+    }
+}
+
+/// Returns true if a database file or its log contains a text.
+fn files_contain(database: &Database, text: &str) -> bool {
+    ["rows.db", "rows.db-wal"].into_iter().any(|name| {
+        let bytes = std::fs::read(database.path().with_file_name(name)).unwrap_or_default();
+        bytes.windows(text.len()).any(|part| part == text.as_bytes())
+    })
+}
+
+#[tokio::test]
+async fn purged_answers_are_in_no_file_of_sqlite() {
+    let database = Database::sqlite();
+    let store = database.open().await;
+    let secret =
+        |version: u32| format!(r#"{{"name":"{}"}}"#, format!("Zoe-{version}").repeat(2_000));
+    // The answers of another version are replaced.
+    for version in 0..2 {
+        sync(&store, &super::service_with(&["{}", &secret(version), "{}"])).await.unwrap();
+    }
+    let without = super::service_with(&["{}"]);
+    submit(&without, 2, "{}");
+    assert!(files_contain(&database, "Zoe-1"));
+    let reader = rusqlite::Connection::open(database.path()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM submissions").unwrap();
+    let found = purge(&store, &without.client()).await.unwrap();
+    assert_eq!((found.purged, found.log.is_some()), (1, true));
+    reader.execute_batch("COMMIT").unwrap();
+    // The reader's connection stays open.
+    let found = purge(&store, &without.client()).await.unwrap();
+    assert_eq!((found.purged, found.log), (0, None));
+    assert!(!files_contain(&database, "Zoe"));
 }
 
 /// A service that refuses the client's own cursor once.
@@ -147,23 +213,29 @@ impl Transport for RefusesOnce {
 }
 
 #[tokio::test]
-async fn unproven_list_marks_nothing() {
+async fn unproven_list_marks_and_purges_nothing() {
     for database in Database::all().await {
         let store = database.open().await;
         sync(&store, &service(500)).await.unwrap();
-        let some = service_without(|at| at == 300);
-        let transport = RefusesOnce {
-            service: some.clone(),
-            is_first: AtomicBool::new(true),
-            has_refused: AtomicBool::new(false),
-        };
-        let client = some.client_builder().transport(transport).build().unwrap();
-        let error = verify(&store, &client, true).await.unwrap_err();
-        let ExportError::Sync(SyncError::NotProven { missing, completeness }) = error else {
-            panic!("{error}")
-        };
-        assert_eq!((missing, completeness), (1, Completeness::Unproven));
-        assert_eq!(store.status().await.unwrap()[0].deleted, 0);
+        for is_purge in [false, true] {
+            let some = service_without(|at| at == 300);
+            let transport = RefusesOnce {
+                service: some.clone(),
+                is_first: AtomicBool::new(true),
+                has_refused: AtomicBool::new(false),
+            };
+            let client = some.client_builder().transport(transport).build().unwrap();
+            let options = VerifyOptions::new().mark_deleted(!is_purge).purge_deleted(is_purge);
+            let pull = PullOptions::default();
+            let result = store.verify(&client, &form_id(), &pull, &options, |_| {}).await;
+            let error = result.unwrap_err();
+            let ExportError::Sync(SyncError::NotProven { missing, completeness }) = error else {
+                panic!("{error}")
+            };
+            assert_eq!((missing, completeness), (1, Completeness::Unproven));
+            let status = store.status().await.unwrap().pop().unwrap();
+            assert_eq!((status.rows, status.deleted), (500, 0));
+        }
     }
 }
 
@@ -201,7 +273,7 @@ async fn verify_does_not_take_an_invalid_item_for_deleted() {
         let client = spoiled(&service, &[100]);
         let mut pull = PullOptions::default();
         pull.allow_incomplete = true;
-        let verify = VerifyOptions::default();
+        let verify = VerifyOptions::new();
         let summary = store.verify(&client, &form_id(), &pull, &verify, |_| {}).await.unwrap();
         assert_eq!((summary.deleted, summary.missing, summary.left_out.items), (0, 0, 1));
         assert_eq!(summary.completeness, Completeness::Incomplete);

@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::output::Field;
 
 /// The fields of a verified form.
-pub(in crate::cmd) const FIELDS: [Field; 8] = [
+pub(in crate::cmd) const FIELDS: [Field; 9] = [
     Field::new("form"),
     Field::new("submissions"),
     Field::new("missing"),
@@ -27,6 +27,7 @@ pub(in crate::cmd) const FIELDS: [Field; 8] = [
     Field::new("restored"),
     Field::new("deleted"),
     Field::new("marked"),
+    Field::new("purged"),
     Field::new("complete"),
 ];
 
@@ -34,10 +35,10 @@ pub(in crate::cmd) const FIELDS: [Field; 8] = [
 ///
 /// Synchronizes the form, then reads all of its submissions. Missing and different ones are stored.
 /// Submissions that the service does not have stay, unless `--mark-deleted` hides them from views and
-/// exports. Ends with exit 9 if there was a difference that a sync would not have found.
+/// exports, or `--purge-deleted` removes them. Both need a list that is proven complete. Ends with exit 9 if there was a difference that a sync would not have found.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc submissions sync verify survey --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted"
+    after_help = "Examples:\n  formsvc submissions sync verify survey --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted\n  formsvc submissions sync verify survey --to sqlite:survey.db --purge-deleted"
 )]
 pub(super) struct Verify {
     /// The form: its id, public id, exact title, or the beginning of either id
@@ -45,17 +46,20 @@ pub(super) struct Verify {
     #[command(flatten)]
     target: Target,
     /// Hide submissions that the service does not have from views and exports
-    #[arg(long)]
+    #[arg(long, group = "deleted")]
     mark_deleted: bool,
-    /// Hide them also if the service has no submission at all
-    #[arg(long, requires = "mark_deleted")]
+    /// Remove them, and those that were hidden before, for good: from tables and from an SQLite file
+    #[arg(long, group = "deleted")]
+    purge_deleted: bool,
+    /// Hide or remove them also if the service has no submission at all
+    #[arg(long, requires = "deleted")]
     allow_empty: bool,
     /// Stop after this time with exit 8
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
     /// Continue where more submissions share a second or a millisecond than a page can show, or one violates
     /// the API, and end with exit 9
-    #[arg(long, conflicts_with = "mark_deleted")]
+    #[arg(long, conflicts_with = "deleted")]
     allow_incomplete: bool,
     /// Submissions per request, 1 to 100
     #[arg(long, value_name = "N", default_value_t = PAGE_SIZE_MAX, value_parser = whole::<u32>(1..=100), hide_short_help = true)]
@@ -71,6 +75,7 @@ struct Item<'a> {
     restored: u64,
     deleted: u64,
     marked: bool,
+    purged: u64,
     complete: &'static str,
 }
 
@@ -93,9 +98,10 @@ impl Verify {
         options.deadline = deadline;
         // Submissions that came since the last sync are no difference.
         sync_form(cx, client, &store, &form, &options).await?;
-        let mut verify = VerifyOptions::default();
-        verify.mark_deleted = self.mark_deleted;
-        verify.allow_empty = self.allow_empty;
+        let verify = VerifyOptions::new()
+            .mark_deleted(self.mark_deleted)
+            .purge_deleted(self.purge_deleted)
+            .allow_empty(self.allow_empty);
         cx.progress.begin();
         let mut stored = 0;
         let on_page = |page: PullProgress<'_>| {
@@ -107,7 +113,6 @@ impl Verify {
         let next = "compares again from the first page";
         let summary = verified.map_err(|error| explain_stopped(error, stored, next))?;
         remark_changes(cx, &form, &summary.changes);
-        remark_log(cx, summary.log.as_deref());
         listing.push(&Item {
             form: &form.title,
             submissions: summary.rows,
@@ -116,9 +121,20 @@ impl Verify {
             restored: summary.restored,
             deleted: summary.deleted,
             marked: summary.is_marked,
+            purged: summary.purged,
             complete: complete(summary.completeness),
         });
         cx.output.list_if_requested(listing)?;
+        if let Some(log) = summary.log.as_deref() {
+            if self.purge_deleted {
+                let what =
+                    "the removed submissions are still in the file, which another program reads";
+                let hint = "repeat the command when that program has ended";
+                let cause = format!("`{}` cannot be emptied", log.display());
+                return Err(CliError::new(Exit::LocalIo, what).cause(cause).hint(hint));
+            }
+            remark_log(cx, Some(log));
+        }
         let text = format!("{}: {}", form.title, describe(&summary));
         if summary.completeness == Completeness::Incomplete {
             cx.progress.remark(&text);
@@ -139,7 +155,9 @@ fn is_different(summary: &VerifySummary) -> bool {
 }
 
 fn describe(summary: &VerifySummary) -> String {
-    let deleted = if summary.is_marked {
+    let deleted = if summary.purged > 0 {
+        "not in the service and removed"
+    } else if summary.is_marked {
         "not in the service and marked as deleted"
     } else {
         "not in the service (`--mark-deleted` hides them)"
@@ -150,6 +168,7 @@ fn describe(summary: &VerifySummary) -> String {
         (summary.changed, "different and now replaced"),
         (summary.restored, "marked as deleted and now restored"),
         (summary.deleted, deleted),
+        (summary.purged.saturating_sub(summary.deleted), "marked before and now removed"),
     ] {
         if count > 0 {
             parts.push(format!("{} {difference}", counted(count, "submission")));
