@@ -2,10 +2,13 @@
 
 use formsvc_tests::{Findings, SourceFile, files};
 
-/// All but the root and the fuzz targets, which stand apart from the workspace.
+/// All but the root, and the fuzz targets and consumers, which stand apart from the workspace.
 fn members() -> Vec<SourceFile> {
     let others = ["Cargo.toml", "fuzz/Cargo.toml"];
-    files("Cargo.toml").into_iter().filter(|file| !others.contains(&&*file.path)).collect()
+    let is_member = |file: &SourceFile| {
+        !others.contains(&&*file.path) && !file.path.starts_with("tests/consumers/")
+    };
+    files("Cargo.toml").into_iter().filter(is_member).collect()
 }
 
 /// Line number, section and text of every entry of a manifest.

@@ -33,6 +33,23 @@
 //! A scope keeps two handlers of the same submission apart, such as two endpoints of one form: the same
 //! key in two scopes is two keys. Give each endpoint its own scope if they share a store. A scope is a
 //! name of 1 to 64 letters, digits, `.`, `_` and `-`; the default is `default`.
+//!
+//! # Other drivers
+//!
+//! `SqliteMarks` needs a transaction of rusqlite, and `PostgresMarks` one of tokio-postgres. A program that
+//! uses sqlx, diesel or sea-orm runs the same SQL in a transaction of its own:
+//!
+//! | | SQLite | PostgreSQL |
+//! |---|---|---|
+//! | once, as a migration | `SqliteMarks::CREATE_TABLE` | `PostgresMarks::create_tables_sql` |
+//! | first in the transaction | `SqliteMarks::MARK` | `PostgresMarks::lock_sql`, then `mark_sql` |
+//! | a duplicate | no row is changed | see `mark_sql` |
+//! | beforehand | `BEGIN IMMEDIATE`, `PRAGMA synchronous = FULL` | nothing |
+//!
+//! The scope is `default` unless you have several, the key is the `submission_id`, of at most [`KEY_MAX`]
+//! bytes, and the time to live is [`DEFAULT_TTL`]. Delete old marks regularly:
+//! `DELETE FROM formsvc_inbox_marks WHERE until_ms <= ?` in SQLite, and
+//! `DELETE FROM formsvc_inbox WHERE state = 2 AND until <= now()` in PostgreSQL.
 
 mod claim;
 mod clock;

@@ -87,6 +87,21 @@ impl PostgresMarks {
         schema::create_tables_sql(&self.names)
     }
 
+    /// The SQL that locks a key until the transaction ends, for
+    /// [other drivers](crate::inbox#other-drivers). Parameters: 1 the scope as text, 2 the key as bytes. It
+    /// returns false if another open transaction marks the key.
+    pub fn lock_sql(&self) -> &str {
+        &self.statements.lock_mark
+    }
+
+    /// The SQL that marks a locked key. Parameters: 1 the scope as text, 2 the key as bytes, 3 the time to
+    /// live in milliseconds as `bigint`. It returns the columns `fence`, state and milliseconds: `fence` is
+    /// set if the key is new; state 1 or 2 is a duplicate, and state 0 a claim of an inbox. Without a row,
+    /// or if the milliseconds are not positive, run it again.
+    pub fn mark_sql(&self) -> &str {
+        &self.statements.mark
+    }
+
     /// Creates the tables, unless they exist. Waits for concurrent calls. Fails with
     /// [`InboxErrorKind::InvalidConfig`] for tables of another version.
     pub async fn create_tables(&self, tx: &Transaction<'_>) -> Result<(), InboxError> {

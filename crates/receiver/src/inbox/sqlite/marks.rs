@@ -36,7 +36,8 @@ use crate::inbox::{DEFAULT_TTL, DedupeResult, InboxError};
 /// # Ok(()) }
 /// ```
 ///
-/// The version of rusqlite (0.41) is part of this API.
+/// A version of rusqlite from 0.39 to 0.43 is part of this API: the one that your program uses. The choice
+/// is Cargo's, because a program can contain SQLite only once.
 #[derive(Clone, Debug)]
 pub struct SqliteMarks {
     scope: Scope,
@@ -47,6 +48,11 @@ pub struct SqliteMarks {
 impl SqliteMarks {
     /// The SQL that creates the table of marks, unless it exists.
     pub const CREATE_TABLE: &'static str = schema::MARKS;
+
+    /// The SQL that marks a key, for [other drivers](crate::inbox#other-drivers). Parameters: 1 the scope as
+    /// text, 2 the key as bytes, 3 the end of the mark, and 4 the current time, both in milliseconds since
+    /// 1970. It changes one row if the key is new, and none if it is a duplicate.
+    pub const MARK: &'static str = tables::MARK;
 
     /// Marks in the scope `default` with a time to live of [`DEFAULT_TTL`].
     pub fn new() -> Self {

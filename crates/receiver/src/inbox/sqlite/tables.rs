@@ -10,6 +10,10 @@ use crate::inbox::{Claim, ClaimToken, DedupeResult, QueuedDelivery};
 /// Expiry of the mark of a queued delivery.
 const NEVER: i64 = i64::MAX;
 
+/// Marks the key 2 of the scope 1 until 3 at the time 4, unless it is marked. Uses the table of marks only.
+pub(super) const MARK: &str = "INSERT INTO formsvc_inbox_marks AS mark VALUES (?1, ?2, 0, ?3)
+ON CONFLICT DO UPDATE SET fence = 0, until_ms = excluded.until_ms WHERE mark.until_ms <= ?4";
+
 /// Returns the next fencing token.
 fn next_fence(tx: &Connection) -> Result<i64> {
     tx.prepare_cached("UPDATE formsvc_inbox SET fence = fence + 1 RETURNING fence")?
@@ -120,7 +124,7 @@ pub(super) fn complete(tx: &Connection, token: &ClaimToken, until: i64) -> Resul
     .exists(key)
 }
 
-/// Marks a key as handled, unless it is marked. Uses the table of marks only.
+/// Marks a key as handled, unless it is marked.
 pub(super) fn mark(
     tx: &Connection,
     scope: &Scope,
@@ -128,13 +132,8 @@ pub(super) fn mark(
     now: i64,
     until: i64,
 ) -> Result<DedupeResult> {
-    let changed = tx
-        .prepare_cached(
-            "INSERT INTO formsvc_inbox_marks AS mark VALUES (?1, ?2, 0, ?3)
-             ON CONFLICT DO UPDATE SET fence = 0, until_ms = excluded.until_ms
-             WHERE mark.until_ms <= ?4",
-        )?
-        .execute(params![scope.name(), key.as_bytes(), until, now])?;
+    let changed =
+        tx.prepare_cached(MARK)?.execute(params![scope.name(), key.as_bytes(), until, now])?;
     Ok(if changed > 0 { DedupeResult::New } else { DedupeResult::Duplicate })
 }
 

@@ -57,6 +57,27 @@ async fn handle_after(
 }
 
 #[tokio::test]
+async fn mark_by_its_sql_is_a_mark() {
+    let Some(pool) = new_database().await else { return };
+    let (marks, ttl) = (PostgresMarks::new(), 60_000_i64);
+    let by_sql = async |key: &'static str| {
+        let mut client = pool.get().await.unwrap();
+        let tx = client.transaction().await.unwrap();
+        let key = key.as_bytes();
+        let lock = tx.query_one(marks.lock_sql(), &[&"default", &key]).await.unwrap();
+        assert!(lock.get::<_, bool>(0));
+        let row = tx.query_one(marks.mark_sql(), &[&"default", &key, &ttl]).await.unwrap();
+        tx.commit().await.unwrap();
+        (row.get::<_, Option<i64>>(0).is_some(), row.get::<_, Option<i16>>(1))
+    };
+    assert_eq!(by_sql("by sql").await, (true, None));
+    assert_eq!(by_sql("by sql").await, (false, Some(2)));
+    assert_eq!(handle(&pool, "by sql").await, DedupeResult::Duplicate);
+    assert_eq!(handle(&pool, "other").await, DedupeResult::New);
+    assert_eq!(by_sql("other").await, (false, Some(2)));
+}
+
+#[tokio::test]
 async fn one_of_concurrent_transactions_has_its_effect() {
     let Some(pool) = new_database().await else { return };
     let start = Arc::new(Barrier::new(12));

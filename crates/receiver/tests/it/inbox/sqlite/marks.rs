@@ -42,6 +42,20 @@ fn handle(db: &mut Connection, marks: &SqliteMarks, key: &str, commit: bool) -> 
 }
 
 #[test]
+fn mark_by_its_sql_is_a_mark() {
+    let (_directory, mut db) = new_database();
+    let (scope, key, end) = ("default", &b"by sql"[..], i64::MAX);
+    for changed in [1, 0] {
+        let values = rusqlite::params![scope, key, end, 0];
+        assert_eq!(db.execute(SqliteMarks::MARK, values).unwrap(), changed);
+    }
+    assert_eq!(handle(&mut db, &SqliteMarks::new(), "by sql", true), DedupeResult::Duplicate);
+    assert_eq!(handle(&mut db, &SqliteMarks::new(), "other", true), DedupeResult::New);
+    let values = rusqlite::params![scope, &b"other"[..], end, 0];
+    assert_eq!(db.execute(SqliteMarks::MARK, values).unwrap(), 0);
+}
+
+#[test]
 fn mark_requires_synchronous_commits() {
     let (_directory, mut db) = new_database();
     for (synchronous, is_refused) in [("NORMAL", true), ("FULL", false), ("OFF", true)] {

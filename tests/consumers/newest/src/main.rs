@@ -1,0 +1,16 @@
+//! Marks a submission in a database of the program's own rusqlite.
+
+use formsvc_export::RowStore;
+use formsvc_receiver::inbox::SqliteMarks;
+use rusqlite::Connection;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut db = Connection::open("orders.db")?;
+    let marks = SqliteMarks::new();
+    marks.create_table(&db)?;
+    let transaction = db.transaction()?;
+    println!("{:?}", marks.mark(&transaction, "sub_1")?);
+    transaction.commit()?;
+    println!("{}", RowStore::open("rows.db")?.path().display());
+    Ok(())
+}
