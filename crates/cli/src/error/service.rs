@@ -212,7 +212,7 @@ impl From<SyncError> for CliError {
             SyncError::NotProven { .. } => (Exit::DataPolicy, None),
             SyncError::EmptyList { .. } => (
                 Exit::DataPolicy,
-                Some("if all submissions were deleted, mark them with `--allow-empty`"),
+                Some("if all submissions were deleted, mark or remove them with `--allow-empty`"),
             ),
             SyncError::Locked { .. } => (Exit::LocalIo, Some("wait until the other run has ended")),
             _ => (Exit::LocalIo, None),

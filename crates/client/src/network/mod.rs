@@ -73,6 +73,13 @@ impl NetworkSettings {
         Self { proxies: ProxySettings::none(), trust: Arc::default(), identity: None }
     }
 
+    /// No proxy; only the certificates of a PEM file are trusted.
+    pub fn direct_with_root_certificate_file(
+        origin: CertificateOrigin,
+    ) -> Result<Self, NetworkError> {
+        Ok(Self { trust: Arc::new(TrustStore::of_file(origin)?), ..Self::direct() })
+    }
+
     /// Reads the environment of this process: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`,
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR`.
     ///
@@ -137,6 +144,18 @@ impl NetworkSettings {
         Arc::make_mut(&mut self.trust).set_insecure(accept);
     }
 
+    /// Accepts a certificate of a trusted authority for any host: the owner of another host can read and
+    /// change everything.
+    pub fn danger_accept_any_host(&mut self, accept: bool) {
+        Arc::make_mut(&mut self.trust).accept_any_host(accept);
+    }
+
+    /// A TLS configuration that follows these settings, for connections other than HTTP. The version of
+    /// rustls (0.23) is part of this API.
+    pub fn tls_config(&self) -> Result<rustls::ClientConfig, NetworkError> {
+        tls::client_config(&self.trust, self.identity.as_deref())
+    }
+
     /// How a request to a URL travels: directly, and why, or through a proxy.
     pub fn route(&self, target: &str) -> Route {
         match Url::parse(target) {
@@ -192,7 +211,8 @@ impl NetworkSettings {
         } else {
             builder.proxy(self.proxies.for_reqwest())
         };
-        let tls = tls::client_config(&self.trust, self.identity.as_deref())?;
+        let mut tls = self.tls_config()?;
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(builder.tls_backend_preconfigured(tls))
     }
 }

@@ -102,6 +102,8 @@ pub(super) struct TrustStore {
     additions: Vec<Certificates>,
     /// True if any certificate is accepted.
     is_insecure: bool,
+    /// True if a certificate may be for another host.
+    accepts_any_host: bool,
     verifier: OnceLock<Arc<WebPkiServerVerifier>>,
 }
 
@@ -123,6 +125,11 @@ impl TrustStore {
             store.replacements.push(Certificates::read_dirs(origin)?);
         }
         Ok(store)
+    }
+
+    /// Trusts only the certificates of the origin's file.
+    pub(super) fn of_file(origin: CertificateOrigin) -> Result<Self, NetworkError> {
+        Ok(Self { replacements: vec![Certificates::read(origin)?], ..Self::default() })
     }
 
     /// Adds the certificates of a PEM text.
@@ -152,6 +159,14 @@ impl TrustStore {
 
     pub(super) fn is_insecure(&self) -> bool {
         self.is_insecure
+    }
+
+    pub(super) fn accept_any_host(&mut self, accept: bool) {
+        self.accepts_any_host = accept;
+    }
+
+    pub(super) fn accepts_any_host(&self) -> bool {
+        self.accepts_any_host
     }
 
     /// Returns true if a setting names exactly this certificate.

@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresError;
-#[cfg(feature = "postgres")]
-pub(crate) use postgres::causes;
 pub use store::{StoreError, StoreProblem};
 pub use sync::SyncError;
 

@@ -1,8 +1,8 @@
 //! Errors of a PostgreSQL database.
 
 use std::error::Error;
-use std::path::PathBuf;
 
+use formsvc_client::network::NetworkError;
 use tokio_postgres::error::SqlState;
 
 use crate::sql::quoted;
@@ -28,18 +28,13 @@ pub enum PostgresError {
     NoPassword,
     /// TLS cannot be used.
     #[error("TLS cannot be used: {0}")]
-    Tls(rustls::Error),
+    Tls(#[source] NetworkError),
+    /// The file with authorities cannot be used.
+    #[error(transparent)]
+    RootCert(NetworkError),
     /// The certificate of the server does not pass the check of `sslmode`.
     #[error("the certificate of the database does not pass the check of `sslmode`: {0}")]
     Certificate(rustls::Error),
-    /// The file with authorities cannot be used.
-    #[error("cannot use `sslrootcert` `{}`: {reason}", path.display())]
-    RootCert {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
     /// The user lacks rights.
     #[error("user `{user}` lacks rights; the owner can grant them: {statement}")]
     Rights {
@@ -154,9 +149,7 @@ fn describe(error: &tokio_postgres::Error) -> String {
 }
 
 /// Returns an error and its causes.
-pub(crate) fn causes(
-    error: &tokio_postgres::Error,
-) -> impl Iterator<Item = &(dyn Error + 'static)> {
+fn causes(error: &tokio_postgres::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(Some(error as &(dyn Error + 'static)), |error| (*error).source())
 }
 

@@ -8,19 +8,24 @@ use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
-use super::tls::TlsMode;
+use super::tls::CertificateCheck;
 use crate::error::SyncError;
 
 /// Parameters of libpq that the client library does not know.
 const OWN_PARAMETERS: [&str; 3] = ["sslmode", "sslrootcert", "passfile"];
 
+/// An attempt to connect: with or without TLS, and the check of the server's certificate.
+type TlsAttempt = (SslMode, CertificateCheck);
+
+const PLAIN: TlsAttempt = (SslMode::Disable, CertificateCheck::Skip);
+
 /// The address of a database, and the schema to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(super) config: Config,
-    tls_modes: Vec<TlsMode>,
+    tls_attempts: Vec<TlsAttempt>,
     pub(super) password_file: Option<PathBuf>,
     pub(crate) schema: String,
 }
@@ -36,13 +41,13 @@ impl Address {
 
     /// Returns the kinds of connections to try, in order. As in libpq, sockets of this machine have no
     /// TLS.
-    pub(super) fn tls_modes(&self) -> &[TlsMode] {
+    pub(super) fn tls_attempts(&self) -> &[TlsAttempt] {
         let is_network = |host: &Host| matches!(host, Host::Tcp(_));
         if self.config.get_hostaddrs().is_empty() && !self.config.get_hosts().iter().any(is_network)
         {
-            return &[TlsMode::Disable];
+            return &[PLAIN];
         }
-        &self.tls_modes
+        &self.tls_attempts
     }
 }
 
@@ -73,19 +78,21 @@ impl FromStr for Address {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host(std::env::var("PGHOST").unwrap_or("localhost".to_owned()));
         }
-        let tls_modes = tls_modes(own.get("sslmode"), own.get("sslrootcert"));
-        let tls_modes = tls_modes.map_err(|reason| SyncError::Target(reason.to_owned()))?;
+        let negotiation = config.get_ssl_negotiation();
+        let attempts = tls_attempts(own.get("sslmode"), own.get("sslrootcert"), negotiation);
+        let tls_attempts = attempts.map_err(|reason| SyncError::Target(reason.to_owned()))?;
         let password_file = own.remove("passfile").map(PathBuf::from);
-        Ok(Self { config, tls_modes, password_file, schema: "public".to_owned() })
+        Ok(Self { config, tls_attempts, password_file, schema: "public".to_owned() })
     }
 }
 
 /// Returns the kinds of connections to try for `sslmode` and `sslrootcert`. The error is a reason.
-fn tls_modes(
+fn tls_attempts(
     mode: Option<&String>,
     root_certificate: Option<&String>,
-) -> Result<Vec<TlsMode>, &'static str> {
-    use TlsMode::{Authority, AuthorityAndHost, Disable, System, Unchecked};
+    negotiation: SslNegotiation,
+) -> Result<Vec<TlsAttempt>, &'static str> {
+    use CertificateCheck::{Authority, AuthorityAndHost, Skip, System};
     let is_system = root_certificate.is_some_and(|path| path == "system");
     let default = || Some(std::env::home_dir()?.join(".postgresql/root.crt"));
     let file = match root_certificate {
@@ -93,19 +100,28 @@ fn tls_modes(
         None => default().filter(|path| path.exists()),
     };
     let has_file = file.is_some();
-    let checked = file.clone().map_or(Unchecked, Authority);
-    match mode.map_or(if is_system { "verify-full" } else { "prefer" }, |mode| mode) {
-        "verify-full" => Ok(vec![file.map_or(System, AuthorityAndHost)]),
-        _ if is_system => Err("`sslrootcert=system` needs `sslmode=verify-full`"),
-        "disable" => Ok(vec![Disable]),
-        "allow" => Ok(vec![Disable, Unchecked]),
-        "prefer" => Ok(vec![checked, Disable]),
+    let checked = file.clone().map_or(Skip, Authority);
+    let attempts = match mode.map_or(if is_system { "verify-full" } else { "prefer" }, |mode| mode)
+    {
+        "verify-full" => vec![(SslMode::Require, file.map_or(System, AuthorityAndHost))],
+        _ if is_system => return Err("`sslrootcert=system` needs `sslmode=verify-full`"),
+        "disable" => vec![PLAIN],
+        "allow" => vec![PLAIN, (SslMode::Require, Skip)],
+        "prefer" => vec![(SslMode::Prefer, checked), PLAIN],
         "verify-ca" if !has_file => {
-            Err("`sslmode=verify-ca` needs `sslrootcert` with a file of authorities")
+            return Err("`sslmode=verify-ca` needs `sslrootcert` with a file of authorities");
         }
-        "require" | "verify-ca" => Ok(vec![checked]),
-        _ => Err("`sslmode` must be disable, allow, prefer, require, verify-ca or verify-full"),
+        "require" | "verify-ca" => vec![(SslMode::Require, checked)],
+        _ => {
+            let modes =
+                "`sslmode` must be disable, allow, prefer, require, verify-ca or verify-full";
+            return Err(modes);
+        }
+    };
+    if negotiation == SslNegotiation::Direct && attempts.contains(&PLAIN) {
+        return Err("`sslnegotiation=direct` needs `sslmode=require` or a stricter one");
     }
+    Ok(attempts)
 }
 
 /// Returns the reason why the client library refuses an address. It names a parameter, but no value.
@@ -136,21 +152,24 @@ mod tests {
 
     #[test]
     fn tls_modes_are_those_of_libpq() {
-        use TlsMode::{Authority, AuthorityAndHost, Disable, System, Unchecked};
+        use CertificateCheck::{Authority, AuthorityAndHost, Skip, System};
+        use SslMode::{Prefer, Require};
         let parse = |query: &str| parse(&format!("postgres://h/d?{query}"));
-        let tls = |query: &str| parse(query).map(|found| found.tls_modes().to_vec());
-        assert_eq!(tls("sslmode=disable"), Ok(vec![Disable]));
-        assert_eq!(tls("sslmode=allow"), Ok(vec![Disable, Unchecked]));
-        assert_eq!(tls("sslmode=prefer"), Ok(vec![Unchecked, Disable]));
-        assert_eq!(tls(""), Ok(vec![Unchecked, Disable]));
-        assert_eq!(tls("sslmode=require"), Ok(vec![Unchecked]));
-        let file = || PathBuf::from("/a b");
-        assert_eq!(tls("sslmode=require&sslrootcert=%2Fa%20b"), Ok(vec![Authority(file())]));
-        assert_eq!(tls("sslmode=verify-ca&sslrootcert=/a%20b"), Ok(vec![Authority(file())]));
+        let tls = |query: &str| parse(query).map(|found| found.tls_attempts().to_vec());
+        assert_eq!(tls("sslmode=disable"), Ok(vec![PLAIN]));
+        assert_eq!(tls("sslmode=allow"), Ok(vec![PLAIN, (Require, Skip)]));
+        assert_eq!(tls("sslmode=prefer"), Ok(vec![(Prefer, Skip), PLAIN]));
+        assert_eq!(tls(""), Ok(vec![(Prefer, Skip), PLAIN]));
+        assert_eq!(tls("sslmode=require"), Ok(vec![(Require, Skip)]));
+        let authority = || Ok(vec![(Require, Authority(PathBuf::from("/a b")))]);
+        assert_eq!(tls("sslmode=require&sslrootcert=%2Fa%20b"), authority());
+        assert_eq!(tls("sslmode=verify-ca&sslrootcert=/a%20b"), authority());
         let full = tls("sslrootcert=/a%20b&sslmode=verify-full");
-        assert_eq!(full, Ok(vec![AuthorityAndHost(file())]));
-        assert_eq!(tls("sslmode=verify-full"), Ok(vec![System]));
-        assert_eq!(tls("sslrootcert=system"), Ok(vec![System]));
+        assert_eq!(full, Ok(vec![(Require, AuthorityAndHost(PathBuf::from("/a b")))]));
+        assert_eq!(tls("sslmode=verify-full"), Ok(vec![(Require, System)]));
+        assert_eq!(tls("sslrootcert=system"), Ok(vec![(Require, System)]));
+        assert!(tls("sslnegotiation=direct").unwrap_err().contains("sslmode=require"));
+        assert_eq!(tls("sslnegotiation=direct&sslmode=require"), Ok(vec![(Require, Skip)]));
         assert_eq!(tls("sslmode=require&host=%2Ftmp").unwrap().len(), 1);
         assert!(tls("sslmode=require&sslrootcert=system").unwrap_err().contains("verify-full"));
         assert!(tls("sslmode=verify-ca").unwrap_err().contains("sslrootcert"));

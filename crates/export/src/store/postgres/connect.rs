@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 
 use super::address::Address;
 use super::passwords::{find_password, password_file, read_password_file};
 use super::session::Session;
 use super::tables::{Access, check};
-use super::tls::{TlsMode, tls};
-use crate::error::{PostgresError, causes};
+use super::tls::tls;
+use crate::error::PostgresError;
 
 /// Time for one host, TLS and the password included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -51,10 +50,9 @@ impl Session {
         let limit = limit * u32::try_from(hosts).unwrap_or(1);
         config.keepalives_idle(LOST_AFTER).tcp_user_timeout(LOST_AFTER);
         let mut failed = None;
-        for mode in address.tls_modes() {
-            let is_plain = *mode == TlsMode::Disable;
-            config.ssl_mode(if is_plain { SslMode::Disable } else { SslMode::Require });
-            let Ok(connected) = timeout(limit, config.connect(tls(mode)?)).await else {
+        for (mode, check) in address.tls_attempts() {
+            let tls = tls(check)?;
+            let Ok(connected) = timeout(limit, config.ssl_mode(*mode).connect(tls)).await else {
                 return Err(PostgresError::Connect(format!(
                     "it did not answer within {} s (`connect_timeout` in its URL)",
                     limit.as_secs()
@@ -66,34 +64,19 @@ impl Session {
                     tokio::spawn(connection);
                     return Ok(Self { client, schema: address.schema.clone() });
                 }
-                // The first error is the one of the preferred mode, which the server may not have.
+                // The next attempt may succeed if the server does not accept this kind of connection, or
+                // if TLS fails, which has no code.
                 Err(error) => {
-                    let is_final = !permits_other_mode(&error);
-                    if failed.as_ref().is_none_or(lacks_tls) {
-                        failed = Some(error);
-                    }
+                    let refused = SqlState::INVALID_AUTHORIZATION_SPECIFICATION;
+                    let is_final = error.code().is_some_and(|code| *code != refused);
+                    failed.get_or_insert(error);
                     if is_final {
                         break;
                     }
                 }
             }
         }
-        Err(PostgresError::connect(&failed.expect("there is at least one mode")))
-    }
-}
-
-/// Returns true if the server does not support TLS.
-fn lacks_tls(error: &tokio_postgres::Error) -> bool {
-    // The library has no kind for it.
-    causes(error).any(|cause| format!("{cause}").contains("server does not support TLS"))
-}
-
-/// Returns true if another mode of TLS may succeed: the server refuses this one, or TLS failed.
-fn permits_other_mode(error: &tokio_postgres::Error) -> bool {
-    match error.code() {
-        Some(code) => *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-        // The library has no kind for a failure of TLS.
-        None => format!("{error}").contains("TLS"),
+        Err(PostgresError::connect(&failed.expect("there is at least one attempt")))
     }
 }
 

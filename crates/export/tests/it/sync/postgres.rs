@@ -303,8 +303,8 @@ async fn missing_tls_does_not_hide_the_reason() {
     let server = std::thread::spawn(move || {
         let refusal = b"SFATAL\0C3D000\0Mdatabase \"d\" does not exist\0\0";
         let len = u32::try_from(refusal.len() + 4).unwrap().to_be_bytes();
+        let (mut client, _) = listener.accept().unwrap();
         for answer in [b"N".to_vec(), [&b"E"[..], &len, refusal].concat()] {
-            let (mut client, _) = listener.accept().unwrap();
             let mut first = [0; 8];
             client.read_exact(&mut first).unwrap();
             client.write_all(&answer).unwrap();

@@ -135,7 +135,11 @@ async fn purge_removes_marked_and_missing_rows_for_good() {
         sync(&store, &service(500)).await.unwrap();
         verify(&store, &service_without(|at| at == 7).client(), true).await.unwrap();
         let left_out = database.table("left_out");
-        database.execute(&format!("INSERT INTO {left_out} VALUES (1, 9000000000000000000, 'sub_493', 'x')")).await;
+        database
+            .execute(&format!(
+                "INSERT INTO {left_out} VALUES (1, 9000000000000000000, 'sub_493', 'x')"
+            ))
+            .await;
         let found = purge(&store, &service_without(|at| [7, 130].contains(&at)).client()).await;
         let found = found.unwrap();
         assert_eq!((found.deleted, found.purged, found.is_marked), (1, 2, true));
