@@ -52,6 +52,11 @@ pub(crate) struct Context {
     demo: OnceCell<crate::sandbox::Sandbox>,
 }
 
+/// Returns the time until a deadline.
+pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
+    deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+}
+
 impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
         let progress = Progress::new(&settings, &env::of_process);

@@ -12,25 +12,23 @@
 //! 5 minutes when it was read is not read again. The second of the last row of a page is not covered until
 //! the page below it is stored, because the service's cursors may have whole seconds.
 
-use formsvc_client::{Completeness, ResumeToken};
+use formsvc_client::{Completeness, ResumeToken, Timestamp};
 
 /// Time after its `created_at` within which a submission may be committed, in microseconds.
 const OVERLAP: i64 = 5 * 60 * SECOND;
 
 const SECOND: i64 = 1_000_000;
 
-/// A time interval of which every submission is stored. Times are in microseconds since 1970.
+/// A time interval of which every submission is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Interval {
-    /// The newest time that is covered.
-    pub newest: i64,
-    /// The oldest time that is covered; `i64::MIN` at the end of the list.
-    pub oldest: i64,
+    /// In microseconds since 1970.
+    pub(crate) newest: i64,
+    /// In microseconds since 1970; `i64::MIN` at the end of the list.
+    pub(crate) oldest: i64,
     /// Text of the resume token that continues below.
-    pub resume: String,
-    /// Whether submissions could be missing.
-    pub completeness: Completeness,
+    pub(crate) resume: String,
+    pub(crate) completeness: Completeness,
 }
 
 /// The intervals of a form, newest first; they neither overlap nor touch.
@@ -38,6 +36,21 @@ pub struct Interval {
 pub struct Coverage(Vec<Interval>);
 
 impl Interval {
+    /// Returns the newest time that is covered; `None` for a list without submissions.
+    pub fn newest(&self) -> Option<Timestamp> {
+        timestamp(self.newest)
+    }
+
+    /// Returns the oldest time that is covered; `None` at the end of the list.
+    pub fn oldest(&self) -> Option<Timestamp> {
+        timestamp(self.oldest)
+    }
+
+    /// Returns whether submissions could be missing.
+    pub fn completeness(&self) -> Completeness {
+        self.completeness
+    }
+
     /// Reads an interval that a database returned: its newest and oldest time, the text of its token
     /// and its completeness. The error is a reason.
     pub(crate) fn from_stored(
@@ -66,8 +79,13 @@ impl Coverage {
         &self.0
     }
 
+    /// Returns true if every submission since this time is covered; `None` is the end of the list.
+    pub fn is_complete_since(&self, time: Option<&Timestamp>) -> bool {
+        self.reaches(time.map_or(i64::MIN, Timestamp::unix_micros))
+    }
+
     /// Returns true if the newest interval reaches down to this time, so that no gap is left above it.
-    pub fn reaches(&self, since: i64) -> bool {
+    pub(crate) fn reaches(&self, since: i64) -> bool {
         self.0.first().is_some_and(|newest| newest.oldest <= since)
     }
 
@@ -163,6 +181,11 @@ impl WalkRange {
             _ => AfterPage::Finished,
         }
     }
+}
+
+/// Returns a time in microseconds since 1970; `None` outside the years 0 to 9999.
+fn timestamp(micros: i64) -> Option<Timestamp> {
+    Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
 }
 
 /// Returns the end of the second of a time.

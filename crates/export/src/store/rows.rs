@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use formsvc_client::Timestamp;
 use rusqlite::{Row, Transaction, params};
 use sha2::{Digest as _, Sha256};
 
@@ -10,20 +11,42 @@ use crate::error::{ExportError, StoreError};
 use crate::row::{RowCallback, RowSource};
 use formsvc_table::StoredRow;
 
-/// Which rows of a form to read. By default all that are not deleted.
+/// Which submissions of a form to read. By default all that are not marked as deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a range does nothing until it is passed to a call"]
 pub struct RowRange {
-    /// Rows made at this time or later, in microseconds since 1970.
-    pub since: i64,
-    /// Rows made before this time; `i64::MAX` is no bound.
-    pub until: i64,
-    /// Whether rows are included that the service no longer has.
-    pub include_deleted: bool,
+    /// In microseconds since 1970; `i64::MIN` is no bound.
+    pub(crate) since: i64,
+    /// In microseconds since 1970; `i64::MAX` is no bound.
+    pub(crate) until: i64,
+    pub(crate) include_deleted: bool,
 }
 
 impl Default for RowRange {
     fn default() -> Self {
         Self { since: i64::MIN, until: i64::MAX, include_deleted: false }
+    }
+}
+
+impl RowRange {
+    /// Returns the range of all submissions that are not marked as deleted.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Leaves out submissions that were made before this time.
+    pub fn since(self, time: impl Into<Option<Timestamp>>) -> Self {
+        Self { since: time.into().map_or(i64::MIN, |time| time.unix_micros()), ..self }
+    }
+
+    /// Leaves out submissions that were made at this time or later.
+    pub fn until(self, time: impl Into<Option<Timestamp>>) -> Self {
+        Self { until: time.into().map_or(i64::MAX, |time| time.unix_micros()), ..self }
+    }
+
+    /// Includes submissions that are marked as deleted.
+    pub fn include_deleted(self, include: bool) -> Self {
+        Self { include_deleted: include, ..self }
     }
 }
 

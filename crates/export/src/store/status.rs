@@ -1,5 +1,7 @@
 //! The forms of a database, and how completely it has their submissions.
 
+use formsvc_client::Timestamp;
+
 use super::{RowStore, SourceKey};
 use crate::coverage::Coverage;
 use crate::error::StoreError;
@@ -22,12 +24,17 @@ pub struct SyncStatus {
     pub rows: u64,
     /// Submissions that are marked as deleted.
     pub deleted: u64,
-    /// `created_at` of the newest submission.
-    pub newest: Option<String>,
+    /// The time of the newest submission.
+    pub newest: Option<Timestamp>,
     /// The time intervals of which every submission is stored. A complete form has one.
     pub coverage: Coverage,
     /// The key of the form.
     pub(crate) key: i64,
+}
+
+/// Reads a time that sync stored. A text that another program wrote may be none.
+pub(crate) fn stored_time(text: Option<String>) -> Option<Timestamp> {
+    text?.parse().ok()
 }
 
 impl RowStore {
@@ -48,7 +55,7 @@ impl RowStore {
                     view: row.get(4)?,
                     rows: 0,
                     deleted: row.get::<_, i64>(6)?.unsigned_abs(),
-                    newest: row.get(7)?,
+                    newest: stored_time(row.get(7)?),
                     coverage: Coverage::default(),
                 })
             })?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -24,7 +25,7 @@ use crate::store::postgres::Address;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyncTarget {
     location: Location,
-    deadline: Option<Instant>,
+    time_limit: Option<Duration>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,11 +53,11 @@ impl SyncTarget {
         self
     }
 
-    /// Ends work in an SQLite database at this time, also within a statement, with
-    /// [`ExportError::TimeLimit`]. The deadline of a [sync](SyncStore::sync) replaces it there.
+    /// Ends work in an SQLite database this long after it was opened, also within a statement, with
+    /// [`ExportError::TimeLimit`]. The time limit of a [sync](SyncStore::sync) replaces it there.
     #[must_use]
-    pub fn deadline(mut self, deadline: Option<Instant>) -> Self {
-        self.deadline = deadline;
+    pub fn time_limit(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.time_limit = limit.into();
         self
     }
 
@@ -68,7 +69,7 @@ impl SyncTarget {
     /// Opens the database. A database of another program or of another release is refused and stays
     /// as it is. Nothing is created before the first [`sync`](SyncStore::sync).
     pub async fn open(&self) -> Result<SyncStore, ExportError> {
-        let deadline = self.deadline;
+        let deadline = self.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         let warnings = match &self.location {
             Location::Sqlite(path) => {
                 RowStore::open_existing(path, deadline).map(|_| Vec::new())?
@@ -82,7 +83,7 @@ impl SyncTarget {
 
 impl From<Location> for SyncTarget {
     fn from(location: Location) -> Self {
-        Self { location, deadline: None }
+        Self { location, time_limit: None }
     }
 }
 

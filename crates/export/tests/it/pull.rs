@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
-use formsvc_client::{Client, Completeness, ErrorCode, ErrorKind, FormId};
+use formsvc_client::{Client, Completeness, ErrorCode, ErrorKind, FormId, Timestamp};
 use formsvc_export::{
     ExportError, PullOptions, PullSummary, RowRange, RowSource, SpoolFolder, SyncStatus, SyncStore,
     SyncTarget,
@@ -93,7 +93,7 @@ async fn pull_stores_every_row_with_few_requests() {
         let most = rows.div_ceil(99) as usize + 1;
         assert!(service.requests().len() <= most, "{} for {rows}", service.requests().len());
         assert_eq!(summary.requests, service.requests().len() as u64);
-        assert!(target.status().await.coverage.reaches(i64::MIN));
+        assert!(target.status().await.coverage.is_complete_since(None));
     }
 }
 
@@ -124,7 +124,7 @@ async fn invalid_item_fails_the_pull_after_the_rows_before_it() {
         assert!(error.to_string().contains("`sub_1000`"), "{error}");
         assert_eq!(target.ids(RowRange::default()).await.len(), before + new);
     }
-    assert!(!target.status().await.coverage.reaches(i64::MIN));
+    assert!(!target.status().await.coverage.is_complete_since(None));
     // The service has corrected the submission.
     let summary = target.pull(&service, &all()).await.unwrap();
     assert_eq!((summary.rows, summary.completeness), (2_000, Completeness::Proven));
@@ -141,13 +141,17 @@ async fn allowed_invalid_items_make_the_coverage_incomplete() {
     let described = &summary.left_out.described_items;
     assert!(described[0].starts_with("`sub_1001` at `data["), "{described:?}");
     let coverage = target.status().await.coverage;
-    assert!(coverage.reaches(i64::MIN));
-    assert_eq!(coverage.intervals()[0].completeness, Completeness::Incomplete);
+    assert!(coverage.is_complete_since(None));
+    assert_eq!(coverage.intervals()[0].completeness(), Completeness::Incomplete);
     // A later pull reads only the newest 5 minutes, and reports the same.
     let before = service.requests().len();
     let again = target.pull_by(&client, &all()).await.unwrap();
     assert!(service.requests().len() - before <= 5);
     assert_eq!((again.completeness, again.left_out), (Completeness::Incomplete, summary.left_out));
+}
+
+fn time(micros: i64) -> Timestamp {
+    Timestamp::from_unix_nanos(i128::from(micros) * 1_000).unwrap()
 }
 
 #[tokio::test]
@@ -158,7 +162,7 @@ async fn since_is_moved_down_and_up() {
     let pull_since = async |target: &mut Target, seconds| {
         let before = service.requests().len();
         target.pull(&service, &options(|o| o.since = since(seconds))).await.unwrap();
-        let range = RowRange { since: since(seconds), ..RowRange::default() };
+        let range = RowRange::new().since(time(since(seconds)));
         let ids = target.ids(range).await.len();
         assert_eq!(ids, usize::try_from(seconds).unwrap() + 1, "rows of {seconds} s");
         service.requests().len() - before
@@ -176,7 +180,7 @@ async fn limit_stops_when_the_newest_rows_of_the_range_are_stored() {
     let limited = options(|o| (o.limit, o.until) = (Some(60), until));
     target.pull(&service, &limited).await.unwrap();
     assert_eq!(service.requests().len(), 2);
-    let range = RowRange { until, ..RowRange::default() };
+    let range = RowRange::new().until(time(until));
     assert!(target.ids(range).await.len() >= 60);
     target.pull(&service, &limited).await.unwrap();
     assert_eq!(service.requests().len(), 3);
@@ -232,7 +236,7 @@ proptest! {
             let (mut now, mut ids) = (1_700_000_000_i64, BTreeSet::new());
             let submit = |at: i64, ids: &mut BTreeSet<String>| {
                 let id = format!("sub_{}", ids.len());
-                let time = formsvc_client::Timestamp::from_unix_nanos(i128::from(at) * 1_000_000_000);
+                let time = Timestamp::from_unix_nanos(i128::from(at) * 1_000_000_000);
                 service.submit(FORM, submission(&id, "{}", time.unwrap().as_str()));
                 ids.insert(id);
             };

@@ -1,6 +1,6 @@
 //! Marks a submission in a database of the program's own rusqlite.
 
-use formsvc_export::RowStore;
+use formsvc_export::SyncTarget;
 use formsvc_receiver::inbox::SqliteMarks;
 use rusqlite::Connection;
 
@@ -11,6 +11,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let transaction = db.transaction()?;
     println!("{:?}", marks.mark(&transaction, "sub_1")?);
     transaction.commit()?;
-    println!("{}", RowStore::open("rows.db")?.path().display());
+    println!("{}", SyncTarget::sqlite("rows.db"));
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::coverage::{Coverage, Interval};
 use crate::error::ExportError;
 use crate::error::PostgresError;
 use crate::store::SyncStatus;
+use crate::store::status::stored_time;
 use crate::store::{RowRange, RowStore, SourceKey, insert_row};
 
 /// Describes the forms of a database; none if it has no tables yet.
@@ -35,7 +36,7 @@ pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, Po
             view: row.get(4),
             rows: (all - deleted).unsigned_abs(),
             deleted: deleted.unsigned_abs(),
-            newest: row.get(8),
+            newest: stored_time(row.get(8)),
             coverage: read_coverage(&session, row.get(0)).await?,
         });
     }

@@ -31,7 +31,7 @@ pub(super) fn tls(check: &CertificateCheck) -> Result<MakeRustlsConnect, Postgre
         }
         Skip | System => NetworkSettings::direct(),
     };
-    settings.set_insecure(*check == Skip);
+    settings.danger_accept_any_certificate(*check == Skip);
     settings.danger_accept_any_host(matches!(check, Authority(_)));
     Ok(MakeRustlsConnect::new(settings.tls_config().map_err(PostgresError::Tls)?))
 }

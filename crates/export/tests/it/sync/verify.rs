@@ -86,7 +86,7 @@ async fn deleted_rows_are_marked_omitted_and_restored() {
         assert_eq!(sync(&store, &some).await.unwrap().pull.rows, 496);
         let spools = SpoolFolder::temporary().unwrap();
         for (include_deleted, expected) in [(false, 496), (true, 500)] {
-            let range = RowRange { include_deleted, ..RowRange::default() };
+            let range = RowRange::new().include_deleted(include_deleted);
             let rows = store.rows(&status, range, &spools).await.unwrap();
             let mut count = 0;
             rows.for_each(&mut |_| {
@@ -262,7 +262,7 @@ async fn verify_of_a_complete_list_proves_the_database() {
         assert_eq!(before.left_out.described_items, ["bad"]);
         verify(&store, &service.client(), false).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();
-        assert_eq!(status.coverage.intervals()[0].completeness, Completeness::Proven);
+        assert_eq!(status.coverage.intervals()[0].completeness(), Completeness::Proven);
         let after = sync(&store, &service).await.unwrap().pull;
         assert_eq!((after.completeness, after.left_out.is_empty()), (Completeness::Proven, true));
     }

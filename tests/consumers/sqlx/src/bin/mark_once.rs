@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use formsvc_export::RowStore;
+use formsvc_export::SyncTarget;
 use formsvc_receiver::inbox::{DEFAULT_TTL, SqliteMarks};
 use sqlx::SqlitePool;
 
@@ -23,6 +23,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let is_new = mark.execute(&mut *transaction).await?.rows_affected() == 1;
     transaction.commit().await?;
     println!("{}", if is_new { "new" } else { "duplicate" });
-    println!("{}", RowStore::open("rows.db")?.path().display());
+    println!("{}", SyncTarget::sqlite("rows.db"));
     Ok(())
 }

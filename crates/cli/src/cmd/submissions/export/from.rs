@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use formsvc_client::{Completeness, Timestamp};
+use formsvc_client::Completeness;
 use formsvc_export::{FileFormat, Format, RowRange, SourceInfo, SyncStatus, SyncStore};
 use secrecy::ExposeSecret;
 
@@ -76,12 +76,8 @@ impl Export {
         let began = Instant::now();
         let mut options = self.options.render(format, self.limit)?;
         let output = self.output(cx, path)?;
-        let micros = |time: Option<Timestamp>| time.as_ref().map(Timestamp::unix_micros);
-        let range = RowRange {
-            since: micros(bounds.since()).unwrap_or(i64::MIN),
-            until: micros(bounds.until()).unwrap_or(i64::MAX),
-            include_deleted: self.include_deleted,
-        };
+        let range = RowRange::new().since(bounds.since()).until(bounds.until());
+        let range = range.include_deleted(self.include_deleted);
         let rows = store.rows(form, range, &spools(cx)?).await?;
         let what = format!("the database does not have all submissions of `{}`", form.form_id);
         let complete = "complete it with `formsvc submissions sync`, or with `sync verify` if submissions were \

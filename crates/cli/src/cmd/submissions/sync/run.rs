@@ -13,7 +13,7 @@ use super::{Target, find_form, known_forms, open};
 use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{counted, incomplete};
 use crate::cmd::submissions::range::place;
-use crate::context::Context;
+use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 use crate::progress::Expected;
@@ -71,7 +71,6 @@ impl Run {
         options.page_size = self.page_size;
         options.allow_incomplete = self.allow_incomplete;
         options.deadline = deadline;
-        let target = target.deadline(deadline);
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
             if cx.output.is_requested() && !cx.output.is_for_reading() {
@@ -125,7 +124,7 @@ impl Run {
         reports: &mut Vec<Report>,
     ) -> Result<(), Failure> {
         // Opened in each round, so that a lost connection ends no watch.
-        let store = open(cx, target).await?;
+        let store = open(cx, &target.clone().time_limit(remaining(options.deadline))).await?;
         let client = cx.client().await?;
         if forms.len() < self.forms.len() {
             let known = known_forms(&store).await?;

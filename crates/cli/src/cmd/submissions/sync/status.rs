@@ -70,21 +70,20 @@ impl Status {
 impl From<SyncStatus> for Item {
     fn from(form: SyncStatus) -> Self {
         let intervals = form.coverage.intervals();
-        let oldest = intervals.last().map(|interval| interval.oldest);
-        let back_to = oldest.map(|oldest| match jiff::Timestamp::from_microsecond(oldest) {
-            Ok(time) if oldest > i64::MIN => time.to_string(),
-            _ => "the first submission".to_owned(),
+        let back_to = intervals.last().map(|interval| match interval.oldest() {
+            Some(time) => time.to_string(),
+            None => "the first submission".to_owned(),
         });
         // Also the rows before `--since` are missing.
         let complete = match intervals {
-            [one] if form.coverage.reaches(i64::MIN) => complete(one.completeness),
+            [one] if form.coverage.is_complete_since(None) => complete(one.completeness()),
             _ => "no",
         };
         Self {
             form: form.title.unwrap_or_else(|| form.form_id.clone()),
             submissions: form.rows,
             deleted: form.deleted,
-            newest: form.newest,
+            newest: form.newest.map(|time| time.to_string()),
             back_to,
             gaps: intervals.len().saturating_sub(1),
             complete,

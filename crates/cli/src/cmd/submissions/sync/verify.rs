@@ -13,7 +13,7 @@ use super::run::sync_form;
 use super::{Target, find_form, known_forms, open};
 use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{counted, explain_stopped, incomplete};
-use crate::context::Context;
+use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
@@ -87,7 +87,7 @@ impl Verify {
 
     async fn run_until(self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
-        let target = self.target.read()?.deadline(deadline);
+        let target = self.target.read()?.time_limit(remaining(deadline));
         let store = open(cx, &target).await?;
         let client = cx.client().await?;
         let known = known_forms(&store).await?;
