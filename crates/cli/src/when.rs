@@ -15,7 +15,10 @@ const RULE: &str = "expected a time such as 2026-03-01T09:30:00Z, a date such as
 
 /// A moment as typed: understood, and not yet placed on the time line.
 #[derive(Clone, Debug)]
-pub(crate) struct When(Kind);
+pub(crate) struct When {
+    kind: Kind,
+    text: String,
+}
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -43,7 +46,7 @@ impl FromStr for When {
                 found.ok().filter(|_| !text.contains('[')).ok_or(RULE)?
             }
         };
-        Ok(Self(kind))
+        Ok(Self { kind, text: text.to_owned() })
     }
 }
 
@@ -53,11 +56,17 @@ fn ago(text: &str) -> Result<Kind, ()> {
     if span.is_negative() || text.starts_with(['P', 'p']) { Err(()) } else { Ok(Kind::Ago(span)) }
 }
 
+impl std::fmt::Display for When {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl When {
     /// The moment, seen from `now` and its time zone. Fails outside the years 0 to 9999.
     pub(crate) fn at(&self, now: &Zoned) -> Result<Timestamp, &'static str> {
         let zone = now.time_zone();
-        let instant = match &self.0 {
+        let instant = match &self.kind {
             Kind::Instant(instant) => Ok(*instant),
             Kind::Civil(civil) => civil.to_zoned(zone.clone()).map(|at| at.timestamp()),
             Kind::DaysBack(days) => now
@@ -75,7 +84,7 @@ impl When {
 
     /// Whether it depends on where this machine is: then it is worth saying what was made of it.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self.0, Kind::Civil(_) | Kind::DaysBack(_))
+        matches!(self.kind, Kind::Civil(_) | Kind::DaysBack(_))
     }
 }
 

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use flate2::write::GzEncoder;
 
 use crate::error::ExportError;
+#[cfg(not(feature = "zstd"))]
+use crate::error::Unsupported;
 
 /// Compression of an output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,8 +17,15 @@ pub enum Compression {
     None,
     /// gzip (`.gz`).
     Gzip,
-    /// Zstandard (`.zst`).
+    /// Zstandard (`.zst`), in builds with the feature `zstd`.
     Zstd,
+}
+
+impl Compression {
+    /// Returns true if this build has the compression.
+    pub fn is_available(self) -> bool {
+        cfg!(feature = "zstd") || self != Self::Zstd
+    }
 }
 
 /// Calls `write` with an output of which the bytes are compressed, then writes the trailer, without which
@@ -35,6 +44,9 @@ pub(crate) fn compressed<T>(
             encoder.finish().map_err(&failed)?;
             written
         }
+        #[cfg(not(feature = "zstd"))]
+        Compression::Zstd => return Err(Unsupported::Compression(compression).into()),
+        #[cfg(feature = "zstd")]
         Compression::Zstd => {
             let mut encoder = zstd::Encoder::new(&mut out, 3).map_err(&failed)?;
             encoder.include_checksum(true).map_err(&failed)?;

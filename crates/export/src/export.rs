@@ -1,74 +1,64 @@
 //! Exports: a pull into a spool, then a rendering.
 
+mod estimate;
 mod manifest;
+mod render_job;
+mod stream;
 
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use formsvc_client::list::SubmissionPages;
-use formsvc_client::{Client, Completeness, FormId, SubmissionQuery};
+use formsvc_client::{Client, Completeness, FormId, Timestamp};
 
 use crate::blocking::{Blocking, run_blocking};
 use crate::destination::{Destination, Existing};
 use crate::error::{ExportError, Operation};
-use crate::format::{Format, JsonFormat, RenderOptions, RowFilter, SourceInfo};
-use crate::left_out::LeftOut;
+use crate::format::{FileFormat, Format, RenderOptions, SourceInfo};
 use crate::partition::Output;
-use crate::pull::{PullOptions, PullProgress, PullSummary, pull, until};
-use crate::render::{BLOCK, Rendered, apply_filter, render};
-use crate::row::{RowCallback, RowSource};
-use crate::spool::{Spool, SpoolFolder, SpoolRequest, temporary_error};
-use crate::store::{FormStore, PageToWrite, RowForm, RowRange, RowStore, extra_json, stored_row};
-use manifest::write_manifest;
+use crate::pull::{PullOptions, PullProgress, PullSummary, pull, timestamp, until};
+use crate::render::Rendered;
+use crate::spool::{Spool, SpoolFolder, SpoolIdentity, SpoolRequest, temporary_error};
+use crate::store::{FormStore, RowForm, RowRange};
+use render_job::{CancelOnDrop, RenderJob};
 
-/// An export of a form to one file, which continues where an earlier one stopped.
+pub use estimate::{Estimate, EstimatedNumbers};
+
+/// An export of the submissions of a form, which continues where an earlier one stopped.
 ///
-/// The submissions are first pulled into a spool, a private database in a folder of the caller, and
-/// then rendered. After an error, a dropped future or the end of the process, an export with the same
-/// client, form and folder continues with the stored submissions, and its output is that of an
+/// The submissions are first pulled into a spool, a private database in a [folder](Self::spools) of the
+/// caller, and then rendered. After an error, a dropped future or the end of the process, an export with the
+/// same client, form and folder continues with the stored submissions, and its output is that of an
 /// export without interruption.
+///
+/// Pages are stored and rendered on blocking threads of the tokio runtime. If the future is dropped, the
+/// page that is being stored is completed, and a rendering ends at the next row.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
-/// use formsvc_export::{Destination, Existing, Export, Format, RenderOptions, SpoolFolder};
+/// use formsvc_export::{Destination, Existing, Export, Format, SpoolFolder};
 /// let destination = Destination::file("rows.csv".as_ref(), Existing::Replace)?;
-/// let exported = Export::new(client, "frm_1".parse()?, SpoolFolder::new("/var/lib/exports"))
-///     .run(RenderOptions::new(Format::Csv), destination, |_| {})
+/// let exported = Export::new(client, "frm_1".parse()?)
+///     .spools(SpoolFolder::new("/var/lib/exports"))
+///     .run(Format::Csv, destination)
 ///     .await?;
 /// println!("{} rows", exported.rendered.rows);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 #[must_use = "an export does nothing until it is run"]
 pub struct Export {
-    /// The service.
-    pub client: Client,
-    /// The form.
-    pub form: FormId,
-    /// The folder of the saved submissions.
-    pub spools: SpoolFolder,
-    /// The title of the form, for lists of spools, manifests and formats that record it.
-    pub title: Option<String>,
-    /// The range of the submissions and how to request them. The limit is that of
-    /// [`RenderOptions`]. After the deadline, the next export continues.
-    pub pull: PullOptions,
-    /// A text that is equal for equal ranges, such as `7d` for a start that moves with the clock. An
-    /// export with the same text completes the spool of the earlier one.
-    pub range_text: Option<String>,
-    /// The command that continues the export, for lists of spools.
-    pub command: Option<String>,
-    /// Writes a manifest to this file after the output is complete. An existing file is treated like one
-    /// at the output's path.
-    pub manifest: Option<PathBuf>,
-    /// Discards the submissions of an earlier export.
-    pub fresh: bool,
-    /// Keeps the spool of a complete export until [`Exported::remove_spool`]. A series of exports that
-    /// removes all spools at its end can be repeated after an interruption, and reads nothing twice.
-    pub keep_spool: bool,
+    client: Client,
+    form: FormId,
+    spools: Option<SpoolFolder>,
+    title: Option<String>,
+    pull: PullOptions,
+    start_name: Option<String>,
+    command: Option<String>,
+    manifest: Option<PathBuf>,
+    fresh: bool,
+    keep_spool: bool,
 }
 
 /// A step of an export.
@@ -82,8 +72,8 @@ pub enum ExportEvent<'a> {
     Opened {
         /// Number of submissions.
         rows: u64,
-        /// The time to which they reach back, in microseconds since 1970.
-        saved_to: Option<i64>,
+        /// The time to which they reach back; `None` if there are none, or all are saved.
+        saved_to: Option<Timestamp>,
         /// The database.
         spool: &'a Path,
     },
@@ -115,14 +105,14 @@ impl Exported {
 
 impl Export {
     /// Prepares an export of all submissions of a form.
-    pub fn new(client: Client, form: FormId, spools: SpoolFolder) -> Self {
+    pub fn new(client: Client, form: FormId) -> Self {
         Self {
             client,
             form,
-            spools,
+            spools: None,
             title: None,
             pull: PullOptions::default(),
-            range_text: None,
+            start_name: None,
             command: None,
             manifest: None,
             fresh: false,
@@ -130,25 +120,96 @@ impl Export {
         }
     }
 
+    /// Sets the folder of the saved submissions. Without it, an interrupted export starts over.
+    pub fn spools(mut self, folder: SpoolFolder) -> Self {
+        self.spools = Some(folder);
+        self
+    }
+
+    /// Sets the title of the form, for lists of spools, manifests and formats that record it.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the range of the submissions and how to request them. The limit is that of [`RenderOptions`].
+    /// After the time limit, the next export continues.
+    pub fn pull(mut self, options: PullOptions) -> Self {
+        self.pull = options;
+        self
+    }
+
+    /// Sets a name of the start of the range that is equal for equal starts, such as `7d` for one that moves
+    /// with the clock. An export with the same name completes the spool of the earlier one.
+    pub fn start_name(mut self, name: impl Into<String>) -> Self {
+        self.start_name = Some(name.into());
+        self
+    }
+
+    /// Sets the command that continues the export, for lists of spools.
+    pub fn command(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
+    }
+
+    /// Writes a manifest to this file after the output is complete. An existing file is treated like one
+    /// at the output's path.
+    pub fn manifest(mut self, path: impl Into<PathBuf>) -> Self {
+        self.manifest = Some(path.into());
+        self
+    }
+
+    /// Discards the submissions of an earlier export.
+    pub fn fresh(mut self, fresh: bool) -> Self {
+        self.fresh = fresh;
+        self
+    }
+
+    /// Keeps the spool of a complete export until [`Exported::remove_spool`]. A series of exports that
+    /// removes all spools at its end can be repeated after an interruption, and reads nothing twice.
+    pub fn keep_spool(mut self, keep: bool) -> Self {
+        self.keep_spool = keep;
+        self
+    }
+
+    /// Writes a file, in the format of its name's ending, or CSV. It appears when it is complete, and then
+    /// replaces an existing one.
+    pub async fn to_file(self, path: impl AsRef<Path>) -> Result<Exported, ExportError> {
+        let path = path.as_ref();
+        let format = FileFormat::from_path(path).unwrap_or(Format::Csv.into());
+        self.run(format, Destination::file(path, Existing::Replace)?).await
+    }
+
     /// Pulls the submissions and renders them. The limit and the filter of the options apply to
     /// submissions of the range, newest first.
-    ///
-    /// Pages are stored and rendered on blocking threads of the runtime. If the future is dropped, the page
-    /// that is being stored is completed, and a rendering ends at the next row.
     ///
     /// An error after the spool was opened is an [`Unfinished`](ExportError::Unfinished), unless the
     /// spool is temporary, its removal failed, or the reader closed the output.
     pub async fn run(
         self,
-        options: RenderOptions,
+        options: impl Into<RenderOptions>,
+        output: impl Into<Output<'static>>,
+    ) -> Result<Exported, ExportError> {
+        self.run_with(options, output, |_| {}).await
+    }
+
+    /// Runs the export as [`run`](Self::run) does, and reports its steps.
+    pub async fn run_with(
+        self,
+        options: impl Into<RenderOptions>,
         output: impl Into<Output<'static>>,
         on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
-        let is_temporary = self.spools.is_temporary();
-        self.run_in_spool(options, output.into(), on_event).await.map_err(|error| match error {
+        let is_temporary = self.is_temporary();
+        let run = self.run_in_spool(options.into(), output.into(), on_event);
+        run.await.map_err(|error| match error {
             ExportError::Store(error) if is_temporary => temporary_error(io::Error::other(error)),
             error => error,
         })
+    }
+
+    fn is_temporary(&self) -> bool {
+        self.spools.as_ref().is_none_or(SpoolFolder::is_temporary)
     }
 
     async fn run_in_spool(
@@ -191,11 +252,11 @@ impl Export {
                     rows.unwrap_or_default()
                 };
                 let rows_saved = run_blocking(count).await;
-                if self.spools.is_temporary() {
+                let Some(folder) = self.spools.filter(|folder| !folder.is_temporary()) else {
                     return Err(cause);
-                }
-                let folder = self.spools.path().to_owned();
-                Err(ExportError::Unfinished { rows_saved, folder, cause: Box::new(cause) })
+                };
+                let (folder, cause) = (folder.path().to_owned(), Box::new(cause));
+                Err(ExportError::Unfinished { rows_saved, folder, cause })
             }
         }
     }
@@ -219,21 +280,20 @@ impl Export {
         let rows = form.store.count(form.source, RowRange::default(), u64::MAX)?;
         let coverage = form.store.coverage(form.source)?;
         drop(form);
-        let saved_to = coverage.intervals().last().map(|part| part.oldest);
+        let saved_to = coverage.intervals().last().and_then(|part| timestamp(part.oldest));
         let rendering = RenderJob { options, output, manifest };
         Ok(Opened { spool, rows, saved_to, rendering })
     }
 
     fn open_spool(&self, source: &SourceInfo, limit: Option<u64>) -> Result<Spool, ExportError> {
-        let PullOptions { since, until, .. } = self.pull;
-        let range = self.range_text.clone().unwrap_or_else(|| format!("{since}..{until}"));
-        let range = limit.map_or_else(|| range.clone(), |limit| format!("{range} limit {limit}"));
-        Ok(self.spools.open(&SpoolRequest {
+        let folder = self.spools.clone().map_or_else(SpoolFolder::temporary, Ok)?;
+        let range = self.pull.range();
+        Ok(folder.open(&SpoolRequest {
             origin: &source.origin,
             form_id: &source.form_id,
             title: self.title.as_deref(),
-            range: &range,
-            since,
+            identity: SpoolIdentity::new(range, self.start_name.clone(), limit),
+            since: range.since,
             command: self.command.as_deref(),
             fresh: self.fresh,
         })?)
@@ -246,12 +306,12 @@ impl Export {
         rendering: RenderJob,
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
-        let options = PullOptions { limit, ..self.pull.clone() };
+        let options = self.pull.clone().limit(limit);
         let on_page = |page: PullProgress<'_>| on_event(ExportEvent::Page(page));
         let mut rows = FormStore::Rows(form);
         let pulled = pull(&self.client, &self.form, &mut rows, &options, on_page);
-        let pulled = until(options.deadline, pulled).await?;
-        if pulled.completeness == Completeness::Incomplete && !self.pull.allow_incomplete {
+        let pulled = until(options.deadline(), pulled).await?;
+        if pulled.completeness == Completeness::Incomplete && !self.pull.allows_incomplete() {
             return Err(ExportError::Incomplete(pulled.left_out));
         }
         on_event(ExportEvent::Rendering);
@@ -265,142 +325,6 @@ impl Export {
 struct Opened {
     spool: Spool,
     rows: u64,
-    saved_to: Option<i64>,
+    saved_to: Option<Timestamp>,
     rendering: RenderJob,
-}
-
-/// The rendering of the stored submissions.
-struct RenderJob {
-    options: RenderOptions,
-    output: Output<'static>,
-    manifest: Option<Destination<'static>>,
-}
-
-impl RenderJob {
-    fn render(
-        self,
-        form: &RowForm,
-        export: &Export,
-        pull: PullSummary,
-        is_canceled: &AtomicBool,
-    ) -> Result<Exported, ExportError> {
-        let rows = form.store.rows(form.source, export.pull.range())?;
-        let rows = Cancelable { rows: &rows, is_canceled };
-        let rendered = self.output.render(&rows, &self.options)?;
-        let exported = Exported { rendered, pull, spool: None };
-        if let Some(manifest) = self.manifest {
-            write_manifest(manifest, export, &self.options, &exported)?;
-        }
-        Ok(exported)
-    }
-}
-
-/// Cancels a rendering when the future that waits for it is dropped.
-#[derive(Default)]
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Rows that end with an error after the rendering was canceled.
-struct Cancelable<'a> {
-    rows: &'a dyn RowSource,
-    is_canceled: &'a AtomicBool,
-}
-
-impl RowSource for Cancelable<'_> {
-    fn for_each(&self, take: RowCallback<'_>) -> Result<(), ExportError> {
-        self.rows.for_each(&mut |row| match self.is_canceled.load(Ordering::Relaxed) {
-            // No caller waits for the error.
-            true => Err(ExportError::TimeLimit),
-            false => take(row),
-        })
-    }
-}
-
-/// Writes every submission of a query to a CSV file, with the formula guard. The file appears when it
-/// is complete, and then replaces an existing one. An interrupted call cannot be continued;
-/// [`Export`] can.
-pub async fn export_csv(
-    query: SubmissionQuery,
-    path: impl AsRef<Path>,
-) -> Result<Exported, ExportError> {
-    let destination = Destination::file(path.as_ref(), Existing::Replace)?;
-    let spools = SpoolFolder::temporary()?;
-    let mut store = RowStore::open(spools.path().join("rows.sqlite"))?;
-    let source = store.source("", "", None)?;
-    let mut pages = query.pages();
-    let mut pull = PullSummary::default();
-    while let Some(page) = pages.try_next().await? {
-        pull.add_page(&page);
-        let rows = page.into_submissions();
-        store.write_page(source, &PageToWrite { rows, ..PageToWrite::default() })?;
-    }
-    pull.add_walk(&pages);
-    let rows = store.rows(source, RowRange::default())?;
-    let rendered = render(&rows, &RenderOptions::new(Format::Csv), destination)?;
-    Ok(Exported { rendered, pull, spool: None })
-}
-
-/// Writes the submissions of a list as NDJSON or JSON, page by page, without a spool. Writes `limit`
-/// submissions at most. Cannot be continued: after an error a file does not appear, and a JSON array in a
-/// stream stays open.
-pub async fn export_stream(
-    mut pages: SubmissionPages,
-    format: Format,
-    limit: Option<u64>,
-    filter: Option<&RowFilter>,
-    destination: Destination<'_>,
-    mut on_progress: impl FnMut(PullProgress<'_>),
-) -> Result<Exported, ExportError> {
-    let errors = destination.error_source();
-    let failed = |error| errors.error(Operation::Write, error);
-    if format.is_table() {
-        let reason = format!("{} needs all rows before its first one", format.name());
-        return Err(ExportError::Unsupported(reason));
-    }
-    let out = BufWriter::with_capacity(BLOCK, destination);
-    let mut out = JsonFormat::new(out, format == Format::Json);
-    let (mut pull, mut rendered) = (PullSummary::default(), Rendered::default());
-    let limit = limit.unwrap_or(u64::MAX);
-    while rendered.rows < limit
-        && let Some(page) = pages.try_next().await?
-    {
-        for row in page.submissions() {
-            let extra = extra_json(row);
-            let row = stored_row(row, &extra);
-            let is_wanted = filter.map_or(Ok(true), |filter| apply_filter(filter, &row))?;
-            if is_wanted && rendered.rows < limit {
-                out.write(&row).map_err(failed)?;
-                rendered.rows += 1;
-            }
-        }
-        // The reader of a pipe gets each page as it arrives.
-        out.get_mut().flush().map_err(failed)?;
-        pull.add_page(&page);
-        if let Some(last) = page.submissions().last() {
-            let reached = last.created_at.as_str();
-            on_progress(PullProgress { rows: pull.rows, new: pull.rows, reached });
-        }
-    }
-    pull.add_walk(&pages);
-    let (out, _) = out.end().map_err(failed)?;
-    out.into_inner().map_err(|error| failed(error.into_error()))?.publish()?;
-    Ok(Exported { rendered, pull, spool: None })
-}
-
-impl PullSummary {
-    fn add_page(&mut self, page: &formsvc_client::SubmissionPage) {
-        self.rows += page.len() as u64;
-        self.new = self.rows;
-        self.requests += u64::from(page.meta().attempts());
-    }
-
-    fn add_walk(&mut self, pages: &SubmissionPages) {
-        self.completeness = pages.completeness_so_far();
-        self.left_out = LeftOut::of_pages(pages);
-    }
 }

@@ -28,12 +28,11 @@ pub use coverage::{Coverage, Interval};
 pub use destination::{Destination, Existing, WorkingFiles};
 #[cfg(feature = "postgres")]
 pub use error::PostgresError;
-pub use error::{ExportError, Operation, StoreError, StoreProblem, SyncError};
-pub use export::{Export, ExportEvent, Exported, export_csv, export_stream};
-pub use format::{
-    FORMATS, FileFormat, Format, FormatRow, RenderOptions, RowFilter, SourceInfo,
-    is_catching_panics,
-};
+pub use error::{ExportError, Operation, StoreError, StoreProblem, SyncError, Unsupported};
+pub use export::{Estimate, EstimatedNumbers, Export, ExportEvent, Exported};
+#[cfg(feature = "xlsx")]
+pub use format::is_catching_panics;
+pub use format::{FORMATS, FileFormat, Format, FormatRow, RenderOptions, RowFilter, SourceInfo};
 pub use formsvc_table::{CsvOptions, ListStyle, MissingColumn, StoredRow, TableOptions};
 pub use left_out::LeftOut;
 pub use partition::{MonthFolder, Output};

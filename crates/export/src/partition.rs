@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use formsvc_table::Column;
 
 use crate::destination::{Destination, Existing, WorkingFiles};
-use crate::error::{ExportError, Operation};
+use crate::error::{ExportError, Operation, Unsupported};
 use crate::format::{Format, RenderOptions, RowFormat, file_format};
 use crate::render::{Rendered, Rendering, check_destination, render};
 use crate::row::RowSource;
@@ -53,11 +53,7 @@ impl Output<'_> {
         match self {
             Self::Single(destination) => check_destination(options, destination),
             Self::Months(_) if options.format.format == Format::Parquet => Ok(()),
-            Self::Months(_) => {
-                let name = options.format.format.name();
-                let reason = format!("{name} has no files per month; use parquet");
-                Err(ExportError::Unsupported(reason))
-            }
+            Self::Months(_) => Err(Unsupported::Months(options.format.format).into()),
         }
     }
 

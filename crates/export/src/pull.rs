@@ -1,9 +1,11 @@
 //! Pulls the submissions of a form into a row store.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use formsvc_client::list::SubmissionPages;
-use formsvc_client::{Client, Completeness, FormId, Submission, SubmissionPage, SubmissionQuery};
+use formsvc_client::{
+    Client, Completeness, FormId, Submission, SubmissionPage, SubmissionQuery, Timestamp,
+};
 use tokio::time::{Instant, timeout_at};
 
 use crate::coverage::{AfterPage, Coverage, WalkRange};
@@ -11,48 +13,112 @@ use crate::error::ExportError;
 use crate::left_out::LeftOut;
 use crate::store::{FormStore, PageToWrite, RowRange};
 
-/// Which submissions to pull, and how.
+/// Which submissions to pull, and how. By default all.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
+#[must_use]
 pub struct PullOptions {
-    /// The oldest wanted time, in microseconds since 1970.
-    pub since: i64,
-    /// The end of the wanted times. Newer submissions are pulled all the same, because lists begin at
-    /// the newest; the end counts for `limit` only.
-    pub until: i64,
-    /// Stops when this many wanted submissions are stored.
-    pub limit: Option<u64>,
-    /// Submissions per request.
-    pub page_size: u32,
-    /// Continues where submissions have to be left out, instead of ending with an error: see
-    /// [`SubmissionQuery::allow_incomplete`].
-    pub allow_incomplete: bool,
-    /// Stops at this time.
-    pub deadline: Option<Instant>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    limit: Option<u64>,
+    page_size: u32,
+    allow_incomplete: bool,
+    time_limit: Option<Duration>,
 }
 
 impl Default for PullOptions {
     fn default() -> Self {
         Self {
-            since: i64::MIN,
-            until: i64::MAX,
+            since: None,
+            until: None,
             limit: None,
             page_size: formsvc_client::PAGE_SIZE_MAX,
             allow_incomplete: false,
-            deadline: None,
+            time_limit: None,
         }
     }
 }
 
 impl PullOptions {
+    /// Returns the options of a pull of all submissions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the oldest wanted time.
+    pub fn since(mut self, time: impl Into<Option<Timestamp>>) -> Self {
+        self.since = time.into();
+        self
+    }
+
+    /// Sets the end of the wanted times. Newer submissions are pulled all the same, because lists begin at
+    /// the newest; the end counts for the limit only.
+    pub fn until(mut self, time: impl Into<Option<Timestamp>>) -> Self {
+        self.until = time.into();
+        self
+    }
+
+    /// Stops when this many wanted submissions are stored.
+    pub fn limit(mut self, rows: impl Into<Option<u64>>) -> Self {
+        self.limit = rows.into();
+        self
+    }
+
+    /// Sets the submissions per request: see [`SubmissionQuery::page_size`].
+    pub fn page_size(mut self, rows: u32) -> Self {
+        self.page_size = rows;
+        self
+    }
+
+    /// Continues where submissions have to be left out, instead of ending with an error: see
+    /// [`SubmissionQuery::allow_incomplete`].
+    pub fn allow_incomplete(mut self, allow: bool) -> Self {
+        self.allow_incomplete = allow;
+        self
+    }
+
+    /// Stops after this time with [`ExportError::TimeLimit`].
+    pub fn time_limit(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.time_limit = limit.into();
+        self
+    }
+
+    /// Returns the end of the time limit of a run that begins now.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.time_limit?)
+    }
+
+    pub(crate) fn allows_incomplete(&self) -> bool {
+        self.allow_incomplete
+    }
+
+    pub(crate) fn rows_per_page(&self) -> u32 {
+        self.page_size
+    }
+
     pub(crate) fn range(&self) -> RowRange {
-        RowRange { since: self.since, until: self.until, include_deleted: false }
+        RowRange {
+            since: self.since.as_ref().map_or(i64::MIN, Timestamp::unix_micros),
+            until: self.until.as_ref().map_or(i64::MAX, Timestamp::unix_micros),
+            include_deleted: false,
+        }
     }
 
     /// Returns a list of all submissions of a form.
     pub(crate) fn query(&self, client: &Client, form: &FormId) -> SubmissionQuery {
         let query = client.form(form).submissions();
         query.page_size(self.page_size).allow_incomplete(self.allow_incomplete)
+    }
+
+    /// Returns a list of the submissions of the wanted times.
+    pub(crate) fn bounded_query(&self, client: &Client, form: &FormId) -> SubmissionQuery {
+        let mut query = self.query(client, form);
+        if let Some(since) = &self.since {
+            query = query.since(since.clone());
+        }
+        match &self.until {
+            Some(until) => query.until(until.clone()),
+            None => query,
+        }
     }
 }
 
@@ -64,8 +130,8 @@ pub struct PullProgress<'a> {
     pub rows: u64,
     /// How many of them are new since the start of this pull.
     pub new: u64,
-    /// `created_at` of the last submission of the page.
-    pub reached: &'a str,
+    /// The time of the last submission of the page.
+    pub reached: &'a Timestamp,
 }
 
 /// The effect of a pull.
@@ -99,6 +165,7 @@ pub(crate) async fn pull(
 ) -> Result<PullSummary, ExportError> {
     let mut summary = PullSummary { rows: store.total().await?, ..PullSummary::default() };
     let (mut walk, mut pages) = (WalkRange::from_newest(), options.query(client, form).pages());
+    let since = options.range().since;
     let mut limit = Limit::new(options);
     // The coverage after the last page; unknown before the first one.
     let mut coverage: Option<Coverage> = None;
@@ -111,7 +178,7 @@ pub(crate) async fn pull(
             if let Some(interval) = &page_to_write.interval {
                 expected.add(interval.clone());
             }
-            walk.after_page(&expected, options.since) != AfterPage::Continue
+            walk.after_page(&expected, since) != AfterPage::Continue
         });
         let last = page_to_write.rows.last().map(|row| row.created_at.clone());
         let write = async {
@@ -119,8 +186,8 @@ pub(crate) async fn pull(
             summary.rows += written.new + written.restored;
             summary.new += written.new;
             summary.replaced += written.replaced;
-            if let Some(last) = &last {
-                let (rows, new, reached) = (summary.rows, summary.new, last.as_str());
+            if let Some(reached) = &last {
+                let (rows, new) = (summary.rows, summary.new);
                 on_progress(PullProgress { rows, new, reached });
             }
             Ok::<_, ExportError>(written)
@@ -132,7 +199,7 @@ pub(crate) async fn pull(
             let request = async { Ok(Some(pages.try_next().await)) };
             tokio::try_join!(write, request)?
         };
-        let after = walk.after_page(&written.coverage, options.since);
+        let after = walk.after_page(&written.coverage, since);
         let newest = written.coverage.intervals().first().map(|newest| newest.completeness);
         coverage = Some(written.coverage);
         if after == AfterPage::Finished {
@@ -233,6 +300,11 @@ pub(crate) async fn until<T>(
         Some(deadline) => timeout_at(deadline, run).await.unwrap_or(Err(ExportError::TimeLimit)),
         None => run.await,
     }
+}
+
+/// Returns a time in microseconds since 1970 as a timestamp; `None` outside the years that one can have.
+pub(crate) fn timestamp(micros: i64) -> Option<Timestamp> {
+    Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
 }
 
 pub(crate) fn unix_micros_now() -> i64 {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use formsvc_table::MissingColumn;
 
-/// A property of the output that may surprise its reader. The text names the option that avoids it.
+/// A property of the output that may surprise its reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Remark {
@@ -49,103 +49,77 @@ impl Remark {
     }
 }
 
-impl Remark {
-    fn fmt_without_count(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MissingColumns(columns) => fmt_missing(f, columns),
-            Self::UnusedRenames(labels) => {
-                let labels = listed(labels);
-                write!(f, "no submission has {labels}, which `--column-map` renames")
-            }
-            Self::UncheckedLabels(labels) => {
-                let labels = listed(labels);
-                write!(f, "no submission was selected, so the labels {labels} could not be checked")
-            }
-            Self::WrittenInPlace => f.write_str(
-                "the file is mounted by itself and was written in place, so that a reader may \
-                 have seen a part of it; mount its folder instead",
-            ),
-            Self::OwnerChanged => f.write_str(
-                "the replaced file belonged to another user; the new one belongs to you, with \
-                 the same mode (`chown` restores it)",
-            ),
-            _ => Ok(()),
-        }
-    }
-}
-
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, noun, text) = match self {
             Self::GuardedCells(count) => (
-                *count,
+                count,
                 "cell",
-                "an apostrophe in front keeps a spreadsheet from running the text as a formula; \
-                 programs read the exact text with `--formula-guard off`",
+                "an apostrophe in front keeps a spreadsheet from running the text as a formula",
             ),
             Self::LabelsWithoutColumn(count) => (
-                *count,
+                count,
                 "label",
                 "without a column, because other labels are more common; the answers are in \
-                 `other_answers` (`--max-columns` raises the limit)",
+                 `other_answers`",
             ),
             Self::HeadingsDifferInCase(count) => (
-                *count,
+                count,
                 "heading",
                 "equal to another one except for upper and lower case, which SQLite, DuckDB and Excel \
-                 tables do not tell apart; `--column-map` renames labels",
+                 tables do not tell apart",
             ),
             Self::HeadingsWithLineBreak(count) => (
-                *count,
+                count,
                 "heading",
-                "with a line break, which readers that split lines do not expect; `--column-map` \
-                 renames labels",
+                "with a line break, which readers that split lines do not expect",
             ),
-            Self::HeadingsWithDot(count) => (
-                *count,
-                "heading",
-                "with a dot, which some Parquet readers take for nesting; `--column-map` renames labels",
-            ),
-            Self::LongCells(count) => (
-                *count,
-                "cell",
-                "longer than 32,767 characters, which Excel cuts off; `--format ndjson` or `parquet` \
-                 avoids spreadsheets",
-            ),
-            Self::CutCells(count) => (
-                *count,
-                "cell",
-                "cut at 32,767 characters; the sheet `Notes` lists them, and `--format csv` or \
-                 `ndjson` keeps the full text",
-            ),
-            Self::ChangedLineBreaks(count) => {
-                (*count, "cell", "CR became LF; `--format csv` or `ndjson` keeps line breaks")
+            Self::HeadingsWithDot(count) => {
+                (count, "heading", "with a dot, which some Parquet readers take for nesting")
             }
-            Self::FurtherSheets(count) => (
-                *count,
-                "sheet",
-                "a sheet has at most 1,048,576 rows; `--format csv` or `parquet` has no such limit",
-            ),
-            Self::ReplacedCharacters(count) => (
-                *count,
-                "cell",
-                "characters that the format cannot store became U+FFFD; the exact text is in \
-                 `--format ndjson`, and in the table `submissions` of SQLite",
-            ),
+            Self::LongCells(count) => {
+                (count, "cell", "longer than 32,767 characters, which Excel cuts off")
+            }
+            Self::CutCells(count) => {
+                (count, "cell", "cut at 32,767 characters; the sheet `Notes` lists them")
+            }
+            Self::ChangedLineBreaks(count) => (count, "cell", "CR became LF"),
+            Self::FurtherSheets(count) => (count, "sheet", "a sheet has at most 1,048,576 rows"),
+            Self::ReplacedCharacters(count) => {
+                (count, "cell", "characters that the format cannot store became U+FFFD")
+            }
             Self::DamagedRows(count) => (
-                *count,
+                count,
                 "submission",
-                "the stored answers are not valid JSON and were written as text; `--fresh` fetches \
-                 them again",
+                "the stored answers are not valid JSON and were written as text",
             ),
-            Self::MissingColumns(_)
-            | Self::UnusedRenames(_)
-            | Self::UncheckedLabels(_)
-            | Self::WrittenInPlace
-            | Self::OwnerChanged => return self.fmt_without_count(f),
+            Self::MissingColumns(columns) => return fmt_missing(f, columns),
+            Self::UnusedRenames(labels) => {
+                let labels = listed(labels);
+                return write!(f, "no submission has {labels}, which the column map renames");
+            }
+            Self::UncheckedLabels(labels) => {
+                let labels = listed(labels);
+                return write!(
+                    f,
+                    "no submission was selected, so the labels {labels} could not be checked"
+                );
+            }
+            Self::WrittenInPlace => {
+                return f.write_str(
+                    "the file is mounted by itself and was written in place, so that a reader may \
+                     have seen a part of it; mount its folder instead",
+                );
+            }
+            Self::OwnerChanged => {
+                return f.write_str(
+                    "the replaced file belonged to another user; the new one belongs to you, with \
+                     the same mode (`chown` restores it)",
+                );
+            }
         };
-        let plural = if count == 1 { "" } else { "s" };
-        write!(f, "{} {noun}{plural}: {text}", thousands(count))
+        let plural = if *count == 1 { "" } else { "s" };
+        write!(f, "{} {noun}{plural}: {text}", thousands(*count))
     }
 }
 
@@ -169,7 +143,7 @@ fn fmt_missing(f: &mut fmt::Formatter<'_>, columns: &[MissingColumn]) -> fmt::Re
     write!(f, "no submission has {}; the output has an empty column for each", names.join(", "))?;
     let similar: Vec<_> = columns.iter().filter_map(|column| column.similar.as_deref()).collect();
     if similar.is_empty() {
-        f.write_str(" (`forms schema` lists the labels)")
+        Ok(())
     } else {
         write!(f, ". Did you mean `{}`?", similar.join("`, `"))
     }

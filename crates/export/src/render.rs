@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::compress::compressed;
 use crate::destination::{Destination, ErrorSource};
-use crate::error::{ExportError, Operation};
+use crate::error::{ExportError, Operation, Unsupported};
 use crate::format::{
     Format, RenderOptions, RowFilter, RowFormat, file_format, limit_table, text_format,
 };
@@ -46,8 +46,7 @@ pub(crate) fn check_destination(
 ) -> Result<(), ExportError> {
     let format = options.format.format;
     if !format.is_text() && destination.working_path().is_none() {
-        let reason = format!("{} needs a file, not a stream, pipe or device", format.name());
-        return Err(ExportError::Unsupported(reason));
+        return Err(Unsupported::NoFile(format).into());
     }
     let Some(path) = destination.path().filter(|_| format == Format::Sqlite) else {
         return Ok(());
@@ -65,8 +64,8 @@ pub(crate) fn check_destination(
         }
     }
     if RowStore::open_read_only(path).is_ok_and(|store| store.has_coverage()) {
-        let reason = "it is a database of `submissions sync`, which would lose its other forms; \
-                      choose another name";
+        let reason =
+            "it is a database of synchronized forms, which would be lost; choose another name";
         return Err(destination.error(Operation::Create, io::Error::other(reason)));
     }
     Ok(())

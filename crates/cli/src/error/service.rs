@@ -1,7 +1,7 @@
 //! What errors of the client and of exports mean for a run.
 
 use formsvc_client::{ErrorCode, ErrorKind};
-use formsvc_export::{ExportError, SyncError};
+use formsvc_export::{ExportError, SyncError, Unsupported};
 
 use super::{CliError, Code, Facts, network};
 use crate::exit::Exit;
@@ -187,6 +187,11 @@ impl From<ExportError> for CliError {
         match error {
             ExportError::Service(error) => error.into(),
             ExportError::ReaderClosed => Self::silent(Exit::Done),
+            ExportError::Unsupported(Unsupported::Format(format)) => {
+                let hint =
+                    format!("use a shipped binary, or build with `--features {}`", format.name());
+                Self::new(Exit::Usage, error.to_string()).hint(hint)
+            }
             ExportError::Unsupported(_) | ExportError::Filter { .. } => {
                 Self::new(Exit::Usage, error.to_string())
             }

@@ -4,6 +4,7 @@
 mod postgres;
 mod store;
 mod sync;
+mod unsupported;
 
 use std::fmt;
 use std::io;
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 pub use postgres::PostgresError;
 pub use store::{StoreError, StoreProblem};
 pub use sync::SyncError;
+pub use unsupported::Unsupported;
+
+use formsvc_client::ErrorKind;
 
 use crate::left_out::LeftOut;
 
@@ -49,6 +53,13 @@ impl fmt::Display for Operation {
             Self::RemoveSpool => "remove the saved submissions",
             Self::Spool => "keep rows in the temporary folder",
         })
+    }
+}
+
+impl Operation {
+    /// Returns true if the output, or a part of it, was replaced before the operation failed.
+    pub fn is_after_replacement(self) -> bool {
+        matches!(self, Self::Overwrite | Self::PublishNext | Self::Manifest | Self::RemoveSpool)
     }
 }
 
@@ -110,9 +121,9 @@ pub enum ExportError {
         /// The filter's reason.
         message: String,
     },
-    /// Options that do not go together, or a format that this build lacks.
-    #[error("{0}")]
-    Unsupported(String),
+    /// Options that do not go together, or that this build lacks.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
     /// The rows of the second pass were not those of the first, because another process changed them.
     #[error("the stored rows changed while they were read; run it again")]
     RowsChanged,
@@ -128,6 +139,55 @@ impl From<StoreError> for ExportError {
 }
 
 impl ExportError {
+    /// Returns true if the same call would fail again until the caller, the service or the database is
+    /// changed. Other failures may pass.
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Service(error) => match error.kind() {
+                ErrorKind::Config | ErrorKind::TieOverflow | ErrorKind::InvalidItem => true,
+                ErrorKind::Api => error.status().is_some_and(|status| {
+                    let is_passing = matches!(status.as_u16(), 408 | 425 | 429);
+                    status.is_redirection() || status.is_client_error() && !is_passing
+                }),
+                _ => false,
+            },
+            Self::Store(error) => match error.problem() {
+                StoreProblem::Io(error) => matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound
+                        | io::ErrorKind::NotADirectory
+                        | io::ErrorKind::PermissionDenied
+                ),
+                StoreProblem::Foreign
+                | StoreProblem::Version { .. }
+                | StoreProblem::Object(_)
+                | StoreProblem::Damaged(_)
+                | StoreProblem::NoLocks => true,
+                _ => false,
+            },
+            #[cfg(feature = "postgres")]
+            Self::Postgres(error) => !matches!(
+                error,
+                PostgresError::Connect(_) | PostgresError::Lost(_) | PostgresError::Conflict(_)
+            ),
+            Self::Sync(SyncError::Locked { .. }) => false,
+            Self::Sync(_) | Self::Filter { .. } | Self::Unsupported(_) => true,
+            Self::Unfinished { cause, .. } => cause.is_permanent(),
+            _ => false,
+        }
+    }
+
+    /// Returns true if another process uses the form or the database at this time.
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            Self::Sync(SyncError::Locked { .. }) => true,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(PostgresError::Conflict(_)) => true,
+            Self::Store(error) => matches!(error.problem(), StoreProblem::Busy),
+            _ => false,
+        }
+    }
+
     pub(crate) fn output(operation: Operation, path: Option<&Path>, source: io::Error) -> Self {
         Self::Output { operation, path: path.map(Path::to_owned), source }
     }

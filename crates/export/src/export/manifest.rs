@@ -7,6 +7,7 @@ use super::{Export, Exported};
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
 use crate::format::{RenderOptions, SourceInfo};
+use crate::pull::timestamp;
 
 /// Writes the range and the result of an export to a file that only its owner can read. The output is
 /// complete by then, which the [operation](Operation::Manifest) of an error shows.
@@ -21,12 +22,12 @@ pub(crate) fn write_manifest(
         Completeness::Incomplete => "no",
         _ => "unproven",
     };
-    let time = |micros: i64| Timestamp::from_unix_nanos(i128::from(micros) * 1_000);
+    let range = export.pull.range();
     let SourceInfo { origin, form_id, title } = &options.source;
     let text = json!({
         "form": { "id": form_id, "title": title, "service": origin },
-        "since": time(export.pull.since),
-        "until": time(export.pull.until),
+        "since": timestamp(range.since),
+        "until": timestamp(range.until),
         "format": options.format.format.name(),
         "rows": rendered.rows,
         "columns": rendered.columns,

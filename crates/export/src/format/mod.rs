@@ -6,6 +6,7 @@ mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sqlite;
+#[cfg(feature = "xlsx")]
 mod xlsx;
 
 use std::io::{self, Write};
@@ -19,7 +20,12 @@ use crate::remark::Remark;
 pub(crate) use csv::CsvFormat;
 pub(crate) use json::JsonFormat;
 pub use options::{RenderOptions, RowFilter};
+#[cfg(feature = "xlsx")]
 pub use xlsx::is_catching_panics;
+
+/// Columns of answers of a workbook, so that those of the table itself and of unknown members fit beside
+/// them: a sheet has 16,384 columns.
+const XLSX_ANSWERS_MAX: usize = 16_250;
 
 /// A format of exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +39,7 @@ pub enum Format {
     Ndjson,
     /// One JSON array.
     Json,
-    /// A workbook of Excel and other spreadsheets.
+    /// A workbook of Excel and other spreadsheets, in builds with the feature `xlsx`.
     Xlsx,
     /// An SQLite database.
     Sqlite,
@@ -106,7 +112,11 @@ impl Format {
 
     /// Returns true if this build can write the format.
     pub fn is_available(self) -> bool {
-        cfg!(feature = "parquet") || self != Self::Parquet
+        match self {
+            Self::Parquet => cfg!(feature = "parquet"),
+            Self::Xlsx => cfg!(feature = "xlsx"),
+            _ => true,
+        }
     }
 
     /// Returns true if the format has columns; false if it writes each row as a JSON object.
@@ -184,6 +194,7 @@ pub(crate) trait RowFormat {
 pub(crate) fn file_format(options: &RenderOptions, path: &Path) -> io::Result<Box<dyn RowFormat>> {
     Ok(match options.format.format {
         Format::Sqlite => Box::new(sqlite::SqliteFormat::new(path, &options.source)?),
+        #[cfg(feature = "xlsx")]
         Format::Xlsx => Box::new(xlsx::XlsxFormat::new(path)?),
         #[cfg(feature = "parquet")]
         Format::Parquet => Box::new(parquet::ParquetFormat::new(path)),
@@ -194,7 +205,7 @@ pub(crate) fn file_format(options: &RenderOptions, path: &Path) -> io::Result<Bo
 /// Reduces the columns to the limits of a format.
 pub(crate) fn limit_table(format: Format, mut table: TableOptions) -> TableOptions {
     match format {
-        Format::Xlsx => table.max_columns = table.max_columns.min(xlsx::ANSWERS_MAX),
+        Format::Xlsx => table.max_columns = table.max_columns.min(XLSX_ANSWERS_MAX),
         Format::Sqlite => {
             table.max_columns = table.max_columns.min(sqlite::ANSWERS_MAX);
             table.heading_bytes = table.heading_bytes.min(sqlite::HEADING_BYTES_MAX);

@@ -4,31 +4,26 @@ use formsvc_table::{CsvOptions, StoredRow, TableOptions};
 
 use super::{FileFormat, Format, SourceInfo};
 use crate::compress::Compression;
-use crate::error::ExportError;
+use crate::error::{ExportError, Unsupported};
 
 /// Decides whether a row is in the output; an error ends the rendering.
 pub type RowFilter = Box<dyn Fn(&StoredRow<'_>) -> Result<bool, String> + Send>;
 
 /// How rows become a file.
+#[must_use]
 pub struct RenderOptions {
-    /// The format.
-    pub format: FileFormat,
-    /// The columns.
-    pub table: TableOptions,
-    /// The dialect of CSV and TSV. [`new`](Self::new) sets the delimiter of the format: comma or tab.
-    pub csv: CsvOptions,
-    /// The form of the rows, for formats that record it.
-    pub source: SourceInfo,
-    /// The rows of the output; all if `None`.
-    pub filter: Option<RowFilter>,
-    /// The number of rows at most.
-    pub limit: Option<u64>,
-    /// Computes [`Rendered::sha256`](crate::Rendered::sha256).
-    pub checksum: bool,
+    pub(crate) format: FileFormat,
+    pub(crate) table: TableOptions,
+    pub(crate) csv: CsvOptions,
+    pub(crate) source: SourceInfo,
+    pub(crate) filter: Option<RowFilter>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) checksum: bool,
 }
 
 impl RenderOptions {
-    /// Returns the default options of a format: all rows, all columns, formula guard on.
+    /// Returns the default options of a format: all rows, all columns, formula guard on. The delimiter of
+    /// TSV is a tab.
     pub fn new(format: impl Into<FileFormat>) -> Self {
         let format = format.into();
         let delimiter = if format.format == Format::Tsv { b'\t' } else { b',' };
@@ -43,31 +38,87 @@ impl RenderOptions {
         }
     }
 
+    /// Sets the columns.
+    pub fn table(mut self, options: TableOptions) -> Self {
+        self.table = options;
+        self
+    }
+
+    /// Sets the delimiter of CSV and TSV.
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.csv.delimiter = delimiter;
+        self
+    }
+
+    /// Writes CSV and TSV for Excel: lines end in CR LF, with a byte order mark.
+    pub fn excel(mut self, excel: bool) -> Self {
+        self.csv.excel = excel;
+        self
+    }
+
+    /// Puts an apostrophe before text in CSV and TSV that a spreadsheet would run as a formula.
+    pub fn formula_guard(mut self, guard: bool) -> Self {
+        self.csv.guard = guard;
+        self
+    }
+
+    /// Sets the form of the rows, for formats that record it.
+    pub fn source(mut self, source: SourceInfo) -> Self {
+        self.source = source;
+        self
+    }
+
+    /// Selects the rows of the output.
+    pub fn filter(mut self, filter: impl Into<Option<RowFilter>>) -> Self {
+        self.filter = filter.into();
+        self
+    }
+
+    /// Sets the number of rows at most.
+    pub fn limit(mut self, rows: impl Into<Option<u64>>) -> Self {
+        self.limit = rows.into();
+        self
+    }
+
+    /// Computes [`Rendered::sha256`](crate::Rendered::sha256).
+    pub fn checksum(mut self, checksum: bool) -> Self {
+        self.checksum = checksum;
+        self
+    }
+
     /// Returns an error for options that do not go together. Costs nothing, so that it can be called
     /// before the first request.
     pub fn check(&self) -> Result<(), ExportError> {
-        let unsupported = |reason: String| Err(ExportError::Unsupported(reason));
         let format = self.format.format;
-        if !format.is_available() {
-            return unsupported(format!(
-                "this build cannot write {0}; use a released binary, or build with `--features {0}`",
-                format.name()
-            ));
-        }
-        if !format.is_text() && self.format.compression != Compression::None {
-            return unsupported(format!("{} cannot be compressed once more", format.name()));
-        }
-        if !format.is_table() && !self.table.columns.is_empty() {
-            return unsupported(format!("{} has no columns to select", format.name()));
-        }
-        if !format.is_table() && !self.table.column_map.is_empty() {
-            return unsupported(format!("{} keeps labels as they are", format.name()));
-        }
-        let is_separator = |byte: u8| byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n' | 0);
-        if !is_separator(self.csv.delimiter) {
-            let shown = char::from(self.csv.delimiter).escape_default();
-            return unsupported(format!("`{shown}` cannot separate cells; use `,`, `;` or a tab"));
-        }
-        Ok(())
+        let (table, delimiter) = (&self.table, self.csv.delimiter);
+        let is_separator = delimiter.is_ascii() && !matches!(delimiter, b'"' | b'\r' | b'\n' | 0);
+        let problem = if !format.is_available() {
+            Unsupported::Format(format)
+        } else if !self.format.compression.is_available() {
+            Unsupported::Compression(self.format.compression)
+        } else if !format.is_text() && self.format.compression != Compression::None {
+            Unsupported::Compressed(format)
+        } else if !format.is_table() && !table.columns.is_empty() {
+            Unsupported::Columns(format)
+        } else if !format.is_table() && !table.column_map.is_empty() {
+            Unsupported::NewLabels(format)
+        } else if !is_separator {
+            Unsupported::Delimiter(delimiter)
+        } else {
+            return Ok(());
+        };
+        Err(problem.into())
+    }
+}
+
+impl From<Format> for RenderOptions {
+    fn from(format: Format) -> Self {
+        Self::new(format)
+    }
+}
+
+impl From<FileFormat> for RenderOptions {
+    fn from(format: FileFormat) -> Self {
+        Self::new(format)
     }
 }

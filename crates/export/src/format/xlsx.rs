@@ -20,9 +20,6 @@ use crate::remark::Remark;
 
 /// Rows of a sheet.
 const SHEET_ROWS_MAX: u32 = 1_048_576;
-/// Columns of answers, so that those of the table itself and of unknown members fit beside them: a sheet
-/// has 16,384 columns.
-pub(crate) const ANSWERS_MAX: usize = 16_250;
 /// Estimated bytes of a sheet's XML from which the file is written as ZIP64, which it needs from 4 GiB on.
 const ZIP64_BYTES: u64 = 3_500_000_000;
 /// Space that stays free on the disk, and bytes that are written between two checks of it.
@@ -331,8 +328,8 @@ mod tests {
     }
 
     fn render_rows(path: &Path, rows: &[StoredRow<'_>], max_columns: usize) -> Rendered {
-        let mut options = RenderOptions::new(crate::Format::Xlsx);
-        options.table.max_columns = max_columns;
+        let table = crate::TableOptions { max_columns, ..Default::default() };
+        let options = RenderOptions::new(crate::Format::Xlsx).table(table);
         let destination = Destination::file(path, Existing::Replace).unwrap();
         render(&rows.to_vec(), &options, destination).unwrap()
     }
@@ -384,7 +381,7 @@ mod tests {
         let data = format!("{{{}}}", members.join(","));
         let row = StoredRow { id: "s1", created_at: "", instant: 0, data: &data, extra: "" };
         let done = render_rows(&path, &[row], 100_000);
-        assert_eq!(done.columns, 2 + ANSWERS_MAX + 1);
+        assert_eq!(done.columns, 2 + super::super::XLSX_ANSWERS_MAX + 1);
         assert_eq!(done.remarks[0], Remark::LabelsWithoutColumn(150));
         let xml = sheet(&path, 1);
         assert!(xml.contains("other_answers") && xml.contains("l16399"), "the last label");

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use formsvc_client::Timestamp;
+
 use super::lock_spool;
 use crate::error::StoreError;
 use crate::lock::beside;
@@ -18,7 +20,7 @@ pub struct SpoolInfo {
     /// Its size in bytes.
     pub size: u64,
     /// The time of the last write.
-    pub modified: SystemTime,
+    pub modified: Timestamp,
     /// Whether a process uses it now.
     pub in_use: bool,
     /// The content; an error if the database cannot be read.
@@ -38,7 +40,7 @@ pub struct SpoolContent {
     /// Number of submissions.
     pub rows: u64,
     /// Times of the newest and of the oldest submission.
-    pub newest_and_oldest: Option<(String, String)>,
+    pub newest_and_oldest: Option<(Timestamp, Timestamp)>,
     /// The command that continues the export.
     pub command: Option<String>,
 }
@@ -48,6 +50,9 @@ pub(super) fn describe(path: &Path) -> Option<SpoolInfo> {
     let (size, modified) = size_and_time(path)?;
     let in_use = matches!(lock_spool(path), Ok(None));
     let content = read_content(path).map_err(|error| error.to_string());
+    let modified = modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let nanos = i128::try_from(modified.as_nanos()).unwrap_or_default();
+    let modified = Timestamp::from_unix_nanos(nanos)?;
     Some(SpoolInfo { path: path.to_owned(), size, modified, in_use, content })
 }
 
@@ -58,7 +63,10 @@ fn read_content(path: &Path) -> Result<SpoolContent, StoreError> {
          (SELECT command FROM spool) FROM sources";
     let store = RowStore::open_read_only(path)?;
     let content = store.connection().query_row(SELECT, [], |row| {
-        let (newest, oldest): (Option<String>, Option<String>) = (row.get(4)?, row.get(5)?);
+        let time = |at| -> rusqlite::Result<Option<Timestamp>> {
+            Ok(row.get::<_, Option<String>>(at)?.and_then(|text| text.parse().ok()))
+        };
+        let (newest, oldest) = (time(4)?, time(5)?);
         Ok(SpoolContent {
             origin: row.get(0)?,
             form_id: row.get(1)?,

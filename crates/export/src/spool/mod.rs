@@ -5,6 +5,7 @@
 //! kernel and ends with its process, however that ends.
 
 mod description;
+mod identity;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 
 pub use self::description::{SpoolContent, SpoolInfo};
 use self::description::{describe, size_and_time};
+pub(crate) use self::identity::SpoolIdentity;
 use crate::blocking::Blocking;
 use crate::error::{ExportError, Operation, StoreError};
 #[cfg(unix)]
@@ -42,14 +44,13 @@ pub struct SpoolFolder {
 }
 
 /// The form and the range of an export.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SpoolRequest<'a> {
     /// The address of the service.
     pub(crate) origin: &'a str,
     pub(crate) form_id: &'a str,
     pub(crate) title: Option<&'a str>,
-    /// Text of the range, equal for equal commands. A relative start such as `7d` moves with the clock.
-    pub(crate) range: &'a str,
+    pub(crate) identity: SpoolIdentity,
     /// Start of the range, in microseconds since 1970.
     pub(crate) since: i64,
     /// The command that continues the export.
@@ -66,7 +67,7 @@ pub(crate) struct Spool {
     pub(crate) path: PathBuf,
     /// A report about an earlier spool that was discarded.
     pub(crate) warning: Option<String>,
-    range: String,
+    identity: SpoolIdentity,
 }
 
 impl SpoolFolder {
@@ -118,8 +119,8 @@ impl SpoolFolder {
         };
         record(&store, request).map_err(|error| store.failed(error))?;
         let form = RowForm { store, source, guards: (lock, self.temporary.clone()) };
-        let (form, range) = (Blocking::new(form), request.range.to_owned());
-        Ok(Spool { form, path: database, warning, range })
+        let (form, identity) = (Blocking::new(form), request.identity.clone());
+        Ok(Spool { form, path: database, warning, identity })
     }
 
     /// Locks the first existing spool that no other process uses, or else the first free name.
@@ -147,7 +148,7 @@ impl SpoolFolder {
     pub fn list(&self) -> Result<Vec<SpoolInfo>, StoreError> {
         let databases = self.databases()?;
         let mut spools: Vec<_> = databases.iter().filter_map(|path| describe(path)).collect();
-        spools.sort_by_key(|spool| std::cmp::Reverse(spool.modified));
+        spools.sort_by_key(|spool| std::cmp::Reverse(spool.modified.unix_nanos()));
         Ok(spools)
     }
 
@@ -197,9 +198,12 @@ impl Spool {
         let Some(RowForm { store, source, guards }) = self.form.into_inner() else { return Ok(()) };
         let recorded: (String, i64) = store
             .connection()
-            .query_row("SELECT range, since FROM spool", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .query_row("SELECT identity, since FROM spool", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
             .map_err(|error| store.failed(error))?;
-        let is_larger = recorded.0 != self.range && !store.coverage(source)?.reaches(recorded.1);
+        let is_larger =
+            recorded.0 != self.identity.to_json() && !store.coverage(source)?.reaches(recorded.1);
         drop(store);
         if !is_larger {
             remove_database(&self.path)?;
@@ -209,16 +213,16 @@ impl Spool {
     }
 }
 
-/// Keeps the range and the command. The range of an earlier, unfinished export stays recorded.
+/// Keeps the identity and the command. Those of an earlier, unfinished export stay recorded.
 fn record(store: &RowStore, request: &SpoolRequest<'_>) -> rusqlite::Result<()> {
     let connection = store.connection();
     connection.execute_batch(
-        "CREATE TABLE IF NOT EXISTS spool (range TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
+        "CREATE TABLE IF NOT EXISTS spool (identity TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
     )?;
-    let values = params![request.range, request.since, request.command];
+    let values = params![request.identity.to_json(), request.since, request.command];
     let insert = "INSERT INTO spool SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM spool)";
     connection.execute(insert, values)?;
-    let update = "UPDATE spool SET since = ?2, command = ?3 WHERE range = ?1";
+    let update = "UPDATE spool SET since = ?2, command = ?3 WHERE identity = ?1";
     connection.execute(update, values).map(drop)
 }
 

@@ -103,14 +103,15 @@ impl SyncStore {
         options: &PullOptions,
         on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<SyncSummary, ExportError> {
+        let deadline = options.deadline();
         let run = async {
-            let mut store = self.open_form(client, form, listed, options.deadline).await?;
+            let mut store = self.open_form(client, form, listed, deadline).await?;
             let pull = pull(client, form, &mut store, options, on_page).await?;
             let Finished { view, changes, log } = store.finish().await?;
             Ok(SyncSummary { pull, view, changes, log })
         };
         // Another session of the database can block the run for any time.
-        until(options.deadline, run).await
+        until(deadline, run).await
     }
 
     /// Locks a form; adds it if it is new.

@@ -92,8 +92,9 @@ impl SyncStore {
         options: &VerifyOptions,
         on_page: impl FnMut(PullProgress<'_>),
     ) -> Result<VerifySummary, ExportError> {
+        let deadline = pull.deadline();
         let run = async {
-            let mut store = self.open_form(client, form, None, pull.deadline).await?;
+            let mut store = self.open_form(client, form, None, deadline).await?;
             let started = unix_micros_now();
             let coverage = store.write_page(PageToWrite::default()).await?.coverage;
             let covered_until = coverage.intervals().first().map_or(i64::MIN, |part| part.newest);
@@ -126,7 +127,7 @@ impl SyncStore {
             (summary.changes, summary.log) = (changes, log);
             Ok(summary)
         };
-        until(pull.deadline, run).await
+        until(deadline, run).await
     }
 }
 
@@ -166,8 +167,8 @@ async fn read_all(
             summary.changed += written.replaced;
             summary.restored += written.restored;
         }
-        if let Some(last) = &last {
-            on_page(PullProgress { rows: summary.rows, new, reached: last.as_str() });
+        if let Some(reached) = &last {
+            on_page(PullProgress { rows: summary.rows, new, reached });
         }
     }
     summary.completeness = pages.completeness_so_far();

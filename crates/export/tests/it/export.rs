@@ -9,7 +9,7 @@ use formsvc_client::test_util::{Fault, MockService, form, generate, submission};
 use formsvc_client::{Client, Completeness, ErrorCode, FormId};
 use formsvc_export::{
     Destination, Existing, Export, ExportError, ExportEvent, Exported, Format, Operation,
-    RenderOptions, SpoolFolder, export_csv, export_stream,
+    PullOptions, RenderOptions, RowFilter, SpoolFolder,
 };
 
 use tokio::sync::Notify;
@@ -28,14 +28,12 @@ fn export(service: &MockService, spools: &SpoolFolder) -> Export {
 }
 
 fn export_by(client: Client, spools: &SpoolFolder) -> Export {
-    let mut export = Export::new(client, FormId::new(FORM).unwrap(), spools.clone());
-    export.title = Some("Survey".to_owned());
-    export
+    Export::new(client, FormId::new(FORM).unwrap()).spools(spools.clone()).title("Survey")
 }
 
 async fn run(export: Export, format: Format, path: &Path) -> Result<Exported, ExportError> {
     let destination = Destination::file(path, Existing::Replace)?;
-    export.run(RenderOptions::new(format), destination, |_| {}).await
+    export.run(format, destination).await
 }
 
 /// An export with requests that fail after a number of successes.
@@ -79,9 +77,7 @@ async fn fresh_export_reads_everything_again() {
     let (service, path) = (service(1_000), folder.path().join("rows.csv"));
     run(failing(&service, &spools, 8), Format::Csv, &path).await.unwrap_err();
     let before = service.requests().len();
-    let mut export = export(&service, &spools);
-    export.fresh = true;
-    run(export, Format::Csv, &path).await.unwrap();
+    run(export(&service, &spools).fresh(true), Format::Csv, &path).await.unwrap();
     assert_eq!(service.requests().len() - before, 11);
 }
 
@@ -91,13 +87,12 @@ async fn range_and_limit_select_the_newest_rows_of_the_range() {
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(1_000), folder.path().join("rows.ndjson"));
     let rows = generate(1_000);
-    let mut export = export(&service, &spools);
-    export.pull.since = rows[700].created_at.unix_micros();
-    export.pull.until = rows[100].created_at.unix_micros();
-    let mut options = RenderOptions::new(Format::Ndjson);
-    options.limit = Some(50);
+    let (since, until) = (rows[700].created_at.clone(), rows[100].created_at.clone());
+    let range = PullOptions::new().since(since).until(until);
+    let export = export(&service, &spools).pull(range);
+    let options = RenderOptions::new(Format::Ndjson).limit(50);
     let destination = Destination::file(&path, Existing::Replace).unwrap();
-    let exported = export.clone().run(options, destination, |_| {}).await.unwrap();
+    let exported = export.clone().run(options, destination).await.unwrap();
     assert_eq!((exported.rendered.rows, service.requests().len()), (50, 2));
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&format!("{{\"id\":\"{}\"", rows[101].id)), "{text:.99}");
@@ -110,8 +105,7 @@ async fn manifest_describes_the_file_and_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let [path, manifest] = ["rows.csv", "rows.csv.manifest.json"].map(|n| folder.path().join(n));
     let service = service(150);
-    let mut export = export(&service, &SpoolFolder::new(folder.path()));
-    export.manifest = Some(manifest.clone());
+    let export = export(&service, &SpoolFolder::new(folder.path())).manifest(&manifest);
     run(export, Format::Csv, &path).await.unwrap();
     let text = std::fs::read_to_string(&manifest).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -132,13 +126,12 @@ async fn manifest_counts_and_describes_invalid_items() {
     let folder = tempfile::tempdir().unwrap();
     let [path, manifest] = ["rows.csv", "rows.csv.manifest.json"].map(|n| folder.path().join(n));
     let spools = SpoolFolder::new(folder.path());
-    let mut export = export_by(spoiled(&service(500), &[7, 9]), &spools);
-    export.manifest = Some(manifest.clone());
+    let export = export_by(spoiled(&service(500), &[7, 9]), &spools).manifest(&manifest);
     let error = run(export.clone(), Format::Csv, &path).await.unwrap_err();
     assert!(matches!(error, ExportError::Unfinished { rows_saved: 491, .. }), "{error:?}");
-    export.pull.allow_incomplete = true;
-    export.keep_spool = true;
-    let exported = run(export.clone(), Format::Csv, &path).await.unwrap();
+    let allowed = PullOptions::new().allow_incomplete(true);
+    let exported =
+        run(export.clone().pull(allowed).keep_spool(true), Format::Csv, &path).await.unwrap();
     assert_eq!((exported.rendered.rows, exported.pull.left_out.items), (498, 2));
     let text = std::fs::read_to_string(&manifest).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -147,7 +140,6 @@ async fn manifest_counts_and_describes_invalid_items() {
     assert!(json["skipped_items"][0].as_str().unwrap().starts_with("`sub_9` at `data["), "{json}");
     drop(exported);
     // The saved submissions remain incomplete.
-    export.pull.allow_incomplete = false;
     let error = run(export, Format::Csv, &path).await.unwrap_err();
     let ExportError::Unfinished { cause, .. } = error else { panic!("{error:?}") };
     assert_eq!(cause.to_string(), "the result is incomplete: 2 submissions violate the API");
@@ -156,11 +148,10 @@ async fn manifest_counts_and_describes_invalid_items() {
 #[tokio::test]
 async fn streamed_export_counts_invalid_items() {
     let service = service(150);
-    let (mut out, list) = (Vec::new(), spoiled(&service, &[7]).form(FORM).submissions());
-    let destination = Destination::stream(Box::new(&mut out));
-    let pages = list.allow_incomplete(true).pages();
-    let exported =
-        export_stream(pages, Format::Ndjson, None, None, destination, |_| {}).await.unwrap();
+    let export = Export::new(spoiled(&service, &[7]), FormId::new(FORM).unwrap());
+    let export = export.pull(PullOptions::new().allow_incomplete(true));
+    let destination = Destination::stream(Box::new(Vec::new()));
+    let exported = export.stream(Format::Ndjson, destination, |_| {}).await.unwrap();
     assert_eq!((exported.rendered.rows, exported.pull.left_out.items), (149, 1));
     assert_eq!(exported.pull.completeness, Completeness::Incomplete);
 }
@@ -169,16 +160,14 @@ async fn streamed_export_counts_invalid_items() {
 async fn unwritable_manifest_fails_before_the_first_request() {
     let folder = tempfile::tempdir().unwrap();
     let (service, path) = (service(150), folder.path().join("rows.csv"));
-    let mut export = export(&service, &SpoolFolder::new(folder.path()));
-    export.manifest = Some(folder.path().join("missing/manifest.json"));
-    let error = run(export.clone(), Format::Csv, &path).await.unwrap_err();
+    let export = export(&service, &SpoolFolder::new(folder.path()));
+    let missing = export.clone().manifest(folder.path().join("missing/manifest.json"));
+    let error = run(missing, Format::Csv, &path).await.unwrap_err();
     assert!(matches!(error, ExportError::Output { .. }), "{error:?}");
     let existing = folder.path().join("manifest.json");
     std::fs::write(&existing, "old").unwrap();
-    export.manifest = Some(existing.clone());
     let destination = Destination::file(&path, Existing::Keep).unwrap();
-    let options = RenderOptions::new(Format::Csv);
-    export.run(options, destination, |_| {}).await.unwrap_err();
+    export.manifest(&existing).run(Format::Csv, destination).await.unwrap_err();
     assert_eq!(std::fs::read_to_string(&existing).unwrap(), "old");
     assert_eq!(service.requests().len(), 0);
     assert!(!path.exists());
@@ -189,9 +178,8 @@ async fn failed_manifest_keeps_the_saved_rows() {
     let folder = tempfile::tempdir().unwrap();
     let (service, path) = (service(150), folder.path().join("rows.csv"));
     let spools = SpoolFolder::new(folder.path().join("state"));
-    let mut export = export(&service, &spools);
     let manifest = folder.path().join("manifest.json");
-    export.manifest = Some(manifest.clone());
+    let export = export(&service, &spools).manifest(&manifest);
     // A folder takes the name of the manifest while the export runs.
     let events = |event: ExportEvent<'_>| {
         if matches!(event, ExportEvent::Rendering) {
@@ -199,7 +187,7 @@ async fn failed_manifest_keeps_the_saved_rows() {
         }
     };
     let destination = Destination::file(&path, Existing::Replace).unwrap();
-    let error = export.run(RenderOptions::new(Format::Csv), destination, events).await.unwrap_err();
+    let error = export.run_with(Format::Csv, destination, events).await.unwrap_err();
     let ExportError::Unfinished { rows_saved: 150, cause, .. } = error else { panic!("{error:?}") };
     let is_manifest = matches!(*cause, ExportError::Output { operation: Operation::Manifest, .. });
     assert!(is_manifest, "{cause:?}");
@@ -214,7 +202,7 @@ fn export_can_run_in_a_task_of_another_thread() {
     let destination =
         Destination::file(&folder.path().join("rows.csv"), Existing::Replace).unwrap();
     let export = export(&service(1), &SpoolFolder::new(folder.path()));
-    is_send(export.run(RenderOptions::new(Format::Csv), destination, |_| {}));
+    is_send(export.run(Format::Csv, destination));
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,9 +211,8 @@ async fn time_limit_saves_the_rows_received() {
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(500), folder.path().join("rows.csv"));
     let client = limited(&service, 1, Fault::Silent);
-    let mut stopped = export_by(client, &spools);
-    stopped.pull.deadline = Some(tokio::time::Instant::now() + Duration::from_secs(5));
-    let error = run(stopped, Format::Csv, &path).await.unwrap_err();
+    let limit = PullOptions::new().time_limit(Duration::from_secs(5));
+    let error = run(export_by(client, &spools).pull(limit), Format::Csv, &path).await.unwrap_err();
     assert!(
         matches!(&error, ExportError::Unfinished { rows_saved: 100, cause, .. }
             if matches!(**cause, ExportError::TimeLimit)),
@@ -252,24 +239,25 @@ async fn events_report_saved_rows_and_pages() {
         ExportEvent::Rendering => rendering = true,
         _ => {}
     };
-    export(&service, &spools)
-        .run(RenderOptions::new(Format::Csv), destination, events)
-        .await
-        .unwrap();
+    export(&service, &spools).run_with(Format::Csv, destination, events).await.unwrap();
     assert_eq!((opened, rendering), (595, true));
     // The newest page, then the rest.
     assert!((5..=7).contains(&pages), "{pages}");
 }
 
 #[tokio::test]
-async fn export_csv_writes_the_rows_of_its_query() {
+async fn to_file_writes_the_format_of_the_name() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rows.csv");
     let since = generate(500)[299].created_at.clone();
-    let query = service(500).client().form(FORM).submissions().since(since);
-    let exported = export_csv(query, &path).await.unwrap();
-    assert_eq!((exported.rendered.rows, exported.pull.requests), (300, 4));
-    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 301);
+    let service = service(500);
+    for (name, lines) in [("rows.csv", 301), ("rows", 301), ("rows.ndjson", 300)] {
+        let path = folder.path().join(name);
+        let export = Export::new(service.client(), FormId::new(FORM).unwrap());
+        let range = PullOptions::new().since(since.clone());
+        let exported = export.pull(range).to_file(&path).await.unwrap();
+        assert_eq!((exported.rendered.rows, exported.pull.requests), (300, 4));
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), lines);
+    }
 }
 
 #[tokio::test]
@@ -278,10 +266,13 @@ async fn streamed_json_equals_rendered_json() {
     let (service, path) = (service(250), folder.path().join("rows"));
     for format in [Format::Ndjson, Format::Json] {
         run(export(&service, &SpoolFolder::new(folder.path())), format, &path).await.unwrap();
-        let (mut out, pages) = (Vec::new(), service.client().form(FORM).submissions().pages());
-        let destination = Destination::stream(Box::new(&mut out));
-        export_stream(pages, format, None, None, destination, |_| {}).await.unwrap();
-        assert_eq!(out, std::fs::read(&path).unwrap(), "{}", format.name());
+        let streamed = folder.path().join("streamed");
+        let destination = Destination::file(&streamed, Existing::Replace).unwrap();
+        let export = Export::new(service.client(), FormId::new(FORM).unwrap());
+        export.stream(format, destination, |_| {}).await.unwrap();
+        let [streamed, rendered] =
+            [streamed, path.clone()].map(|path| std::fs::read(path).unwrap());
+        assert_eq!(streamed, rendered, "{}", format.name());
     }
 }
 
@@ -295,7 +286,8 @@ async fn resume_token_of_another_form_is_a_config_error() {
         MockService::new().form(form("frm_2", "Other")).submissions("frm_2", generate(1_000));
     let client = limited(&other, 8, Fault::Error(ErrorCode::KeyRevoked));
     let other_spools = SpoolFolder::new(other_folder.path());
-    let export_other = Export::new(client, FormId::new("frm_2").unwrap(), other_spools.clone());
+    let export_other =
+        Export::new(client, FormId::new("frm_2").unwrap()).spools(other_spools.clone());
     run(export_other, Format::Csv, &path).await.unwrap_err();
     let open =
         |spools: &SpoolFolder| rusqlite::Connection::open(&spools.list().unwrap()[0].path).unwrap();
@@ -319,7 +311,7 @@ async fn similar_form_ids_have_spools_and_rows_of_their_own() {
         let row = |n: u32| submission(&format!("{id} {n}"), "{}", "2026-01-01T00:00:00Z");
         service = service.form(form(id, "Survey")).submissions(id, (0..2).map(row));
     }
-    let export = |client, id| Export::new(client, FormId::new(id).unwrap(), spools.clone());
+    let export = |client, id| Export::new(client, FormId::new(id).unwrap()).spools(spools.clone());
     for id in ids {
         let client = limited(&service, 0, Fault::Error(ErrorCode::KeyRevoked));
         let path = folder.path().join("rows.json");
@@ -349,14 +341,14 @@ async fn rendering_lets_other_tasks_run() {
         begun.notified().await;
         (0..3).for_each(|_| has_run.send(()).unwrap());
     });
-    let mut options = RenderOptions::new(Format::Csv);
-    options.filter = Some(Box::new(move |_| {
+    let filter: RowFilter = Box::new(move |_| {
         begins.notify_one();
         runs.recv_timeout(Duration::from_secs(20)).map(|()| true).map_err(|error| error.to_string())
-    }));
+    });
+    let options = RenderOptions::new(Format::Csv).filter(filter);
     let destination = Destination::file(&path, Existing::Replace).unwrap();
     let export = export(&service, &SpoolFolder::new(folder.path()));
-    assert_eq!(export.run(options, destination, |_| {}).await.unwrap().rendered.rows, 3);
+    assert_eq!(export.run(options, destination).await.unwrap().rendered.rows, 3);
     other.await.unwrap();
 }
 
@@ -392,7 +384,7 @@ async fn next_page_is_requested_while_one_is_written() {
     };
     let destination = Destination::file(&path, Existing::Replace).unwrap();
     let export = export(&service, &SpoolFolder::new(folder.path()));
-    let exported = export.run(RenderOptions::new(Format::Csv), destination, events).await.unwrap();
+    let exported = export.run_with(Format::Csv, destination, events).await.unwrap();
     assert_eq!((exported.rendered.rows, exported.pull.requests), (500, 6));
     unlocking.unwrap().await.unwrap();
 }
@@ -409,8 +401,7 @@ async fn page_of_a_dropped_export_is_stored() {
         }
     };
     let destination = Destination::file(&path, Existing::Replace).unwrap();
-    let running =
-        export(&service, &spools).run(RenderOptions::new(Format::Csv), destination, events);
+    let running = export(&service, &spools).run_with(Format::Csv, destination, events);
     let stop = async {
         requested(&service, 1).await;
         // The page is received, and its write begins.
@@ -432,7 +423,7 @@ async fn page_of_a_dropped_export_is_stored() {
     };
     let destination = Destination::file(&path, Existing::Replace).unwrap();
     let export = export(&service, &spools);
-    export.run(RenderOptions::new(Format::Csv), destination, events).await.unwrap();
+    export.run_with(Format::Csv, destination, events).await.unwrap();
     assert_eq!(saved, 100);
 }
 
@@ -444,18 +435,18 @@ async fn dropped_export_ends_its_rendering() {
     let (begins, calls) = (Arc::new(Notify::new()), Arc::new(AtomicU32::new(0)));
     let (is_running, ended) = tokio::sync::oneshot::channel::<()>();
     let (goes_on, wait) = std::sync::mpsc::channel::<()>();
-    let mut options = RenderOptions::new(Format::Csv);
     let (began, called) = (Arc::clone(&begins), Arc::clone(&calls));
-    options.filter = Some(Box::new(move |_| {
+    let filter: RowFilter = Box::new(move |_| {
         let _ = (&is_running, began.notify_one());
         called.fetch_add(1, Ordering::Relaxed);
         // Ends when the other side is dropped.
         let _ = wait.recv();
         Ok(true)
-    }));
+    });
+    let options = RenderOptions::new(Format::Csv).filter(filter);
     let destination = Destination::file(&path, Existing::Replace).unwrap();
     tokio::select! {
-        _ = export(&service, &spools).run(options, destination, |_| {}) => panic!("a row waits"),
+        _ = export(&service, &spools).run(options, destination) => panic!("a row waits"),
         () = begins.notified() => {}
     }
     drop(goes_on);

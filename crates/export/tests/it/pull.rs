@@ -76,11 +76,9 @@ fn all() -> PullOptions {
     PullOptions::default()
 }
 
-/// Options with settings that `change` makes.
-fn options(change: impl FnOnce(&mut PullOptions)) -> PullOptions {
-    let mut options = PullOptions::default();
-    change(&mut options);
-    options
+/// A time in microseconds since 1970.
+fn time(micros: i64) -> Timestamp {
+    Timestamp::from_unix_nanos(i128::from(micros) * 1_000).unwrap()
 }
 
 #[tokio::test]
@@ -135,7 +133,7 @@ async fn allowed_invalid_items_make_the_coverage_incomplete() {
     let (service, mut target) = (service(2_000), Target::new().await);
     let client = spoiled(&service, &[1_000, 1_001, 3]);
     target.pull_by(&client, &all()).await.unwrap_err();
-    let summary = target.pull_by(&client, &options(|o| o.allow_incomplete = true)).await.unwrap();
+    let summary = target.pull_by(&client, &all().allow_incomplete(true)).await.unwrap();
     assert_eq!((summary.rows, summary.completeness), (1_997, Completeness::Incomplete));
     assert_eq!((summary.left_out.items, summary.left_out.units.len()), (3, 0));
     let described = &summary.left_out.described_items;
@@ -161,7 +159,7 @@ async fn since_is_moved_down_and_up() {
     let since = |seconds: i64| newest - seconds * 1_000_000;
     let pull_since = async |target: &mut Target, seconds| {
         let before = service.requests().len();
-        target.pull(&service, &options(|o| o.since = since(seconds))).await.unwrap();
+        target.pull(&service, &all().since(time(since(seconds)))).await.unwrap();
         let range = RowRange::new().since(time(since(seconds)));
         let ids = target.ids(range).await.len();
         assert_eq!(ids, usize::try_from(seconds).unwrap() + 1, "rows of {seconds} s");
@@ -177,7 +175,7 @@ async fn since_is_moved_down_and_up() {
 async fn limit_stops_when_the_newest_rows_of_the_range_are_stored() {
     let (service, mut target) = (service(2_000), Target::new().await);
     let until = generate(1)[0].created_at.unix_micros() - 49_000_000;
-    let limited = options(|o| (o.limit, o.until) = (Some(60), until));
+    let limited = all().limit(60).until(time(until));
     target.pull(&service, &limited).await.unwrap();
     assert_eq!(service.requests().len(), 2);
     let range = RowRange::new().until(time(until));
@@ -190,8 +188,7 @@ async fn limit_stops_when_the_newest_rows_of_the_range_are_stored() {
 async fn deadline_ends_the_pull_and_keeps_its_rows() {
     let (service, mut target) = (service(500), Target::new().await);
     let client = limited(&service, 1, Fault::Silent);
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
-    let error = target.pull_by(&client, &options(|o| o.deadline = Some(deadline))).await;
+    let error = target.pull_by(&client, &all().time_limit(Duration::from_secs(10))).await;
     assert!(matches!(error, Err(ExportError::TimeLimit)), "{error:?}");
     assert_eq!(target.ids(RowRange::default()).await.len(), 100);
     assert_eq!(target.pull(&service, &all()).await.unwrap().rows, 500);
@@ -251,13 +248,11 @@ proptest! {
                 let at = u64::try_from(now).unwrap();
                 service.set_date(SystemTime::UNIX_EPOCH + Duration::from_secs(at));
                 let client = limited(&service, pages, REVOKED);
-                let options = options(|o| {
-                    o.page_size = 10;
-                    o.since = since.map_or(i64::MIN, |age| (now - age) * 1_000_000);
-                });
+                let since = since.map(|age| time((now - age) * 1_000_000));
+                let options = all().page_size(10).since(since);
                 let _ = target.pull_by(&client, &options).await;
             }
-            target.pull(&service, &options(|o| o.page_size = 10)).await.unwrap();
+            target.pull(&service, &all().page_size(10)).await.unwrap();
             let stored: BTreeSet<String> = target.ids(RowRange::default()).await.into_iter().collect();
             prop_assert_eq!(stored, ids);
             let coverage = target.status().await.coverage;

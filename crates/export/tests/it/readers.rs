@@ -10,7 +10,7 @@ use std::process::Command;
 
 use formsvc_export::{
     Destination, Existing, FORMATS, FileFormat, Format, MonthFolder, Output, RenderOptions,
-    StoredRow, render,
+    SourceInfo, StoredRow, TableOptions, render,
 };
 use formsvc_table::{cell, for_each_field};
 use proptest::prelude::*;
@@ -120,9 +120,8 @@ fn render_all(folder: &Path, submissions: &[String], max_columns: usize) {
         if !format.format.is_available() {
             continue;
         }
-        let mut options = RenderOptions::new(format);
-        options.csv.guard = false;
-        options.table.max_columns = max_columns;
+        let table = TableOptions { max_columns, ..TableOptions::default() };
+        let options = RenderOptions::new(format).formula_guard(false).table(table);
         let path = folder.join(format!("rows.{name}"));
         render(&rows, &options, Destination::file(&path, Existing::Replace).unwrap()).unwrap();
     }
@@ -186,8 +185,8 @@ fn documented_queries_find_rows() {
         r#"{"Name":"NA","Age":41,"Topics":["red","blue"],"Code":"007","E-Mail":"a@example.org"}"#;
     let rows = vec![crate::support::stored("sub_1", data)];
     for row in FORMATS.iter().filter(|row| row.format.is_available()) {
-        let mut options = RenderOptions::new(row.format);
-        options.source.form_id = "frm_01hzy".into();
+        let source = SourceInfo { form_id: "frm_01hzy".into(), ..SourceInfo::default() };
+        let options = RenderOptions::new(row.format).source(source);
         let path = folder.path().join(format!("survey.{}", row.name));
         render(&rows, &options, Destination::file(&path, Existing::Replace).unwrap()).unwrap();
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use formsvc_export::{
     Compression, Destination, Existing, ExportError, FileFormat, Format, MissingColumn, Remark,
-    RenderOptions, RowSource, StoredRow, render,
+    RenderOptions, RowFilter, RowSource, StoredRow, TableOptions, Unsupported, render,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -33,17 +33,16 @@ fn csv_has_a_column_per_label() {
 
 #[test]
 fn excel_profile_and_delimiter_apply() {
-    let mut options = RenderOptions::new(Format::Csv);
-    options.csv.excel = true;
-    options.csv.delimiter = b';';
+    let options = RenderOptions::new(Format::Csv).excel(true).delimiter(b';');
     let rows = [stored("s1", r#"{"a":"x;y"}"#)];
     let expected = format!("\u{feff}id;created_at;a\r\ns1;{TIME};\"x;y\"\r\n");
     assert_eq!(text(&options, &rows), expected);
     let expected = format!("id\tcreated_at\ta\ns1\t{TIME}\tx;y\n");
     assert_eq!(text(&RenderOptions::new(Format::Tsv), &rows), expected);
-    options.csv.delimiter = b'"';
+    let options = options.delimiter(b'"');
     let refused = render(&Vec::new(), &options, Destination::stream(Box::new(std::io::sink())));
-    assert!(matches!(refused, Err(ExportError::Unsupported(_))), "{refused:?}");
+    let expected = Unsupported::Delimiter(b'"');
+    assert!(matches!(refused, Err(ExportError::Unsupported(e)) if e == expected), "{refused:?}");
 }
 
 #[test]
@@ -103,8 +102,8 @@ fn file_name_decides_on_format_and_compression() {
 fn remarks_name_surprising_cells_and_headings() {
     let long = format!(r#"{{"a":"{}","A":"=1","b\nc":2}}"#, "é".repeat(32_768));
     let fits = format!(r#"{{"a":"{}"}}"#, "é".repeat(32_767));
-    let mut options = RenderOptions::new(Format::Csv);
-    options.table.max_columns = 3;
+    let table = TableOptions { max_columns: 3, ..TableOptions::default() };
+    let options = RenderOptions::new(Format::Csv).table(table.clone());
     let rows = [stored("s3", r#"{"z":1}"#), stored("s2", &fits), stored("s1", &long)];
     let (_, done) = rendered(&options, &rows);
     let expected = [
@@ -115,8 +114,10 @@ fn remarks_name_surprising_cells_and_headings() {
         Remark::LongCells(1),
     ];
     assert_eq!(done.remarks, expected);
-    assert!(done.remarks[0].to_string().contains("`--max-columns`"), "{}", done.remarks[0]);
-    options.table.columns = vec!["id".into(), "none".into()];
+    let shown = done.remarks[0].to_string();
+    assert!(shown.ends_with("the answers are in `other_answers`"), "{shown}");
+    let options =
+        options.table(TableOptions { columns: vec!["id".into(), "none".into()], ..table });
     let (out, done) = rendered(&options, &rows[..1]);
     assert_eq!(out, b"id,none\ns3,\n");
     let missing = MissingColumn { heading: "none".into(), similar: None };
@@ -126,13 +127,12 @@ fn remarks_name_surprising_cells_and_headings() {
 #[test]
 fn filter_runs_once_per_row_and_limits_columns() {
     let calls = Arc::new(AtomicU32::new(0));
-    let mut options = RenderOptions::new(Format::Csv);
     let counted = calls.clone();
-    options.filter = Some(Box::new(move |row| {
+    let filter: RowFilter = Box::new(move |row| {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(row.id != "s2")
-    }));
-    options.limit = Some(2);
+    });
+    let options = RenderOptions::new(Format::Csv).filter(filter).limit(2);
     let rows = [
         stored("s3", r#"{"a":1}"#),
         stored("s2", r#"{"b":1}"#),
@@ -142,7 +142,8 @@ fn filter_runs_once_per_row_and_limits_columns() {
     let (out, done) = rendered(&options, &rows);
     assert_eq!(read_csv(&String::from_utf8(out).unwrap())[0], ["id", "created_at", "a", "c"]);
     assert_eq!((done.rows, calls.load(Ordering::Relaxed)), (2, 3));
-    options.filter = Some(Box::new(|_| Err("no such field".into())));
+    let filter: RowFilter = Box::new(|_| Err("no such field".into()));
+    let options = options.filter(filter);
     let failed = render(&rows.to_vec(), &options, Destination::stream(Box::new(std::io::sink())));
     assert!(failed.unwrap_err().to_string().contains("`s3`: no such field"));
 }
@@ -151,8 +152,7 @@ fn filter_runs_once_per_row_and_limits_columns() {
 fn checksum_and_size_are_those_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["ndjson.gz", "xlsx"] {
-        let mut options = RenderOptions::new(FileFormat::from_name(name).unwrap());
-        options.checksum = true;
+        let options = RenderOptions::new(FileFormat::from_name(name).unwrap()).checksum(true);
         let path = folder.path().join(name);
         let destination = Destination::file(&path, Existing::Replace).unwrap();
         let done = render(&vec![stored("s1", "{}")], &options, destination).unwrap();
@@ -164,8 +164,9 @@ fn checksum_and_size_are_those_of_the_file() {
 
 #[test]
 fn missing_column_suggests_a_label_of_other_case() {
-    let mut options = RenderOptions::new(Format::Csv);
-    options.table.columns = ["id", "name", "none"].map(str::to_owned).to_vec();
+    let columns = ["id", "name", "none"].map(str::to_owned).to_vec();
+    let table = TableOptions { columns, ..TableOptions::default() };
+    let options = RenderOptions::new(Format::Csv).table(table);
     let (_, done) = rendered(&options, &[stored("s1", r#"{"Name":1}"#)]);
     let shown = done.remarks[0].to_string();
     assert!(shown.contains("no submission has `name`, `none`"), "{shown}");

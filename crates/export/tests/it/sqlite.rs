@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use formsvc_export::{
-    Destination, Existing, ExportError, Format, Remark, RenderOptions, Rendered, StoredRow, render,
+    Destination, Existing, ExportError, Format, Remark, RenderOptions, Rendered, SourceInfo,
+    StoredRow, render,
 };
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -11,8 +12,8 @@ use rusqlite::types::Value;
 use crate::support::{TIME, stored};
 
 fn database(path: &Path, rows: &[StoredRow<'_>]) -> Result<Rendered, ExportError> {
-    let mut options = RenderOptions::new(Format::Sqlite);
-    options.source.form_id = "frm_1".into();
+    let source = SourceInfo { form_id: "frm_1".into(), ..SourceInfo::default() };
+    let options = RenderOptions::new(Format::Sqlite).source(source);
     render(&rows.to_vec(), &options, Destination::file(path, Existing::Replace)?)
 }
 

@@ -38,9 +38,7 @@ pub(crate) fn write_to(
 
 /// A format without the formula guard.
 pub(crate) fn options(format: Format) -> RenderOptions {
-    let mut options = RenderOptions::new(format);
-    options.csv.guard = false;
-    options
+    RenderOptions::new(format).formula_guard(false)
 }
 
 /// One page of answers.

@@ -1,7 +1,5 @@
 //! `formsvc submissions exports`: unfinished exports.
 
-use std::time::SystemTime;
-
 use clap::{Args, Subcommand};
 use formsvc_export::{ExportError, SpoolFolder, SpoolInfo};
 use serde::Serialize;
@@ -104,15 +102,14 @@ fn clean(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
 
 impl From<SpoolInfo> for Item {
     fn from(spool: SpoolInfo) -> Self {
-        let used = spool.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let used = i128::try_from(used.as_millis()).unwrap_or(i128::MAX);
-        let used = formsvc_client::Timestamp::from_unix_nanos(used.saturating_mul(1_000_000));
-        let used = used.map(|time| time.to_string());
+        let used = Some(spool.modified.to_string());
         let state = if spool.in_use { "in use" } else { "saved" }.to_owned();
         let size = spool.size;
         match spool.content {
             Ok(content) => {
-                let (newest, oldest) = content.newest_and_oldest.unzip();
+                let times = content.newest_and_oldest;
+                let times = times.map(|(newest, oldest)| (newest.to_string(), oldest.to_string()));
+                let (newest, oldest) = times.unzip();
                 let form = content.title.unwrap_or(content.form_id);
                 Self {
                     form: Some(form),

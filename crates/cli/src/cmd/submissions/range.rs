@@ -71,6 +71,13 @@ pub(crate) fn place(
     Ok(Some(at))
 }
 
+impl Range {
+    /// The start as typed: equal for equal commands, also if it moves with the clock.
+    pub(crate) fn start(&self) -> Option<String> {
+        self.since.as_ref().map(ToString::to_string)
+    }
+}
+
 impl Bounds {
     /// The part of a list that lies within.
     pub(crate) fn of(&self, list: SubmissionQuery) -> SubmissionQuery {

@@ -283,7 +283,7 @@ fn renamed_label_that_does_not_occur_is_named() {
     let export = ["--demo", "submissions", "export", "penguins", "--column-map"];
     let said = run(&[&export[..], &[map.to_str().unwrap()]].concat());
     assert!(said.stdout.starts_with("id,created_at,Kind,island,"), "{}", said.stdout);
-    let warning = "no submission has `iland`, which `--column-map` renames";
+    let warning = "no submission has `iland`, which the column map renames";
     assert!(said.stderr.contains(warning), "{}", said.stderr);
 }
 

@@ -128,9 +128,8 @@ async fn since_leaves_a_gap_that_a_later_run_closes() {
     for database in Database::all().await {
         let service = service(1_000);
         let store = database.open().await;
-        let mut options = PullOptions::default();
         let since = generate(1_000)[300].created_at.clone();
-        options.since = since.unix_micros();
+        let options = PullOptions::new().since(since.clone());
         let client = service.client();
         store.sync(&client, &form_id(), None, &options, |_| {}).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();

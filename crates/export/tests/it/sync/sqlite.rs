@@ -1,8 +1,8 @@
 //! SQLite databases: types of columns, files of other programs, modes.
 
 use formsvc_export::{
-    Destination, Existing, ExportError, Format, RenderOptions, StoreProblem, SyncError, SyncTarget,
-    render,
+    Destination, Existing, ExportError, Format, RenderOptions, SourceInfo, StoreProblem, SyncError,
+    SyncTarget, render,
 };
 use rusqlite::Connection;
 
@@ -57,8 +57,8 @@ async fn foreign_and_exported_files_are_refused_unchanged() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 
     let path = folder.path().join("export.db");
-    let mut options = RenderOptions::new(Format::Sqlite);
-    options.source.form_id = FORM.into();
+    let source = SourceInfo { form_id: FORM.into(), ..SourceInfo::default() };
+    let options = RenderOptions::new(Format::Sqlite).source(source);
     for rows in [Vec::new(), vec![crate::support::stored("s1", "{}")]] {
         render(&rows, &options, Destination::file(&path, Existing::Replace).unwrap()).unwrap();
         let before = std::fs::read(&path).unwrap();

@@ -275,8 +275,7 @@ async fn verify_does_not_take_an_invalid_item_for_deleted() {
         let store = database.open().await;
         sync(&store, &service).await.unwrap();
         let client = spoiled(&service, &[100]);
-        let mut pull = PullOptions::default();
-        pull.allow_incomplete = true;
+        let pull = PullOptions::new().allow_incomplete(true);
         let verify = VerifyOptions::new();
         let summary = store.verify(&client, &form_id(), &pull, &verify, |_| {}).await.unwrap();
         assert_eq!((summary.deleted, summary.missing, summary.left_out.items), (0, 0, 1));
@@ -290,8 +289,7 @@ async fn sync_stores_what_it_leaves_out_until_verified() {
         let service = service(500);
         let store = database.open().await;
         let client = spoiled(&service, &[100, 101]);
-        let mut pull = PullOptions::default();
-        pull.allow_incomplete = true;
+        let pull = PullOptions::new().allow_incomplete(true);
         let first = store.sync(&client, &form_id(), None, &pull, |_| {}).await.unwrap().pull;
         assert_eq!((first.left_out.items, first.completeness), (2, Completeness::Incomplete));
         let second = sync_by(&store, &client).await.unwrap().pull;

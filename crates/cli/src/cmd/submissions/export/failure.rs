@@ -1,16 +1,11 @@
 //! What an export reports when it stops.
 
-use std::io;
 use std::path::Path;
 
 use formsvc_client::event::SkippedItem;
 use formsvc_client::list::SubmissionPages;
-use formsvc_client::{Completeness, ErrorKind, PAGE_SIZE_MAX};
-#[cfg(feature = "postgres")]
-use formsvc_export::PostgresError;
-use formsvc_export::{
-    ExportError, ExportEvent, Exported, FileFormat, LeftOut, Operation, StoreProblem, SyncError,
-};
+use formsvc_client::{Completeness, ErrorKind, PAGE_SIZE_MAX, Timestamp};
+use formsvc_export::{ExportError, ExportEvent, Exported, FileFormat, LeftOut, Operation};
 
 use super::counted;
 use crate::abort::TIME_IS_OVER;
@@ -48,7 +43,7 @@ impl<'a> Saved<'a> {
         match event {
             ExportEvent::Discarded(warning) => progress.warn(warning),
             ExportEvent::Opened { rows, saved_to, spool, .. } => {
-                let saved_to = *saved_to;
+                let saved_to = saved_to.as_ref().map(Timestamp::unix_micros);
                 progress.expect(Expected { saved: *rows, saved_to, ..self.expected });
                 if *rows > 0 && self.command.is_some() {
                     let rows = counted(*rows, "submission");
@@ -58,7 +53,7 @@ impl<'a> Saved<'a> {
                 self.can_continue(*rows);
             }
             ExportEvent::Page(page) => {
-                progress.submissions(page.rows, page.reached);
+                progress.submissions(page.rows, page.reached.as_str());
                 self.can_continue(page.rows);
             }
             ExportEvent::Rendering => progress.doing("writing the output"),
@@ -116,7 +111,7 @@ pub(super) fn explain(
 ) -> CliError {
     if let ExportError::Unfinished { rows_saved, cause, .. } = error {
         let output = changed(&cause).map(str::to_owned).or_else(|| unchanged(path));
-        let (instead, is_permanent) = (hint_instead_of_command(&cause), is_permanent(&cause));
+        let (instead, is_permanent) = (hint_instead_of_command(&cause), cause.is_permanent());
         let error = of_cause(*cause).hint_too(&saved(rows_saved, output.as_deref()));
         return match (instead, command) {
             (Some(hint), _) => error.hint_too(hint),
@@ -153,42 +148,6 @@ pub(super) fn explain(
     error
 }
 
-/// Returns true if the same command would fail again until the user changes something.
-fn is_permanent(error: &ExportError) -> bool {
-    match error {
-        ExportError::Service(error) => match error.kind() {
-            ErrorKind::Config | ErrorKind::TieOverflow | ErrorKind::InvalidItem => true,
-            ErrorKind::Api => error.status().is_some_and(|status| {
-                let is_passing = matches!(status.as_u16(), 408 | 425 | 429);
-                status.is_redirection() || status.is_client_error() && !is_passing
-            }),
-            _ => false,
-        },
-        ExportError::Store(error) => match error.problem() {
-            StoreProblem::Io(error) => matches!(
-                error.kind(),
-                io::ErrorKind::NotFound
-                    | io::ErrorKind::NotADirectory
-                    | io::ErrorKind::PermissionDenied
-            ),
-            StoreProblem::Foreign
-            | StoreProblem::Version { .. }
-            | StoreProblem::Object(_)
-            | StoreProblem::Damaged(_)
-            | StoreProblem::NoLocks => true,
-            _ => false,
-        },
-        #[cfg(feature = "postgres")]
-        ExportError::Postgres(error) => !matches!(
-            error,
-            PostgresError::Connect(_) | PostgresError::Lost(_) | PostgresError::Conflict(_)
-        ),
-        ExportError::Sync(SyncError::Locked { .. }) => false,
-        ExportError::Sync(_) | ExportError::Filter { .. } | ExportError::Unsupported(_) => true,
-        _ => false,
-    }
-}
-
 /// The hint for an error with which the same command would fail again.
 fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
     match error {
@@ -203,7 +162,7 @@ fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
 
 /// The error of a sync that stopped after `new` submissions; `next` is the effect of the same command.
 pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) -> CliError {
-    let is_permanent = is_permanent(&error);
+    let is_permanent = error.is_permanent();
     let error = of_cause(error);
     if matches!(error.exit, Exit::Usage | Exit::DataPolicy | Exit::NotFound) {
         return error;
@@ -277,7 +236,12 @@ pub(super) fn check_exported(unusable: &[SkippedItem]) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use formsvc_export::Format;
+    #[cfg(feature = "postgres")]
+    use formsvc_export::PostgresError;
+    use formsvc_export::SyncError;
 
     use super::*;
 

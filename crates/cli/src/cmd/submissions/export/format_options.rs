@@ -9,6 +9,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use formsvc_export::{
     Compression, FORMATS, FileFormat, Format, ListStyle, RenderOptions, RowFilter, StoredRow,
+    TableOptions,
 };
 use jiff::tz::TimeZone;
 
@@ -173,8 +174,7 @@ impl FormatOptions {
         format: FileFormat,
         limit: Option<u64>,
     ) -> Result<RenderOptions, CliError> {
-        let mut options = RenderOptions::new(format);
-        let table = &mut options.table;
+        let mut table = TableOptions::default();
         table.max_columns = self.max_columns.unwrap_or(table.max_columns);
         table.lists = match self.lists {
             None | Some(Lists::Json) => ListStyle::Json,
@@ -189,13 +189,15 @@ impl FormatOptions {
         }
         table.column_map.clone_from(&self.new_labels);
         table.time_zone = self.time_zone.as_deref().map(time_zone).transpose()?;
-        options.csv.excel = self.csv_profile == Some(Profile::Excel);
+        let mut options = RenderOptions::new(format)
+            .table(table)
+            .excel(self.csv_profile == Some(Profile::Excel))
+            .formula_guard(self.formula_guard != Some(Switch::Off))
+            .filter(self.filter.as_deref().map(filter).transpose()?)
+            .limit(limit);
         if let Some(text) = &self.delimiter {
-            options.csv.delimiter = delimiter(text)?;
+            options = options.delimiter(delimiter(text)?);
         }
-        options.csv.guard = self.formula_guard != Some(Switch::Off);
-        options.filter = self.filter.as_deref().map(filter).transpose()?;
-        options.limit = limit;
         Ok(options)
     }
 

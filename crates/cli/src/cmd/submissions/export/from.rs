@@ -74,7 +74,7 @@ impl Export {
         bounds: &Bounds,
     ) -> Result<(), CliError> {
         let began = Instant::now();
-        let mut options = self.options.render(format, self.limit)?;
+        let options = self.options.render(format, self.limit)?;
         let output = self.output(cx, path)?;
         let range = RowRange::new().since(bounds.since()).until(bounds.until());
         let range = range.include_deleted(self.include_deleted);
@@ -88,11 +88,11 @@ impl Export {
             let hint = "or export the stored submissions with `--allow-incomplete`";
             return Err(incomplete.hint_too(hint));
         }
-        options.source = SourceInfo {
+        let options = options.source(SourceInfo {
             origin: form.origin.clone(),
             title: form.title.clone().unwrap_or_else(|| form.form_id.clone()),
             form_id: form.form_id.clone(),
-        };
+        });
         let rendered = output.render(&rows, &options);
         let rendered =
             rendered.map_err(|error| failure::explain(error, path, format, None, false))?;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use formsvc_client::{Client, PAGE_SIZE_MAX};
 use formsvc_export::{
-    Export as Engine, ExportError, ExportEvent, Exported, FileFormat, Format, LeftOut, Output,
-    PullProgress, SpoolFolder, export_stream,
+    Export as Engine, ExportEvent, Exported, FileFormat, Format, LeftOut, Output, PullOptions,
+    SpoolFolder,
 };
 use secrecy::SecretString;
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ use super::range::{Bounds, Range};
 use super::{hint_name, sync};
 use crate::again::Line;
 use crate::args::{duration, whole};
-use crate::context::Context;
+use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
@@ -246,25 +246,34 @@ impl Export {
         let command = self.command(cx, job, bounds).filter(|_| !spools.is_temporary());
         let path = job.path.as_deref();
         let exported = if path.is_none() && !job.format.format.is_table() {
-            self.stream(cx, client, job, bounds).await
+            let options = self.options.render(job.format, self.limit)?;
+            cx.progress.expect(self.expected(job, bounds));
+            let events = |event: ExportEvent<'_>| {
+                if let ExportEvent::Page(page) = event {
+                    cx.progress.submissions(page.rows, page.reached.as_str());
+                }
+            };
+            let engine = self.engine(client, &job.form, bounds, None);
+            engine.stream(options, stdout::destination(cx), events).await
         } else {
-            let micros = formsvc_client::Timestamp::unix_micros;
-            let mut engine = Engine::new(client.clone(), job.form.id.clone(), spools.clone());
-            engine.title = Some(job.form.title.clone());
-            engine.pull.since = bounds.since().as_ref().map_or(i64::MIN, micros);
-            engine.pull.until = bounds.until().as_ref().map_or(i64::MAX, micros);
-            engine.pull.page_size = self.page_size;
-            engine.pull.allow_incomplete = self.allow_incomplete;
-            engine.pull.deadline = deadline;
-            engine.range_text = Some(format!("{:?}", self.range));
-            engine.command.clone_from(&command);
-            engine.manifest = path.filter(|_| self.manifest).map(manifest_path);
-            engine.fresh = self.fresh;
-            engine.keep_spool = self.is_to_folder();
+            let mut engine = self
+                .engine(client, &job.form, bounds, deadline)
+                .spools(spools.clone())
+                .fresh(self.fresh)
+                .keep_spool(self.is_to_folder());
+            if let Some(command) = &command {
+                engine = engine.command(command);
+            }
+            if let Some(start) = self.range.start() {
+                engine = engine.start_name(start);
+            }
+            if let Some(path) = path.filter(|_| self.manifest) {
+                engine = engine.manifest(manifest_path(path));
+            }
             let options = self.options.render(job.format, self.limit)?;
             let saved = Saved::new(cx, path, command.as_deref(), self.expected(job, bounds));
             let events = |event: ExportEvent<'_>| saved.on_event(&event);
-            engine.run(options, output, events).await
+            engine.run_with(options, output, events).await
         };
         cx.can_go_on_with(None);
         let exported = exported.map_err(|error| {
@@ -289,23 +298,21 @@ impl Export {
         Ok(exported)
     }
 
-    /// Writes NDJSON or JSON as it arrives.
-    async fn stream(
+    /// The engine with the range of submissions and how to request them.
+    fn engine(
         &self,
-        cx: &Context,
         client: &Client,
-        job: &Job,
+        form: &FormMatch,
         bounds: &Bounds,
-    ) -> Result<Exported, ExportError> {
-        cx.progress.expect(self.expected(job, bounds));
-        let list = client.form(job.form.id.clone()).submissions().page_size(self.page_size);
-        let pages = bounds.of(list.allow_incomplete(self.allow_incomplete)).pages();
-        let progress = |at: PullProgress<'_>| cx.progress.submissions(at.rows, at.reached);
-        let options = self.options.render(job.format, self.limit);
-        let options = options.map_err(|error| ExportError::Unsupported(error.brief()))?;
-        let (filter, destination) = (options.filter, stdout::destination(cx));
-        export_stream(pages, job.format.format, self.limit, filter.as_ref(), destination, progress)
-            .await
+        deadline: Option<Instant>,
+    ) -> Engine {
+        let options = PullOptions::new()
+            .since(bounds.since())
+            .until(bounds.until())
+            .page_size(self.page_size)
+            .allow_incomplete(self.allow_incomplete)
+            .time_limit(remaining(deadline));
+        Engine::new(client.clone(), form.id.clone()).title(&form.title).pull(options)
     }
 
     /// The end of the walk, for an estimate of the remaining time.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use formsvc_client::Completeness;
 use formsvc_export::{
-    Compression, Existing, ExportError, FORMATS, FileFormat, Format, MonthFolder, Output, Rendered,
+    Compression, Existing, ExportError, FORMATS, FileFormat, Format, MonthFolder, Output, Remark,
+    Rendered,
 };
 use indicatif::HumanCount;
 use sha2::{Digest, Sha256};
@@ -113,7 +114,35 @@ pub(super) fn manifest_path(path: &Path) -> PathBuf {
 
 /// Reports the remarks about an output.
 pub(super) fn report_rendered(cx: &Context, rendered: &Rendered) {
-    rendered.remarks.iter().for_each(|remark| cx.progress.remark(&remark.to_string()));
+    for remark in &rendered.remarks {
+        let advice = advice(remark).map_or(String::new(), |advice| format!("; {advice}"));
+        cx.progress.remark(&format!("{remark}{advice}"));
+    }
+}
+
+/// The flags that avoid what a remark describes.
+fn advice(remark: &Remark) -> Option<&'static str> {
+    Some(match remark {
+        Remark::GuardedCells(_) => "programs read the exact text with `--formula-guard off`",
+        Remark::LabelsWithoutColumn(_) => "`--max-columns` raises the limit",
+        Remark::HeadingsDifferInCase(_)
+        | Remark::HeadingsWithLineBreak(_)
+        | Remark::HeadingsWithDot(_) => "`--column-map` renames labels",
+        Remark::MissingColumns(columns)
+            if columns.iter().all(|column| column.similar.is_none()) =>
+        {
+            "`formsvc forms schema` lists the labels"
+        }
+        Remark::LongCells(_) => "`--format ndjson` or `parquet` avoids spreadsheets",
+        Remark::CutCells(_) => "`--format csv` or `ndjson` keeps the full text",
+        Remark::ChangedLineBreaks(_) => "`--format csv` or `ndjson` keeps line breaks",
+        Remark::FurtherSheets(_) => "`--format csv` or `parquet` has no such limit",
+        Remark::ReplacedCharacters(_) => {
+            "the exact text is in `--format ndjson`, and in the table `submissions` of SQLite"
+        }
+        Remark::DamagedRows(_) => "`--fresh` fetches them again",
+        _ => return None,
+    })
 }
 
 /// The message of a complete export.

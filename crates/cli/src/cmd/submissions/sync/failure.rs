@@ -1,6 +1,6 @@
 //! Failed rounds of `formsvc submissions sync`.
 
-use formsvc_export::{ExportError, StoreProblem, SyncError};
+use formsvc_export::ExportError;
 
 use crate::cmd::submissions::export::explain_stopped;
 use crate::error::CliError;
@@ -16,7 +16,7 @@ pub(super) struct Failure {
 impl Failure {
     /// The failure of a sync that stopped after `new` submissions.
     pub(super) fn stopped(error: ExportError, new: u64) -> Self {
-        let passes = is_conflict(&error);
+        let passes = error.is_conflict();
         let failure = Self::from(explain_stopped(error, new, "continues"));
         Self { passes: passes || failure.passes, ..failure }
     }
@@ -31,7 +31,7 @@ impl From<CliError> for Failure {
 
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
-        let passes = is_conflict(&error);
+        let passes = error.is_conflict();
         let failure = Self::from(CliError::from(error));
         Self { passes: passes || failure.passes, ..failure }
     }
@@ -40,16 +40,5 @@ impl From<ExportError> for Failure {
 impl From<Failure> for CliError {
     fn from(failure: Failure) -> Self {
         failure.error
-    }
-}
-
-/// Returns true if another process uses the form or the database at this time.
-fn is_conflict(error: &ExportError) -> bool {
-    match error {
-        ExportError::Sync(SyncError::Locked { .. }) => true,
-        #[cfg(feature = "postgres")]
-        ExportError::Postgres(formsvc_export::PostgresError::Conflict(_)) => true,
-        ExportError::Store(error) => matches!(error.problem(), StoreProblem::Busy),
-        _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
+use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX, Timestamp};
 use formsvc_export::{PullOptions, PullProgress, SyncStore, SyncSummary, SyncTarget};
 use tokio::time::{Instant, sleep_until};
 
@@ -57,6 +57,25 @@ pub(super) struct Run {
     page_size: u32,
 }
 
+/// How submissions are requested.
+pub(super) struct SyncOptions {
+    pub(super) since: Option<Timestamp>,
+    pub(super) page_size: u32,
+    pub(super) allow_incomplete: bool,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl SyncOptions {
+    /// Returns the options of a run that begins now.
+    pub(super) fn pull(&self) -> PullOptions {
+        PullOptions::new()
+            .since(self.since.clone())
+            .page_size(self.page_size)
+            .allow_incomplete(self.allow_incomplete)
+            .time_limit(remaining(self.deadline))
+    }
+}
+
 impl Run {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let deadline = cx.deadline(self.max_time);
@@ -66,11 +85,12 @@ impl Run {
     async fn run_until(self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let target = self.target.read()?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        let mut options = PullOptions::default();
-        options.since = since.map_or(i64::MIN, |since| since.unix_micros());
-        options.page_size = self.page_size;
-        options.allow_incomplete = self.allow_incomplete;
-        options.deadline = deadline;
+        let options = SyncOptions {
+            since,
+            page_size: self.page_size,
+            allow_incomplete: self.allow_incomplete,
+            deadline,
+        };
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
             if cx.output.is_requested() && !cx.output.is_for_reading() {
@@ -119,7 +139,7 @@ impl Run {
         &self,
         cx: &Context,
         target: &SyncTarget,
-        options: &PullOptions,
+        options: &SyncOptions,
         forms: &mut Vec<FormMatch>,
         reports: &mut Vec<Report>,
     ) -> Result<(), Failure> {
@@ -176,14 +196,14 @@ pub(super) async fn sync_form(
     client: &Client,
     store: &SyncStore,
     form: &FormMatch,
-    options: &PullOptions,
+    options: &SyncOptions,
 ) -> Result<SyncSummary, Failure> {
     cx.progress.begin();
     let mut stored = None;
     let on_page = |page: PullProgress<'_>| {
         if stored.is_none() {
             let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
-            let since = Some(options.since).filter(|since| *since > i64::MIN);
+            let since = options.since.as_ref().map(Timestamp::unix_micros);
             let saved = page.rows - page.new;
             cx.progress.expect(Expected {
                 oldest: since.or(created),
@@ -194,15 +214,15 @@ pub(super) async fn sync_form(
         stored = Some(page.new);
         let new = counted(page.new, "new submission");
         cx.saves(format!("{new} stored; the same command continues"));
-        cx.progress.submissions(page.rows, page.reached);
+        cx.progress.submissions(page.rows, page.reached.as_str());
     };
-    let synced = store.sync(client, &form.id, form.listed.as_ref(), options, on_page).await;
+    let synced = store.sync(client, &form.id, form.listed.as_ref(), &options.pull(), on_page).await;
     cx.progress.end();
     synced.map_err(|error| Failure::stopped(error, stored.unwrap_or_default()))
 }
 
 /// Returns an error if submissions are left out of the database, and this is not allowed.
-fn check_complete(summary: &SyncSummary, options: &PullOptions) -> Result<(), CliError> {
+fn check_complete(summary: &SyncSummary, options: &SyncOptions) -> Result<(), CliError> {
     if summary.pull.completeness != Completeness::Incomplete || options.allow_incomplete {
         return Ok(());
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 use formsvc_client::{Completeness, PAGE_SIZE_MAX};
-use formsvc_export::{PullOptions, PullProgress, VerifyOptions, VerifySummary};
+use formsvc_export::{PullProgress, VerifyOptions, VerifySummary};
 use serde::Serialize;
 use tokio::time::Instant;
 
 use super::report::{complete, remark_changes, remark_log};
-use super::run::sync_form;
+use super::run::{SyncOptions, sync_form};
 use super::{Target, find_form, known_forms, open};
 use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{counted, explain_stopped, incomplete};
@@ -92,10 +92,12 @@ impl Verify {
         let client = cx.client().await?;
         let known = known_forms(&store).await?;
         let form = find_form(cx, client, &known, &self.form).await?;
-        let mut options = PullOptions::default();
-        options.page_size = self.page_size;
-        options.allow_incomplete = self.allow_incomplete;
-        options.deadline = deadline;
+        let options = SyncOptions {
+            since: None,
+            page_size: self.page_size,
+            allow_incomplete: self.allow_incomplete,
+            deadline,
+        };
         // Submissions that came since the last sync are no difference.
         sync_form(cx, client, &store, &form, &options).await?;
         let verify = VerifyOptions::new()
@@ -106,9 +108,9 @@ impl Verify {
         let mut stored = 0;
         let on_page = |page: PullProgress<'_>| {
             stored = page.new;
-            cx.progress.submissions(page.rows, page.reached);
+            cx.progress.submissions(page.rows, page.reached.as_str());
         };
-        let verified = store.verify(client, &form.id, &options, &verify, on_page).await;
+        let verified = store.verify(client, &form.id, &options.pull(), &verify, on_page).await;
         cx.progress.end();
         let next = "compares again from the first page";
         let summary = verified.map_err(|error| explain_stopped(error, stored, next))?;
