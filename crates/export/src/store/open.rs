@@ -222,16 +222,38 @@ pub(crate) fn create_unjournaled(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Creates the file with mode 0600. SQLite gives its mode to the files beside it.
+/// Creates the file with mode 0600, or checks an existing one. SQLite gives its mode to the files beside it.
 fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => check_private(path),
         created => created.map(drop),
     }
+}
+
+/// Returns an error for a file of another user, one that others can write to, and an empty one that others
+/// can read: another user may have put it there to get the submissions.
+#[cfg(unix)]
+fn check_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(path)?;
+    let forbidden = if file.len() == 0 { 0o077 } else { 0o022 };
+    let reason = if file.uid() != rustix::process::geteuid().as_raw() {
+        "the file belongs to another user"
+    } else if file.mode() & forbidden != 0 {
+        "others can use the file; `chmod 600` makes it private"
+    } else {
+        return Ok(());
+    };
+    Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, reason))
+}
+
+#[cfg(not(unix))]
+fn check_private(_path: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// Returns true if the file is on a network file system, as far as the system reports it.

@@ -223,3 +223,27 @@ fn temporary_store_leaves_no_file() {
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[cfg(unix)]
+#[test]
+fn existing_file_of_others_is_refused() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.sqlite");
+    let open = |mode: u32| {
+        set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        RowStore::open(&path).map(drop).map_err(|error| error.to_string())
+    };
+    std::fs::write(&path, "").unwrap();
+    assert!(open(0o644).unwrap_err().contains("`chmod 600`"));
+    open(0o600).unwrap();
+    // The user may let others read a database.
+    open(0o644).unwrap();
+    assert!(open(0o664).unwrap_err().contains("others can use the file"));
+    // Only root can give a file away.
+    let other = rustix::fs::Uid::from_raw(65_534);
+    if rustix::fs::chown(&path, Some(other), None).is_ok() {
+        assert!(open(0o600).unwrap_err().ends_with("the file belongs to another user"));
+    }
+}
