@@ -148,10 +148,6 @@ async fn allowed_invalid_items_make_the_coverage_incomplete() {
     assert_eq!((again.completeness, again.left_out), (Completeness::Incomplete, summary.left_out));
 }
 
-fn time(micros: i64) -> Timestamp {
-    Timestamp::from_unix_nanos(i128::from(micros) * 1_000).unwrap()
-}
-
 #[tokio::test]
 async fn since_is_moved_down_and_up() {
     let (service, mut target) = (service(2_000), Target::new().await);
