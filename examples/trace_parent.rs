@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use formsvc_client::ClientBuilder;
 use formsvc_client::bytes::Bytes;
 use formsvc_client::http::{HeaderValue, Request, Response};
-use formsvc_client::{AttemptContext, BoxFuture, ClientBuilder, Transport, TransportError};
+use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportError};
 
 /// The built-in transport, with one more header.
 struct WithTraceParent {

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio_rustls::TlsAcceptor;
@@ -253,4 +253,20 @@ async fn program_without_settings_names_the_variable() {
     let output = command.env_remove("FORMSVC_API_KEY").output().await.unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("`FORMSVC_API_KEY` is not set"));
+}
+
+#[tokio::test]
+async fn axum_export_serves_every_row_as_csv() {
+    let sandbox = Sandbox::with_rows(ROWS).await;
+    let mut command = sandbox.command(env!("CARGO_BIN_EXE_axum_export"));
+    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let address = lines.next_line().await.unwrap().unwrap();
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    connection.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
+    let mut response = String::new();
+    connection.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.0 200 OK\r\n"), "{response:.99}");
+    let (_, csv) = response.split_once("\r\n\r\n").unwrap();
+    assert_eq!(csv.lines().count(), ROWS + 1);
 }
