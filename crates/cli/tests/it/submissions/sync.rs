@@ -123,7 +123,7 @@ fn export_over_a_database_of_sync_is_refused() {
     let path = database.0.path().join("rows.db");
     let said = database.export(&service, &["-o", path.to_str().unwrap()]);
     assert_eq!(said.code, Some(10), "{}", said.stderr);
-    assert!(said.stderr.contains("it is a database of `submissions sync`"), "{}", said.stderr);
+    assert!(said.stderr.contains("it is a database of synchronized forms"), "{}", said.stderr);
     assert_eq!(database.status(&service)[0]["submissions"], 2);
 }
 
