@@ -2,8 +2,6 @@
 
 use std::io::{self, Write};
 
-use csv::{QuoteStyle, Terminator, Writer, WriterBuilder};
-
 use crate::{Cell, needs_guard};
 
 /// Writes rows as CSV: comma, LF, quotation marks where they are needed.
@@ -19,8 +17,10 @@ use crate::{Cell, needs_guard};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct CsvWriter<W: Write> {
-    writer: Writer<W>,
-    guard: bool,
+    out: W,
+    options: CsvOptions,
+    /// The current row.
+    line: Vec<u8>,
     guarded_cells: u64,
 }
 
@@ -48,27 +48,54 @@ impl<W: Write> CsvWriter<W> {
         if options.excel {
             out.write_all("\u{feff}".as_bytes())?;
         }
-        let terminator = if options.excel { Terminator::CRLF } else { Terminator::Any(b'\n') };
-        let writer = WriterBuilder::new()
-            .flexible(true)
-            .delimiter(options.delimiter)
-            .quote_style(QuoteStyle::Necessary)
-            .terminator(terminator)
-            .from_writer(out);
-        Ok(Self { writer, guard: options.guard, guarded_cells: 0 })
+        Ok(Self { out, options, line: Vec::new(), guarded_cells: 0 })
     }
 
     /// Writes one row.
     pub fn write_row<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) -> io::Result<()> {
+        self.line.clear();
+        let mut count = 0;
         for cell in cells {
-            let mut text = cell.text;
-            if self.guard && cell.free && needs_guard(&text) {
-                self.guarded_cells += 1;
-                text = format!("'{text}").into();
+            if count > 0 {
+                self.line.push(self.options.delimiter);
             }
-            self.writer.write_field(text.as_bytes()).map_err(io_error)?;
+            count += 1;
+            // Rows of a form with many labels are mostly empty.
+            if !cell.text.is_empty() {
+                self.push_cell(&cell);
+            }
         }
-        self.writer.write_record(None::<&[u8]>).map_err(io_error)
+        if count == 1 && self.line.is_empty() {
+            // Readers skip an empty line.
+            self.line.extend_from_slice(b"\"\"");
+        }
+        self.line.extend_from_slice(if self.options.excel { b"\r\n" } else { b"\n" });
+        self.out.write_all(&self.line)
+    }
+
+    fn push_cell(&mut self, cell: &Cell<'_>) {
+        let CsvOptions { delimiter, guard, .. } = self.options;
+        let is_special = |byte: &u8| *byte == delimiter || matches!(byte, b'"' | b'\r' | b'\n');
+        let text = cell.text.as_bytes();
+        let is_quoted = text.iter().any(is_special);
+        if is_quoted {
+            self.line.push(b'"');
+        }
+        if guard && cell.free && needs_guard(&cell.text) {
+            self.guarded_cells += 1;
+            self.line.push(b'\'');
+        }
+        if !is_quoted {
+            self.line.extend_from_slice(text);
+            return;
+        }
+        for part in text.split_inclusive(|byte| *byte == b'"') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\"") {
+                self.line.push(b'"');
+            }
+        }
+        self.line.push(b'"');
     }
 
     /// Returns the number of cells that the formula guard changed.
@@ -77,16 +104,9 @@ impl<W: Write> CsvWriter<W> {
     }
 
     /// Flushes the rows and returns the output.
-    pub fn into_inner(self) -> io::Result<W> {
-        self.writer.into_inner().map_err(csv::IntoInnerError::into_error)
-    }
-}
-
-/// Returns the error of the output itself, because the conversion of `csv` loses its kind.
-fn io_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
+    pub fn into_inner(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
     }
 }
 
@@ -117,6 +137,11 @@ mod tests {
         assert_eq!(written(&row(&["a b", "", "1,2", "é'"]), false), "a b,,\"1,2\",é'\n");
         assert_eq!(written(&row(&["\"", "a\nb", "\r"]), false), "\"\"\"\",\"a\nb\",\"\r\"\n");
         assert_eq!(written(&row(&["=1", "=1,2"]), true), "'=1,\"'=1,2\"\n");
+    }
+
+    #[test]
+    fn row_of_one_empty_cell_is_no_empty_line() {
+        assert_eq!(written(&[vec![String::new()], vec!["a".to_owned()]], false), "\"\"\na\n");
     }
 
     #[test]

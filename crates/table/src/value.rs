@@ -46,6 +46,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the text of the cell.
+    #[inline]
     pub fn text(&self) -> &str {
         match self {
             Self::Empty => "",
@@ -57,6 +58,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the value as a cell of text.
+    #[inline]
     pub fn into_cell(self) -> Cell<'a> {
         let free = matches!(self, Self::Text(_));
         let text = match self {

@@ -22,9 +22,6 @@ use crate::remark::Remark;
 const SHEET_ROWS_MAX: u32 = 1_048_576;
 /// Estimated bytes of a sheet's XML from which the file is written as ZIP64, which it needs from 4 GiB on.
 const ZIP64_BYTES: u64 = 3_500_000_000;
-/// Space that stays free on the disk, and bytes that are written between two checks of it.
-const SPACE_RESERVE: u64 = 64 * 1024;
-const SPACE_WINDOW: u64 = 1024 * 1024;
 /// Cut cells that the sheet of notes lists at most; the remark counts all of them.
 const NOTES_MAX: usize = 1_000_000;
 
@@ -43,47 +40,6 @@ pub(crate) struct XlsxFormat {
     cut: Vec<CutCell>,
     cut_cells: u64,
     changed_line_breaks: u64,
-    space: Space,
-}
-
-/// The free space of the temporary file's disk. The library panics when its temporary file cannot be
-/// written, and a full disk is no bug.
-struct Space {
-    folder: PathBuf,
-    /// Bytes that may be written before the next check.
-    unchecked: u64,
-}
-
-impl Space {
-    /// Returns an error if this row may not fit.
-    fn reserve(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
-        // An escaped character takes at most 7 bytes, and a cell without its text about 60.
-        let text: usize = cells.iter().map(|cell| cell.text().len()).sum();
-        let bytes = (7 * text + 100 * (cells.len() + 1)) as u64;
-        if bytes > self.unchecked {
-            let free = free_space(&self.folder).unwrap_or(u64::MAX);
-            let usable = free.saturating_sub(SPACE_RESERVE);
-            if bytes > usable {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            self.unchecked = usable.min(bytes.max(SPACE_WINDOW));
-        }
-        self.unchecked -= bytes;
-        Ok(())
-    }
-}
-
-fn free_space(folder: &Path) -> Option<u64> {
-    #[cfg(unix)]
-    {
-        let space = rustix::fs::statvfs(folder).ok()?;
-        Some(space.f_bavail.saturating_mul(space.f_frsize))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = folder;
-        None
-    }
 }
 
 struct CutCell {
@@ -115,7 +71,6 @@ impl XlsxFormat {
             cut: Vec::new(),
             cut_cells: 0,
             changed_line_breaks: 0,
-            space: Space { folder: folder.to_owned(), unchecked: 0 },
         })
     }
 
@@ -227,7 +182,6 @@ impl RowFormat for XlsxFormat {
     }
 
     fn row(&mut self, _row: &StoredRow<'_>, cells: Vec<Value<'_>>) -> io::Result<()> {
-        self.space.reserve(&cells)?;
         catch(|| self.write_row(&cells))
     }
 
@@ -270,8 +224,7 @@ pub fn is_catching_panics() -> bool {
     IS_CATCHING.get()
 }
 
-/// Runs a call of the library, which panics when its temporary file cannot be written. [`Space`] makes
-/// that rare: a quota, or another process that fills the disk at the same time.
+/// Runs a call of the library, which panics when its temporary file cannot be written.
 fn catch(call: impl FnOnce() -> Result<(), XlsxError>) -> io::Result<()> {
     IS_CATCHING.set(true);
     let outcome = catch_unwind(AssertUnwindSafe(call));
