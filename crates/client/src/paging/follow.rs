@@ -77,14 +77,14 @@ impl FollowQuery {
     }
 
     /// Starts with the submissions made at this time or later.
-    pub fn since(self, time: Timestamp) -> Self {
-        Self { point: SyncPoint::since(&time), wanted: Wanted::All, ..self }
+    pub fn since(self, time: &Timestamp) -> Self {
+        Self { point: SyncPoint::since(time), wanted: Wanted::All, ..self }
     }
 
     /// Starts after a submission, for programs that stored it and no [`SyncPoint`]. If it was deleted,
     /// starts with the submissions made at its time.
-    pub fn after(self, created_at: Timestamp, id: SubmissionId) -> Self {
-        let wanted = Wanted::Before(created_at.unix_micros(), id);
+    pub fn after(self, created_at: &Timestamp, id: &SubmissionId) -> Self {
+        let wanted = Wanted::Before(created_at.unix_micros(), id.clone());
         Self { point: SyncPoint::new(), wanted, ..self }
     }
 

@@ -160,7 +160,7 @@ trait WalkStream {
     fn resume_token(&self) -> ResumeToken;
     fn completeness_so_far(&self) -> Completeness;
     /// Drops what an earlier run has yielded. Returns false if nothing is left to yield.
-    fn accept(item: &mut Self::Item, run: &mut SyncRun, read_at: Option<Timestamp>) -> bool;
+    fn accept(item: &mut Self::Item, run: &mut SyncRun, read_at: Option<&Timestamp>) -> bool;
 }
 
 impl<W: WalkStream> Run<W> {
@@ -199,7 +199,7 @@ impl<W: WalkStream> Run<W> {
             };
             match ready!(walk.poll_next(cx)) {
                 Some(Ok(mut item)) => {
-                    if W::accept(&mut item, run, walk.first_read_at()) {
+                    if W::accept(&mut item, run, walk.first_read_at().as_ref()) {
                         return Poll::Ready(Some(Ok(item)));
                     }
                 }
@@ -251,8 +251,8 @@ macro_rules! walk_stream {
             fn completeness_so_far(&self) -> Completeness {
                 self.completeness_so_far()
             }
-            fn accept(item: &mut $item, run: &mut SyncRun, read_at: Option<Timestamp>) -> bool {
-                let accept: fn(&mut $item, &mut SyncRun, Option<Timestamp>) -> bool = $accept;
+            fn accept(item: &mut $item, run: &mut SyncRun, read_at: Option<&Timestamp>) -> bool {
+                let accept: fn(&mut $item, &mut SyncRun, Option<&Timestamp>) -> bool = $accept;
                 accept(item, run, read_at)
             }
         }
@@ -262,7 +262,7 @@ macro_rules! walk_stream {
 walk_stream!(Submissions, Submission, items, poll_item, |row, run, read_at| run
     .accept(row, read_at));
 walk_stream!(SubmissionPages, SubmissionPage, pages, poll_page, |page, run, read_at| {
-    page.retain(|row| run.accept(row, read_at.clone()));
+    page.retain(|row| run.accept(row, read_at));
     true
 });
 

@@ -318,8 +318,8 @@ impl SyncRun {
 
     /// Records a row of the walk whose first page was read at `read_at`. Returns false for a row of an
     /// earlier run.
-    pub(super) fn accept(&mut self, row: &Submission, read_at: Option<Timestamp>) -> bool {
-        let (time, read_at) = (row.created_at.unix_micros(), self.read_at(read_at.as_ref()));
+    pub(super) fn accept(&mut self, row: &Submission, read_at: Option<&Timestamp>) -> bool {
+        let (time, read_at) = (row.created_at.unix_micros(), self.read_at(read_at));
         self.head.get_or_insert_with(|| Mark::new(time, read_at)).add(&row.id, time);
         !self.is_known(row)
     }
@@ -331,7 +331,7 @@ impl SyncRun {
 
     /// Records a row that counts as read before the run. Returns false if no older row has to be recorded.
     pub(super) fn add_known(&mut self, row: &Submission, read_at: Option<&Timestamp>) -> bool {
-        self.accept(row, read_at.cloned());
+        self.accept(row, read_at);
         let start = self.head.as_ref().map_or(i64::MIN, |head| head.overlap_start);
         row.created_at.unix_micros() >= start
     }
@@ -476,7 +476,7 @@ mod tests {
         let mut run = SyncRun::start(&point, list).unwrap();
         let row =
             serde_json::from_str(r#"{"id":"sub_3","data":{},"created_at":"1970-01-01T00:33:21Z"}"#);
-        assert!(run.accept(&row.unwrap(), Timestamp::from_unix_nanos(0)));
+        assert!(run.accept(&row.unwrap(), Timestamp::from_unix_nanos(0).as_ref()));
         assert_eq!(run.head.as_ref().unwrap().newest, known.newest);
         assert!(!run.finish_walk());
         let complete = run.complete.unwrap();

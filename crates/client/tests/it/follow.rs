@@ -131,11 +131,11 @@ async fn follow_starts_at_a_time_or_after_a_row() {
     let rows = list.unwrap();
     // Newest first: the row at this position is number 149.
     let (time, id) = (rows[50].created_at.clone(), rows[50].id.clone());
-    let mut since = follow(&fake).since(time.clone()).items();
+    let mut since = follow(&fake).since(&time).items();
     assert_eq!(read(&mut since).await, (149..200).collect::<Vec<_>>());
-    let mut after = follow(&fake).after(time.clone(), id).items();
+    let mut after = follow(&fake).after(&time, &id).items();
     assert_eq!(read(&mut after).await, (150..200).collect::<Vec<_>>());
-    let mut after_deleted = follow(&fake).after(time, "sub_gone".parse().unwrap()).items();
+    let mut after_deleted = follow(&fake).after(&time, &"sub_gone".parse().unwrap()).items();
     assert_eq!(read(&mut after_deleted).await, (149..200).collect::<Vec<_>>());
     commit(&form, 1);
     form.lock().unwrap().commit(3 * SECOND);

@@ -98,11 +98,9 @@ impl Tail {
         }
         let query = handle.follow().interval(interval);
         let query = match (&since, &self.after, &newest) {
-            (Some(since), Some(id), _) => query.after(since.clone(), id.clone()),
-            (Some(since), None, _) => query.since(since.clone()),
-            (None, _, Some(Place { created_at, id: Some(id) })) => {
-                query.after(created_at.clone(), id.clone())
-            }
+            (Some(since), Some(id), _) => query.after(since, id),
+            (Some(since), None, _) => query.since(since),
+            (None, _, Some(Place { created_at, id: Some(id) })) => query.after(created_at, id),
             (None, ..) => query.last(self.last),
         };
         let mut follower = Follower {

@@ -68,7 +68,7 @@ const POLLING: &str = "Polling";
 pub(super) struct Polling<'a> {
     cx: &'a Context,
     form: FormMatch,
-    follow: Follow,
+    follow: Box<Follow>,
     mark: PollMark,
     /// What is made here is signed with these.
     secrets: Vec<SigningSecret>,
@@ -142,10 +142,10 @@ impl PollArgs {
         }
         let follow = handle.follow().interval(interval);
         let follow = match mark.up_to() {
-            Some(spot) => follow.after(spot.created_at.clone(), spot.id.clone()),
+            Some(spot) => follow.after(&spot.created_at, &spot.id),
             None => follow.sync_from(&SyncPoint::new()),
         };
-        Ok(Some(Polling { cx, form, follow: follow.items(), mark, secrets }))
+        Ok(Some(Polling { cx, form, follow: Box::new(follow.items()), mark, secrets }))
     }
 }
 
@@ -323,7 +323,7 @@ fn incoming(secrets: &[SigningSecret], path: &str, body: bytes::Bytes) -> Incomi
 
 /// Sends the new submissions to `found` as deliveries, until the list fails.
 async fn forward(
-    mut follow: Follow,
+    mut follow: Box<Follow>,
     form: &FormMatch,
     found: mpsc::Sender<Synthetic>,
 ) -> Result<(), CliError> {
