@@ -11,11 +11,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use formsvc_protocol::limits::PAGE_SIZE_MAX;
-use formsvc_protocol::{FormId, Submission, SubmissionId, Timestamp};
+use formsvc_protocol::{FormId, Submission, Timestamp};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+use super::follow_query::Wanted;
 use super::sync_point::{NextWalk, SyncRun};
-use super::{ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint};
+use super::{
+    FollowQuery, ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint,
+};
 use crate::completeness::TieOverflow;
 use crate::error::Error;
 use crate::event::{ClientEvent, SkippedItem};
@@ -26,78 +29,10 @@ const MAX_BATCH_BYTES: usize = 8 << 20;
 const FIRST_PAGE: u32 = 25;
 /// Time between two passes that read the whole overlap of the sync point.
 const FULL_PASS_INTERVAL: Duration = Duration::from_secs(60);
-const MIN_INTERVAL: Duration = Duration::from_millis(1);
-/// A longer time could overflow the clock.
-const MAX_INTERVAL: Duration = Duration::from_secs(365 * 86_400);
 /// Longest pause between two attempts during an outage, unless the service asks for more.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Maximum number of invalid submissions that are reported.
 const MAX_SKIPPED_REPORTED: usize = 1_000;
-
-/// The settings of a [`Follow`]. Created by [`FormHandle::follow`](crate::FormHandle::follow).
-///
-/// Without a start, the follow begins with the submissions that are made from now on. Each of
-/// [`last`](Self::last), [`since`](Self::since), [`after`](Self::after) and
-/// [`sync_from`](Self::sync_from) replaces the start set before.
-#[derive(Clone, Debug)]
-#[must_use = "a follow does nothing until its items are read"]
-pub struct FollowQuery {
-    query: SubmissionQuery,
-    point: SyncPoint,
-    wanted: Wanted,
-    interval: Duration,
-}
-
-/// The rows of the first pass that are yielded. The others are known from then on.
-#[derive(Clone, Debug)]
-enum Wanted {
-    All,
-    Newest(u64),
-    /// The rows before this one in the list, whose time is given in microseconds.
-    Before(i64, SubmissionId),
-}
-
-impl FollowQuery {
-    pub(crate) fn new(query: SubmissionQuery) -> Self {
-        // Invalid submissions must not end the stream; they are reported as events.
-        let query = query.allow_incomplete(true);
-        let (point, wanted) = (SyncPoint::new(), Wanted::Newest(0));
-        Self { query, point, wanted, interval: Duration::from_secs(2) }
-    }
-
-    /// Sets the time from the start of a request for new submissions to the next one, from 1 ms to a year.
-    /// Default 2 s.
-    pub fn interval(self, interval: Duration) -> Self {
-        Self { interval: interval.clamp(MIN_INTERVAL, MAX_INTERVAL), ..self }
-    }
-
-    /// Starts with this many of the newest submissions.
-    pub fn last(self, submissions: u64) -> Self {
-        Self { point: SyncPoint::new(), wanted: Wanted::Newest(submissions), ..self }
-    }
-
-    /// Starts with the submissions made at this time or later.
-    pub fn since(self, time: &Timestamp) -> Self {
-        Self { point: SyncPoint::since(time), wanted: Wanted::All, ..self }
-    }
-
-    /// Starts after a submission, for programs that stored it and no [`SyncPoint`]. If it was deleted,
-    /// starts with the submissions made at its time.
-    pub fn after(self, created_at: &Timestamp, id: &SubmissionId) -> Self {
-        let wanted = Wanted::Before(created_at.unix_micros(), id.clone());
-        Self { point: SyncPoint::new(), wanted, ..self }
-    }
-
-    /// Starts with the submissions that are new since a sync point.
-    pub fn sync_from(self, point: &SyncPoint) -> Self {
-        Self { point: point.clone(), wanted: Wanted::All, ..self }
-    }
-
-    /// Returns the stream.
-    pub fn items(self) -> Follow {
-        Follow::new(self)
-    }
-}
 
 /// The new submissions of a form as they come: an owned stream, `Send`, `Sync` and `Unpin`, that ends only
 /// after an error. Created by [`FollowQuery::items`].
@@ -176,7 +111,7 @@ struct Outage {
 }
 
 impl Follow {
-    fn new(FollowQuery { query, point, wanted, interval }: FollowQuery) -> Self {
+    pub(super) fn new(FollowQuery { query, point, wanted, interval }: FollowQuery) -> Self {
         let (run, error) = match query.start_sync(&point) {
             Ok(run) => (run, None),
             Err(error) => (SyncRun::new(query.list()), Some(error)),
@@ -399,27 +334,6 @@ impl Follow {
 
     fn emit(&self, event: &ClientEvent) {
         self.query.client.shared.emit(event);
-    }
-}
-
-impl Wanted {
-    /// Returns whether the next row of the first pass is yielded.
-    fn contains(&mut self, row: &Submission) -> bool {
-        match self {
-            Self::All => true,
-            Self::Newest(rows) => {
-                let is_wanted = *rows > 0;
-                *rows = rows.saturating_sub(1);
-                is_wanted
-            }
-            Self::Before(time, id) => {
-                let is_before = row.created_at.unix_micros() >= *time && row.id != *id;
-                if !is_before {
-                    *self = Self::Newest(0);
-                }
-                is_before
-            }
-        }
     }
 }
 

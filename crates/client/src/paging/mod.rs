@@ -2,12 +2,13 @@
 //!
 //! | Task | Module | I/O |
 //! |---|---|---|
-//! | settings of a list | `query` | no |
+//! | settings of a list, of a follow | `query`, `follow_query` | no |
 //! | decide which rows of a page are new and where the list continues | `walk` | no |
 //! | choose cursors that lose no rows of one time | `tie` | no |
 //! | rows that may be repeated | `known_rows` | no |
 //! | limits of the caller: time range, stop condition | `bounds` | no |
 //! | position to resume from, state between two syncs | `resume_token`, `sync_point` | no |
+//! | rows that a sync reads again | `overlap` | no |
 //! | text and file of both | `sealed_text` | files |
 //! | one page | `page` | no |
 //! | events and errors | `report` | no |
@@ -50,8 +51,10 @@ macro_rules! list_stream {
 
 mod bounds;
 mod follow;
+mod follow_query;
 mod known_rows;
 mod new_submissions;
+mod overlap;
 mod page;
 mod pages;
 mod query;
@@ -64,7 +67,8 @@ mod sync_point;
 mod tie;
 mod walk;
 
-pub use follow::{Follow, FollowQuery};
+pub use follow::Follow;
+pub use follow_query::FollowQuery;
 pub(crate) use known_rows::RowKey;
 pub use new_submissions::{NewSubmissionPage, NewSubmissionPages, NewSubmissions};
 pub use page::SubmissionPage;
