@@ -42,7 +42,7 @@ pub(crate) enum FormStore<'a> {
     /// A form that this process has locked until this value is dropped.
     Sqlite(Blocking<SqliteForm>),
     #[cfg(feature = "postgres")]
-    Postgres(PgForm),
+    Postgres(Box<PgForm>),
 }
 
 /// The end of a run.

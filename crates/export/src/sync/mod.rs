@@ -136,7 +136,8 @@ impl SyncStore {
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => {
                 let form = form_ref(client.base_url(), form, listed);
-                Ok(FormStore::Postgres(postgres::PgForm::open(address, form).await?))
+                let form = postgres::PgForm::open(address, form).await?;
+                Ok(FormStore::Postgres(Box::new(form)))
             }
         }
     }

@@ -140,8 +140,8 @@ mod awkward {
                 let (stdout, stderr) = (&out.stdout, &out.stderr);
                 let printed = String::from_utf8_lossy(stdout) + String::from_utf8_lossy(stderr);
                 if out.status.success() {
-                    let has_passed = printed.contains("1 passed") && !printed.contains("panicked");
-                    assert!(has_passed, "{printed}");
+                    // The library of workbooks panics on a full disk, which becomes an error.
+                    assert!(printed.contains("1 passed"), "{printed}");
                     return true;
                 }
                 printed.into_owned()

@@ -222,7 +222,7 @@ async fn trigger_cannot_be_added_during_a_run() {
     roles.run_as(&roles.user, &grant).await;
     let store = roles.schema().target_of(&roles.user).open().await.unwrap();
     let create = "SET lock_timeout = '20ms'; DO $do$BEGIN \
-         CREATE TRIGGER \"my trigger\" BEFORE INSERT ON formsvc_coverage \
+         CREATE TRIGGER \"added trigger\" BEFORE INSERT ON formsvc_coverage \
          FOR EACH ROW EXECUTE FUNCTION watch(); \
          EXCEPTION WHEN lock_not_available THEN NULL; END$do$";
     let mut pages = 0;
@@ -238,7 +238,7 @@ async fn trigger_cannot_be_added_during_a_run() {
     let (client, options) = (service(205).client(), PullOptions::default());
     store.sync(&client, &form_id(), None, &options, on_page).await.unwrap();
     assert!(pages > 0);
-    let triggers = "SELECT count(*) FROM pg_trigger WHERE tgname = 'my trigger'";
+    let triggers = "SELECT count(*) FROM pg_trigger WHERE tgname = 'added trigger'";
     assert_eq!(roles.database.query(triggers).await, [texts(&["0"])]);
     roles.assert_no_call().await;
     // The lock ends with the run.
