@@ -39,13 +39,13 @@ use http::{HeaderName, HeaderValue};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::coop;
 
+use crate::api_key::ApiKeyError;
 use crate::error::{Error, ErrorKind};
 use crate::event::ClientEvent;
-use crate::list::Forms;
+use crate::forms::Forms;
 use crate::network::NetworkSettings;
 use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
 use crate::transport::Transport;
-use crate::types::ApiKeyError;
 use crate::{
     ApiKey, RateLimit, RequestOptions, Response, ResumeToken, RetryPolicy, SubmissionPage,
     SyncPoint, Timeouts,
@@ -248,11 +248,11 @@ pub struct BlockingList<S> {
 }
 
 /// The blocking form of [`Submissions`](crate::list::Submissions).
-pub type Submissions = BlockingList<crate::list::Submissions>;
+pub type Submissions = BlockingList<crate::paging::Submissions>;
 /// The blocking form of [`SubmissionPages`](crate::list::SubmissionPages).
-pub type SubmissionPages = BlockingList<crate::list::SubmissionPages>;
+pub type SubmissionPages = BlockingList<crate::paging::SubmissionPages>;
 /// The blocking form of [`NewSubmissions`](crate::list::NewSubmissions).
-pub type NewSubmissions = BlockingList<crate::list::NewSubmissions>;
+pub type NewSubmissions = BlockingList<crate::paging::NewSubmissions>;
 
 impl<S> BlockingList<S> {
     fn new(stream: S, runtime: Arc<OwnRuntime>) -> Self {
@@ -286,7 +286,7 @@ impl<S> Deref for BlockingList<S> {
 }
 
 /// The blocking form of [`NewSubmissionPages`](crate::list::NewSubmissionPages).
-pub type NewSubmissionPages = BlockingList<crate::list::NewSubmissionPages>;
+pub type NewSubmissionPages = BlockingList<crate::paging::NewSubmissionPages>;
 
 impl NewSubmissions {
     /// See [`NewSubmissions::pages`](crate::list::NewSubmissions::pages).

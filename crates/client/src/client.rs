@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use formsvc_protocol::{User, paths};
+use formsvc_protocol::{RatePolicy, User, paths};
 
 use crate::call::call;
-use crate::list::Forms;
+use crate::forms::Forms;
 use crate::shared::Shared;
-use crate::types::RatePolicy;
 use crate::{Error, RequestOptions, Response, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,

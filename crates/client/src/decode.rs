@@ -9,7 +9,7 @@ use serde_path_to_error::Path;
 
 use crate::api_key::ApiKey;
 use crate::error::looks_like_json;
-use crate::event::SkippedItem;
+use crate::skipped_item::SkippedItem;
 
 /// A body that cannot be used.
 #[derive(Debug)]

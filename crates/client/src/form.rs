@@ -3,9 +3,9 @@
 use formsvc_protocol::{Form, FormId, IdError};
 
 use crate::error::{Error, ErrorKind, EscapedText};
-use crate::event::SkippedItem;
 use crate::operation::FORMS;
 use crate::paging::{FollowQuery, SubmissionQuery};
+use crate::skipped_item::SkippedItem;
 use crate::{Client, ResponseMeta};
 
 /// A form of the key's owner; cheap to create and to clone. Created by [`Client::form`].

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::api_key::ApiKey;
 use crate::decode::{Broken, item, json};
-use crate::event::SkippedItem;
+use crate::skipped_item::SkippedItem;
 
 /// The forms of the key's owner, newest first: dereferences to a slice, and is an iterator's source.
 ///

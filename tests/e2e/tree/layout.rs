@@ -35,6 +35,8 @@ fn every_source_file_is_compiled() {
     for path in named.chain(["src/lib.rs"]) {
         reached.extend(reachable_modules(&root().join("fuzz").join(path)));
     }
+    // And programs that use a published crate.
+    reached.extend(reachable_modules(&root().join("tests/consumers/client/src/main.rs")));
     for file in files(".rs") {
         // Apart from the workspace: programs that a step of `.ci/run` compiles.
         let is_consumer = file.path.starts_with("tests/consumers/");

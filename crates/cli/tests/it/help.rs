@@ -43,6 +43,10 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "needs a service with this form",
     ),
     (
+        "formsvc submissions sync verify survey --to sqlite:survey.db --purge-deleted",
+        "needs a service with this form",
+    ),
+    (
         "formsvc webhook check 9000/hook --secret-file secret.txt",
         "asks a receiver that verifies, which only its reader has",
     ),

@@ -1,5 +1,7 @@
 //! `--max-time`: the time limit covers all that a command does from its start.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -96,6 +98,9 @@ fn key_command_without_end_ends_with_exit_8() {
 fn work_that_does_not_wait_ends_with_exit_8() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
+    let private = Permissions::from_mode(0o600);
+    let file = std::fs::File::create(path("rows.db")).unwrap();
+    file.set_permissions(private).unwrap();
     let database = rusqlite::Connection::open(path("rows.db")).unwrap();
     database.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let pipe = path("pipe");

@@ -89,16 +89,6 @@ impl Error {
         Self::parts(ErrorKind::Config, operation, what).into()
     }
 
-    /// Creates an error of this kind, with the status and the code of a response (SPEC §7) if there was one, to
-    /// test the error handling of a program.
-    #[cfg(feature = "test-util")]
-    pub fn for_test(kind: ErrorKind, status: Option<StatusCode>, code: Option<ErrorCode>) -> Self {
-        let what = format!("an error of kind `{kind}` for a test");
-        let retryable = status.and_then(crate::retry::RetryReason::of_status).is_some();
-        let parts = Self::parts(kind, crate::operation::ME, what);
-        Parts { attempts: 1, status, code, retryable, ..parts }.into()
-    }
-
     /// Returns the source if it is a `T`.
     pub(crate) fn source_as<T: StdError + 'static>(&self) -> Option<&T> {
         self.0.source.as_deref()?.downcast_ref()

@@ -11,7 +11,7 @@ use super::walk::{PageOutcome, WalkRow};
 use crate::ResponseMeta;
 use crate::api_key::ApiKey;
 use crate::decode::{Broken, item, json, rule_broken};
-use crate::event::SkippedItem;
+use crate::skipped_item::SkippedItem;
 
 /// Longest cursor accepted, in bytes. A longer one would not fit into a URL.
 const MAX_CURSOR_LEN: usize = 1024;

@@ -6,8 +6,8 @@ use http::StatusCode;
 use super::walk::PagingError;
 use crate::ResponseMeta;
 use crate::error::{Error, ErrorKind, EscapedText, Parts};
-use crate::event::SkippedItem;
 use crate::operation::SUBMISSIONS;
+use crate::skipped_item::SkippedItem;
 
 /// Returns true if the service may have refused the cursor.
 pub(super) fn refuses_cursor(error: &Error) -> bool {

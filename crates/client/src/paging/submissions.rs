@@ -9,8 +9,8 @@ use super::page::PassedRows;
 use super::{ResumeToken, SubmissionPages};
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::{Error, ErrorKind};
-use crate::event::SkippedItem;
 use crate::operation::SUBMISSIONS;
+use crate::skipped_item::SkippedItem;
 
 /// The submissions of a list: an owned, fused stream, `Send`, `Sync` and `Unpin`. Created by
 /// [`SubmissionQuery::items`](super::SubmissionQuery::items).

@@ -55,6 +55,10 @@ use std::time::Duration;
 use formsvc_protocol::{Answers, ErrorCode, Form, FormStatus, Submission, Timestamp};
 use http::StatusCode;
 
+use crate::error::{Error, ErrorKind, Parts};
+use crate::operation::ME;
+use crate::retry::RetryReason;
+
 pub use service::{MockService, SeenRequest};
 
 /// A failure or delay of one request; see [`fail_next`](MockService::fail_next).
@@ -114,4 +118,15 @@ pub fn form(id: &str, title: &str) -> Form {
         time.clone(),
         time,
     )
+}
+
+impl Error {
+    /// Creates an error of this kind, with the status and the code of a response (SPEC §7) if there was one, to
+    /// test the error handling of a program.
+    pub fn for_test(kind: ErrorKind, status: Option<StatusCode>, code: Option<ErrorCode>) -> Self {
+        let what = format!("an error of kind `{kind}` for a test");
+        let retryable = status.and_then(RetryReason::of_status).is_some();
+        let parts = Self::parts(kind, ME, what);
+        Parts { attempts: 1, status, code, retryable, ..parts }.into()
+    }
 }
