@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use formsvc_client::event::ClientEvent;
 use formsvc_client::list::Follow;
-use formsvc_client::{ClientBuilder, Error, RequestOptions, RetryPolicy, SubmissionPage, SyncPoint};
+use formsvc_client::{
+    ClientBuilder, Error, RequestOptions, RetryPolicy, SubmissionPage, SyncPoint,
+};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
