@@ -34,16 +34,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints each new longest time between two turns of this task.
+/// Prints each new longest time between two turns of this task, without the time in which the thread was
+/// ready and waited for a processor.
 async fn longest_gap() {
-    let (mut longest, mut last) = (Duration::ZERO, Instant::now());
+    let (mut longest, mut last) = (Duration::ZERO, (Instant::now(), waited_for_processor()));
     loop {
         tokio::task::yield_now().await;
-        let now = Instant::now();
-        if now - last > longest {
-            longest = now - last;
+        let now = (Instant::now(), waited_for_processor());
+        let blocked = (now.0 - last.0).saturating_sub(now.1 - last.1);
+        if blocked > longest {
+            longest = blocked;
             println!("blocked for {longest:.2?}");
         }
         last = now;
     }
+}
+
+/// The time that this thread has waited for a processor; zero where the system does not report it.
+fn waited_for_processor() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let waited = stat.split(' ').nth(1).and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(waited.unwrap_or_default())
 }

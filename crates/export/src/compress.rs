@@ -7,26 +7,7 @@ use flate2::write::GzEncoder;
 use crate::error::ExportError;
 #[cfg(not(feature = "zstd"))]
 use crate::error::Unsupported;
-
-/// Compression of an output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Compression {
-    /// None.
-    #[default]
-    None,
-    /// gzip (`.gz`).
-    Gzip,
-    /// Zstandard (`.zst`), in builds with the feature `zstd`.
-    Zstd,
-}
-
-impl Compression {
-    /// Returns true if this build has the compression.
-    pub fn is_available(self) -> bool {
-        cfg!(feature = "zstd") || self != Self::Zstd
-    }
-}
+use crate::file_format::Compression;
 
 /// Calls `write` with an output of which the bytes are compressed, then writes the trailer, without which
 /// readers report a truncated file. `failed` makes the error of the output.

@@ -6,6 +6,7 @@ mod coverage;
 mod destination;
 mod error;
 mod export;
+mod file_format;
 mod format;
 mod left_out;
 mod lock;
@@ -23,16 +24,16 @@ mod store;
 )]
 mod sync;
 
-pub use compress::Compression;
 pub use coverage::{Coverage, Interval};
 pub use destination::{Destination, Existing, WorkingFiles};
 #[cfg(feature = "postgres")]
 pub use error::PostgresError;
 pub use error::{ExportError, Operation, StoreError, StoreProblem, SyncError, Unsupported};
 pub use export::{Estimate, EstimatedNumbers, Export, ExportEvent, Exported};
+pub use file_format::{Compression, FORMATS, FileFormat, Format, FormatRow};
 #[cfg(feature = "xlsx")]
 pub use format::is_catching_panics;
-pub use format::{FORMATS, FileFormat, Format, FormatRow, RenderOptions, RowFilter, SourceInfo};
+pub use format::{RenderOptions, RowFilter, SourceInfo};
 pub use formsvc_table::{CsvOptions, ListStyle, MissingColumn, StoredRow, TableOptions};
 pub use left_out::LeftOut;
 pub use partition::{MonthFolder, Output};

@@ -6,7 +6,8 @@ use formsvc_table::Column;
 
 use crate::destination::{Destination, Existing, WorkingFiles};
 use crate::error::{ExportError, Operation, Unsupported};
-use crate::format::{Format, RenderOptions, RowFormat, file_format};
+use crate::file_format::Format;
+use crate::format::{RenderOptions, RowFormat, file_format};
 use crate::render::{Rendered, Rendering, check_destination, render};
 use crate::row::RowSource;
 

@@ -11,9 +11,8 @@ use sha2::{Digest as _, Sha256};
 use crate::compress::compressed;
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation, Unsupported};
-use crate::format::{
-    Format, RenderOptions, RowFilter, RowFormat, file_format, limit_table, text_format,
-};
+use crate::file_format::Format;
+use crate::format::{RenderOptions, RowFilter, RowFormat, file_format, limit_table, text_format};
 use crate::lock::beside;
 use crate::remark::Remark;
 use crate::row::RowSource;

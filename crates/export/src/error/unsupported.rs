@@ -1,7 +1,6 @@
 //! Options of an export that do not go together, or that this build lacks.
 
-use crate::compress::Compression;
-use crate::format::Format;
+use crate::file_format::{Compression, Format};
 
 /// Options that do not go together, or that this build lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,9 +2,9 @@
 
 use formsvc_table::{CsvOptions, StoredRow, TableOptions};
 
-use super::{FileFormat, Format, SourceInfo};
-use crate::compress::Compression;
+use super::SourceInfo;
 use crate::error::{ExportError, Unsupported};
+use crate::file_format::{Compression, FileFormat, Format};
 
 /// Decides whether a row is in the output; an error ends the rendering.
 pub type RowFilter = Box<dyn Fn(&StoredRow<'_>) -> Result<bool, String> + Send>;
