@@ -34,14 +34,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Prints each new longest time between two turns of this task, without the time in which the thread was
-/// ready and waited for a processor.
+/// Prints each new longest processor time of this thread between two turns of this task. The wall clock also
+/// counts the time in which other programs have the processor.
 async fn longest_gap() {
-    let (mut longest, mut last) = (Duration::ZERO, (Instant::now(), waited_for_processor()));
+    let (mut longest, mut last) = (Duration::ZERO, processor_time());
     loop {
         tokio::task::yield_now().await;
-        let now = (Instant::now(), waited_for_processor());
-        let blocked = (now.0 - last.0).saturating_sub(now.1 - last.1);
+        let now = processor_time();
+        let blocked = now.saturating_sub(last);
         if blocked > longest {
             longest = blocked;
             println!("blocked for {longest:.2?}");
@@ -50,9 +50,9 @@ async fn longest_gap() {
     }
 }
 
-/// The time that this thread has waited for a processor; zero where the system does not report it.
-fn waited_for_processor() -> Duration {
+/// The processor time of this thread; zero where the system does not report it.
+fn processor_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let waited = stat.split(' ').nth(1).and_then(|nanos| nanos.parse().ok());
-    Duration::from_nanos(waited.unwrap_or_default())
+    let used = stat.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(used.unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use formsvc_client::types::RatePolicy;
-use formsvc_client::{PAGE_SIZE_MAX, Timestamp};
+use formsvc_client::{PAGE_SIZE_MAX, SubmissionPage, Timestamp};
 
 use super::Export;
 use crate::error::ExportError;
@@ -48,9 +48,9 @@ impl Export {
         let query = self.client.form(&self.form).submissions().page_size(PAGE_SIZE_MAX);
         // An estimate needs no submission that is not what the API promises.
         let page = query.allow_incomplete(true).pages().try_next().await?;
-        let rows = page.as_ref().map_or(&[][..], |page| page.submissions());
+        let rows = page.as_ref().map_or(&[][..], SubmissionPage::submissions);
         let times: Vec<i64> = rows.iter().map(|row| row.created_at.unix_micros()).collect();
-        let has_more = page.as_ref().is_some_and(|page| page.has_more());
+        let has_more = page.as_ref().is_some_and(SubmissionPage::has_more);
         let latency = page.as_ref().map_or(Duration::ZERO, |page| page.meta().elapsed());
         let range = self.pull.range();
         let since = Some(range.since).filter(|since| *since > i64::MIN);

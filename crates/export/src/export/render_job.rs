@@ -57,10 +57,12 @@ struct Cancelable<'a> {
 
 impl RowSource for Cancelable<'_> {
     fn for_each(&self, take: RowCallback<'_>) -> Result<(), ExportError> {
-        self.rows.for_each(&mut |row| match self.is_canceled.load(Ordering::Relaxed) {
-            // No caller waits for the error.
-            true => Err(ExportError::TimeLimit),
-            false => take(row),
+        self.rows.for_each(&mut |row| {
+            if self.is_canceled.load(Ordering::Relaxed) {
+                // No caller waits for the error.
+                return Err(ExportError::TimeLimit);
+            }
+            take(row)
         })
     }
 }

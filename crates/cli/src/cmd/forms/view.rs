@@ -24,17 +24,13 @@ impl View {
         let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
         let Some(form) = form.listed else {
-            let error = match &form.invalid {
-                Some(item) => {
-                    let what = format!("the form `{}` violates the API", form.id);
-                    CliError::coded(Code::BadAnswer, what).cause(item.to_string())
-                }
-                None => {
-                    let id = &form.id;
-                    let what =
-                        format!("the form `{id}` exists, but the list of forms ends before it");
-                    CliError::new(Exit::NotFound, what)
-                }
+            let error = if let Some(item) = &form.invalid {
+                let what = format!("the form `{}` violates the API", form.id);
+                CliError::coded(Code::BadAnswer, what).cause(item.to_string())
+            } else {
+                let id = &form.id;
+                let what = format!("the form `{id}` exists, but the list of forms ends before it");
+                CliError::new(Exit::NotFound, what)
             };
             let line = Line::of(&cx.settings, &["submissions", "list", form.id.as_str()]);
             return Err(match line.shown() {
