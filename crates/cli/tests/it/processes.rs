@@ -121,8 +121,8 @@ fn child_begins_with_default_signals() {
             .env(IS_INNER, "1")
             .output()
             .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
         return;
     }
     // SIGHUP, SIGINT and SIGQUIT are the signals 1 to 3.
