@@ -25,7 +25,7 @@ pub enum StoreProblem {
     #[error("it is not a database of formsvc")]
     Foreign,
     /// The file is of another release.
-    #[error("its version is `{found}`, and this release reads `{expected}`")]
+    #[error("its version is `{found}`, and this release uses `{expected}`; use a new database")]
     Version {
         /// Its version.
         found: i64,

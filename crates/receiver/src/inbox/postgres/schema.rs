@@ -77,7 +77,8 @@ async fn check_owners(client: &impl GenericClient, names: &TableNames) -> Result
     let (table, owner): (&str, &str) =
         (found.try_get(0).map_err(inbox_error)?, found.try_get(1).map_err(inbox_error)?);
     Err(InboxError::config(format!(
-        "`{table}` is a view, or belongs to role `{owner}`, which is not trusted"
+        "`{table}` of role `{owner}` is a view, or that role is neither this user, a role that it is a member of, the \
+         owner of the schema or of the database, nor a superuser"
     )))
 }
 
