@@ -33,7 +33,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_protocol::{Cursor, Form, FormId, IdError, Submission, Timestamp, User};
+use formsvc_protocol::{Cursor, Form, FormId, IdError, RatePolicy, Submission, Timestamp, User};
 use futures_core::Stream;
 use http::{HeaderName, HeaderValue};
 use tokio::runtime::{Builder, Runtime};
@@ -43,6 +43,7 @@ use crate::api_key::ApiKeyError;
 use crate::error::{Error, ErrorKind};
 use crate::event::ClientEvent;
 use crate::forms::Forms;
+use crate::list::FollowQuery;
 use crate::network::NetworkSettings;
 use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
 use crate::transport::Transport;
@@ -155,6 +156,16 @@ impl Client {
         self.runtime.block_on(RAW, self.client.get_raw(path, query))
     }
 
+    /// See [`Client::base_url`](crate::Client::base_url).
+    pub fn base_url(&self) -> &str {
+        self.client.base_url()
+    }
+
+    /// See [`Client::rate_policy`](crate::Client::rate_policy).
+    pub fn rate_policy(&self) -> Option<RatePolicy> {
+        self.client.rate_policy()
+    }
+
     /// See [`Client::find_form`](crate::Client::find_form).
     pub fn find_form(&self, title: &str) -> Result<Option<Form>, Error> {
         self.runtime.block_on(FORMS, self.client.find_form(title))
@@ -180,6 +191,22 @@ impl FormHandle {
     /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.
     pub fn submissions(&self) -> SubmissionQuery {
         SubmissionQuery { query: self.form.submissions(), runtime: Arc::clone(&self.runtime) }
+    }
+
+    /// Returns an iterator over the new submissions as they come: see
+    /// [`FormHandle::follow`](crate::FormHandle::follow). `start` sets the start and the interval. The
+    /// iterator blocks until the next submission comes.
+    ///
+    /// ```no_run
+    /// # fn example(client: formsvc_client::blocking::Client) -> Result<(), formsvc_client::Error> {
+    /// for submission in client.form("frm_1").follow(|follow| follow.last(10)) {
+    ///     println!("{}", submission?.id);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn follow(&self, start: impl FnOnce(FollowQuery) -> FollowQuery) -> Follow {
+        BlockingList::new(start(self.form.follow()).items(), Arc::clone(&self.runtime))
     }
 }
 
@@ -285,6 +312,8 @@ impl<S> Deref for BlockingList<S> {
     }
 }
 
+/// The blocking form of [`Follow`](crate::list::Follow).
+pub type Follow = BlockingList<crate::list::Follow>;
 /// The blocking form of [`NewSubmissionPages`](crate::list::NewSubmissionPages).
 pub type NewSubmissionPages = BlockingList<crate::paging::NewSubmissionPages>;
 

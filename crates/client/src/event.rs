@@ -78,6 +78,10 @@ pub enum ClientEvent {
     /// A page of submissions was received and decoded.
     #[non_exhaustive]
     PageFetched {
+        /// The form.
+        form: Option<FormId>,
+        /// The request id of the response.
+        request_id: Option<String>,
         /// Rows that are new to the list, without duplicates. Includes rows that the bounds of the
         /// list then exclude.
         rows: usize,
@@ -94,15 +98,27 @@ pub enum ClientEvent {
     /// Once for each list.
     #[non_exhaustive]
     Fallback {
+        /// The form; `None` for a list of [`RawPages`](crate::list::RawPages).
+        form: Option<FormId>,
         /// Reason of the fallback.
         reason: FallbackReason,
     },
     /// Submissions of a unit of the cursor may be missing: see
     /// [`allow_incomplete`](crate::SubmissionQuery::allow_incomplete).
-    TieOverflow(TieOverflow),
+    #[non_exhaustive]
+    TieOverflow {
+        /// The form; `None` for a list of [`RawPages`](crate::list::RawPages).
+        form: Option<FormId>,
+        /// The unit.
+        overflow: TieOverflow,
+    },
     /// More than 10,000 submissions were younger than 5 minutes when they were read, so the sync point
     /// keeps the ids of a shorter time: it misses submissions that are committed later than that.
-    SyncOverlapShortened,
+    #[non_exhaustive]
+    SyncOverlapShortened {
+        /// The form.
+        form: Option<FormId>,
+    },
     /// A [`Follow`](crate::list::Follow) waits for the service. Once for each outage.
     #[non_exhaustive]
     FollowInterrupted {
@@ -164,18 +180,30 @@ pub(crate) fn log(event: &ClientEvent) {
             let form = form.as_ref().map(FormId::as_str);
             warn!(operation, call, form, ?wait, %reason, "waiting for the rate limit");
         }
-        ClientEvent::PageFetched { rows, duplicates, bytes, has_more, elapsed } => {
-            debug!(rows, duplicates, bytes, has_more, ?elapsed, "page fetched");
+        ClientEvent::PageFetched {
+            form,
+            request_id,
+            rows,
+            duplicates,
+            bytes,
+            has_more,
+            elapsed,
+        } => {
+            let form = form.as_ref().map(FormId::as_str);
+            debug!(form, request_id, rows, duplicates, bytes, has_more, ?elapsed, "page fetched");
         }
-        ClientEvent::Fallback { reason } => {
-            warn!(?reason, "the list is not proven complete");
+        ClientEvent::Fallback { form, reason } => {
+            let form = form.as_ref().map(FormId::as_str);
+            warn!(form, ?reason, "the list is not proven complete");
         }
         // The unit itself is a value of the cursor, which is not logged.
-        ClientEvent::TieOverflow(overflow) => {
-            warn!(rows = overflow.rows(), "more rows share a time than a page can show");
+        ClientEvent::TieOverflow { form, overflow } => {
+            let form = form.as_ref().map(FormId::as_str);
+            warn!(form, rows = overflow.rows(), "more rows share a time than a page can show");
         }
-        ClientEvent::SyncOverlapShortened => {
-            warn!("the sync point keeps the ids of less than 5 minutes");
+        ClientEvent::SyncOverlapShortened { form } => {
+            let form = form.as_ref().map(FormId::as_str);
+            warn!(form, "the sync point keeps the ids of less than 5 minutes");
         }
         ClientEvent::FollowInterrupted { form, error, delay, .. } => {
             warn!(form = form.as_str(), error, ?delay, "waiting for the service");

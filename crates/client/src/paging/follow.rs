@@ -87,8 +87,8 @@ pub struct Follow {
     batch_bytes: usize,
     wait: Option<Pin<Box<Sleep>>>,
     outage: Option<Outage>,
-    /// The ids of the invalid submissions that were reported.
-    skipped: HashSet<String>,
+    /// The hashes of the invalid submissions that were reported.
+    skipped: HashSet<[u8; 16]>,
     has_overflow: bool,
     error: Option<Error>,
     done: bool,
@@ -249,8 +249,12 @@ impl Follow {
         }
         // The pages after the first are larger.
         self.pages = before.is_some().then_some(pages);
+        let outage = self.outage.take();
         if is_finished {
             self.end_reading();
+        }
+        if let Some((form, Outage { since, .. })) = self.form().zip(outage) {
+            self.emit(&ClientEvent::FollowResumed { form, elapsed: since.elapsed() });
         }
         self.report_left_out(skipped, overflow);
     }
@@ -261,12 +265,8 @@ impl Follow {
         let is_first_pass = !matches!(self.wanted, Wanted::All);
         self.wanted = Wanted::All;
         let is_shortened = is_first_pass && self.run.finish_walk();
-        let outage = self.outage.take();
         if is_shortened {
-            self.emit(&ClientEvent::SyncOverlapShortened);
-        }
-        if let Some((form, Outage { since, .. })) = self.form().zip(outage) {
-            self.emit(&ClientEvent::FollowResumed { form, elapsed: since.elapsed() });
+            self.emit(&ClientEvent::SyncOverlapShortened { form: self.form() });
         }
     }
 
@@ -293,7 +293,7 @@ impl Follow {
         self.position = self.parts.last().cloned().flatten();
         self.is_reading = true;
         if is_shortened {
-            self.emit(&ClientEvent::SyncOverlapShortened);
+            self.emit(&ClientEvent::SyncOverlapShortened { form: self.form() });
         }
     }
 
@@ -321,8 +321,9 @@ impl Follow {
             self.emit(&ClientEvent::FollowIncomplete { form: form.clone(), overflow });
         }
         for item in skipped {
-            let id = item.id().unwrap_or_default().to_owned();
-            if self.skipped.len() < MAX_SKIPPED_REPORTED && self.skipped.insert(id) {
+            let is_new = self.skipped.len() < MAX_SKIPPED_REPORTED
+                && self.skipped.insert(item.content_hash());
+            if is_new {
                 self.emit(&ClientEvent::FollowSkipped { form: form.clone(), item });
             }
         }

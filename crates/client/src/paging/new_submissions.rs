@@ -211,7 +211,8 @@ impl<W: WalkStream> Run<W> {
                     self.completeness = self.completeness.max(walk.completeness_so_far());
                     self.walk = None;
                     if run.finish_walk() {
-                        self.query.client.shared.emit(&ClientEvent::SyncOverlapShortened);
+                        let form = self.query.form_id().ok().cloned();
+                        self.query.client.shared.emit(&ClientEvent::SyncOverlapShortened { form });
                     }
                 }
             }

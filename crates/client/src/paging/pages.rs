@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use formsvc_protocol::Timestamp;
+use formsvc_protocol::{FormId, Timestamp};
 
 use super::known_rows::RowKey;
 use super::page::{PageEnd, PassedRows, RawPage};
 use super::report::{item_error, refuses_cursor, walk_error};
-use super::walk::{ListPosition, NextStep, PagingError, REFUSED, Walk};
+use super::walk::{ListPosition, NextStep, PagingError, PagingWarning, REFUSED, Walk};
 use super::{ResumeToken, SubmissionPage, SubmissionQuery};
 use crate::ResponseMeta;
 use crate::completeness::{Completeness, TieOverflow};
@@ -241,15 +241,23 @@ impl SubmissionPages {
     /// with another cursor.
     fn retries_refused(&mut self, error: &Error) -> bool {
         self.walk.refused(error).is_some_and(|outcome| {
-            if let Some(warning) = &outcome.warning {
-                self.report(warning);
-            }
+            self.warn(outcome.warning);
             true
         })
     }
 
+    fn warn(&self, warning: Option<PagingWarning>) {
+        if let Some(warning) = warning {
+            self.report(&warning.into_event(self.form()));
+        }
+    }
+
     fn report(&self, event: &ClientEvent) {
         self.query.client.shared.emit(event);
+    }
+
+    fn form(&self) -> Option<FormId> {
+        self.query.form_id().ok().cloned()
     }
 
     /// Returns the page to yield. `None` discards it: it is requested again with another cursor, or it
@@ -269,14 +277,14 @@ impl SubmissionPages {
         let rows = page.walk_rows(self.walk.position().oldest);
         let outcome = self.walk.accept_rows(&rows, page.pagination());
         let next = outcome.next;
-        if let Some(warning) = &outcome.warning {
-            self.report(warning);
-        }
+        self.warn(outcome.warning);
         if next == NextStep::Retry {
             self.stopped = None;
             return None;
         }
         self.report(&ClientEvent::PageFetched {
+            form: self.form(),
+            request_id: meta.request_id().map(str::to_owned),
             rows: outcome.new_rows.len(),
             duplicates: outcome.duplicates,
             bytes: page.body_len(),

@@ -10,12 +10,11 @@ use serde_json::value::RawValue;
 use super::known_rows::RowKey;
 use super::page::walk_rows;
 use super::report::walk_error;
-use super::walk::{CIRCLE, NO_CURSOR, NextStep, PagingError, Walk};
+use super::walk::{CIRCLE, NO_CURSOR, NextStep, PagingError, PagingWarning, Walk};
 use crate::call::call;
-use crate::completeness::TieOverflow;
+use crate::completeness::{Completeness, TieOverflow};
 use crate::decode::{Broken, json};
 use crate::error::Error;
-use crate::event::ClientEvent;
 use crate::operation::RAW;
 use crate::{Client, ResponseMeta};
 
@@ -43,8 +42,11 @@ pub struct RawPages {
     query: Vec<(String, String)>,
     list: List,
     is_first: bool,
+    /// The cursor that continues after the pages that were returned.
+    next_cursor: Option<String>,
     error: Option<Error>,
     done: bool,
+    is_finished: bool,
 }
 
 /// How a list continues.
@@ -85,10 +87,12 @@ impl Client {
             client: self.clone(),
             path: path.to_owned(),
             query,
+            next_cursor: start.as_ref().map(|cursor| cursor.as_str().to_owned()),
             list: List::Submissions { walk: Box::new(Walk::new(start)), oldest: None },
             is_first: true,
             error: None,
             done: false,
+            is_finished: false,
         }
     }
 }
@@ -115,8 +119,10 @@ impl RawPages {
             }
             match self.request().await {
                 Ok((page, meta)) => {
-                    if let Some(items) = self.accept(page, &meta) {
-                        return Ok(Some(items));
+                    let items = self.accept(page, &meta);
+                    self.next_cursor = self.list.cursor().map(str::to_owned);
+                    if items.is_some() {
+                        return Ok(items);
                     }
                 }
                 Err(error) => {
@@ -125,7 +131,7 @@ impl RawPages {
                         List::Other { .. } => None,
                     };
                     match outcome {
-                        Some(outcome) => self.report(outcome.warning.as_ref()),
+                        Some(outcome) => self.report(outcome.warning),
                         None => self.error = Some(error),
                     }
                 }
@@ -136,9 +142,20 @@ impl RawPages {
     /// Returns the cursor of the next request, which continues the list after the pages so far. After an
     /// error, this is the request that failed.
     pub fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+
+    /// Returns true when the list has ended with its last page. False before, and for ever after an error.
+    pub fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    /// Returns whether a submission can be missing in the pages so far. Other lists are as complete as their
+    /// cursors.
+    pub fn completeness_so_far(&self) -> Completeness {
         match &self.list {
-            List::Submissions { walk, .. } => walk.cursor().map(Cursor::as_str),
-            List::Other { next, .. } => next.as_deref(),
+            List::Submissions { walk, .. } => walk.completeness(),
+            List::Other { .. } => Completeness::Proven,
         }
     }
 
@@ -157,7 +174,7 @@ impl RawPages {
             query.retain(|(known, _)| known != name);
             query.push((name.to_owned(), value));
         };
-        if let Some(cursor) = self.next_cursor() {
+        if let Some(cursor) = self.list.cursor() {
             set("cursor", cursor.to_owned());
         }
         let size = find(&self.query, "limit").and_then(|size| size.parse().ok());
@@ -171,8 +188,10 @@ impl RawPages {
         call(shared, RAW, None, address, Page::parse).await
     }
 
-    /// Returns the new items of a page; `None` if it is requested again.
+    /// Returns the new items of a page; `None` if it is requested again. If a listener panics, the list has
+    /// ended before this page.
     fn accept(&mut self, page: Page, meta: &ResponseMeta) -> Option<Vec<String>> {
+        self.done = true;
         let Page { items, pagination } = page;
         if std::mem::take(&mut self.is_first) {
             let is_like_submissions =
@@ -183,48 +202,64 @@ impl RawPages {
         }
         // A list ends with its last page that has a pagination.
         let pagination = pagination.unwrap_or(Pagination { next_cursor: None, has_more: false });
-        let List::Submissions { walk, oldest } = &mut self.list else {
-            self.error = self
-                .next_of_other(&pagination)
-                .map(|why| walk_error(PagingError::Stuck(why), meta));
-            self.done = !pagination.has_more;
-            return Some(items.into_iter().map(|item| item.json).collect());
+        let (items, next) = match &mut self.list {
+            List::Submissions { walk, oldest } => {
+                let rows = walk_rows(items.iter().map(|item| (item.key, item.time)), *oldest);
+                *oldest = rows.last().map(|row| row.time).or(*oldest);
+                let outcome = walk.accept_rows(&rows, &pagination);
+                self.report(outcome.warning);
+                let is_new = |(at, item): (usize, Item)| {
+                    outcome.new_rows.binary_search(&at).is_ok().then_some(item.json)
+                };
+                (items.into_iter().enumerate().filter_map(is_new).collect(), outcome.next)
+            }
+            List::Other { next, sent } => {
+                let step = next_of_other(next, sent, &pagination);
+                (items.into_iter().map(|item| item.json).collect(), step)
+            }
         };
-        let rows = walk_rows(items.iter().map(|item| (item.key, item.time)), *oldest);
-        *oldest = rows.last().map(|row| row.time).or(*oldest);
-        let outcome = walk.accept_rows(&rows, &pagination);
-        match outcome.next {
-            NextStep::Continue | NextStep::Retry => {}
-            NextStep::Finished => self.done = true,
-            NextStep::Failed(error) => self.error = Some(walk_error(error, meta)),
+        self.is_finished = next == NextStep::Finished;
+        self.done = self.is_finished;
+        if let NextStep::Failed(error) = next {
+            self.error = Some(walk_error(error, meta));
         }
-        self.report(outcome.warning.as_ref());
-        let is_new = |(at, item): (usize, Item)| {
-            outcome.new_rows.binary_search(&at).is_ok().then_some(item.json)
-        };
-        let new = items.into_iter().enumerate().filter_map(is_new);
-        (outcome.next != NextStep::Retry).then(|| new.collect())
+        (next != NextStep::Retry).then_some(items)
     }
 
-    /// Takes the next cursor of a list that is not of submissions. Returns why there is none.
-    fn next_of_other(&mut self, pagination: &Pagination) -> Option<&'static str> {
-        let List::Other { next, sent } = &mut self.list else { return None };
-        if !pagination.has_more {
-            return None;
-        }
-        let Some(cursor) = &pagination.next_cursor else { return Some(NO_CURSOR) };
-        if !sent.insert(cursor.as_str().to_owned()) {
-            return Some(CIRCLE);
-        }
-        *next = Some(cursor.as_str().to_owned());
-        None
-    }
-
-    fn report(&self, warning: Option<&ClientEvent>) {
+    fn report(&self, warning: Option<PagingWarning>) {
         if let Some(warning) = warning {
-            self.client.shared.emit(warning);
+            self.client.shared.emit(&warning.into_event(None));
         }
     }
+}
+
+impl List {
+    /// Returns the cursor of the next request.
+    fn cursor(&self) -> Option<&str> {
+        match self {
+            Self::Submissions { walk, .. } => walk.cursor().map(Cursor::as_str),
+            Self::Other { next, .. } => next.as_deref(),
+        }
+    }
+}
+
+/// Takes the next cursor of a list that is not of submissions.
+fn next_of_other(
+    next: &mut Option<String>,
+    sent: &mut HashSet<String>,
+    pagination: &Pagination,
+) -> NextStep {
+    if !pagination.has_more {
+        return NextStep::Finished;
+    }
+    let Some(cursor) = &pagination.next_cursor else {
+        return NextStep::Failed(PagingError::Stuck(NO_CURSOR));
+    };
+    if !sent.insert(cursor.as_str().to_owned()) {
+        return NextStep::Failed(PagingError::Stuck(CIRCLE));
+    }
+    *next = Some(cursor.as_str().to_owned());
+    NextStep::Continue
 }
 
 impl Page {

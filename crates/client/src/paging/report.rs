@@ -1,11 +1,12 @@
 //! The errors of a walk.
 
-use formsvc_protocol::Cursor;
+use formsvc_protocol::{Cursor, FormId};
 use http::StatusCode;
 
-use super::walk::PagingError;
+use super::walk::{PagingError, PagingWarning};
 use crate::ResponseMeta;
 use crate::error::{Error, ErrorKind, EscapedText, Parts};
+use crate::event::ClientEvent;
 use crate::operation::SUBMISSIONS;
 use crate::skipped_item::SkippedItem;
 
@@ -13,6 +14,16 @@ use crate::skipped_item::SkippedItem;
 pub(super) fn refuses_cursor(error: &Error) -> bool {
     let refuses = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
     error.status().is_some_and(|status| refuses.contains(&status))
+}
+
+impl PagingWarning {
+    /// Returns the event of a list of this form.
+    pub(super) fn into_event(self, form: Option<FormId>) -> ClientEvent {
+        match self {
+            Self::Fallback(reason) => ClientEvent::Fallback { form, reason },
+            Self::TieOverflow(overflow) => ClientEvent::TieOverflow { form, overflow },
+        }
+    }
 }
 
 /// The error of a list that cannot continue.

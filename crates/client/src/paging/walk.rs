@@ -17,7 +17,7 @@ use super::report::refuses_cursor;
 use super::tie::{SeenRow, TieGuard, Verdict};
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::Error;
-use crate::event::ClientEvent;
+use crate::event::FallbackReason;
 
 /// Number of consecutive pages without a new row after which the list counts as stuck.
 const MAX_IDLE_PAGES: usize = 100;
@@ -72,7 +72,15 @@ pub(crate) struct PageOutcome {
     pub(crate) duplicates: usize,
     pub(crate) next: NextStep,
     /// The reason why rows could be missing.
-    pub(crate) warning: Option<ClientEvent>,
+    pub(crate) warning: Option<PagingWarning>,
+}
+
+/// Rows could be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PagingWarning {
+    /// From now on, rows that share a time could be.
+    Fallback(FallbackReason),
+    TieOverflow(TieOverflow),
 }
 
 /// How the walk continues after a page.
@@ -217,7 +225,7 @@ impl Walk {
             let new_times = outcome.new_rows.iter().map(|at| rows[*at].time);
             let all_times = rows.iter().map(|row| row.time);
             let fallback = self.ties.advance(all_times, new_times, pagination);
-            let fallback = fallback.map(|reason| ClientEvent::Fallback { reason });
+            let fallback = fallback.map(PagingWarning::Fallback);
             outcome.warning = outcome.warning.take().or(fallback);
         }
         outcome
@@ -241,9 +249,9 @@ impl Walk {
         match verdict {
             Verdict::Accept => return true,
             Verdict::Retry => {}
-            Verdict::FallBack(reason) => outcome.warning = Some(ClientEvent::Fallback { reason }),
+            Verdict::FallBack(reason) => outcome.warning = Some(PagingWarning::Fallback(reason)),
             Verdict::Overflow(overflow) => {
-                outcome.warning = Some(ClientEvent::TieOverflow(overflow));
+                outcome.warning = Some(PagingWarning::TieOverflow(overflow));
                 if self.ties.continues_after_overflow() {
                     return true;
                 }
@@ -301,7 +309,7 @@ impl Walk {
             if !self.ties.continues_after_overflow() {
                 return NextStep::Failed(PagingError::TooManyTies(overflow));
             }
-            outcome.warning = Some(ClientEvent::TieOverflow(overflow));
+            outcome.warning = Some(PagingWarning::TieOverflow(overflow));
         }
         let is_sent_again = self.sent.as_ref() == Some(next)
             || self.idle_cursors.iter().any(|sent| sent.as_ref() == Some(next));

@@ -30,7 +30,7 @@ async fn listener_receives_attempts_retries_waits_and_pages() {
             "submissions.list 1: Some(429) Some(Api)",
             "submissions.list after 1: 2s Status(429)",
             "submissions.list 2: Some(200) None",
-            "Fallback { reason: CursorNotTime }",
+            r#"Fallback { form: Some(FormId("frm_1")), reason: CursorNotTime }"#,
             "page of 2, 0 again, more true",
             "submissions.list 1: Some(200) None",
             "page of 1, 1 again, more false",

@@ -16,7 +16,7 @@ use formsvc_client::{Client, ClientBuilder, ErrorKind, RateLimit, RetryPolicy, S
 use http::{Request, Response};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::support::bodies::{last, page_of, row};
+use crate::support::bodies::{last, page, page_of, row};
 use crate::support::builder;
 use crate::support::fake::{Answer, Fake, Wire, ok, status, throttled};
 use crate::support::form::{Form, SECOND, Shared};
@@ -451,4 +451,28 @@ async fn panic_of_a_listener_loses_no_row() {
     let failed = tokio::spawn(async move { broken.lock().await.try_next().await }).await;
     assert!(failed.unwrap_err().is_panic());
     assert_eq!(read(&mut *follow.lock().await).await, (0..60).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_outage_within_a_backlog_is_reported() {
+    let pages = |at: u32| page([at, at + 1], &format!("2026-01-31T23:{:02}:00.000001Z", 50 - at));
+    let answers = [ok(pages(0)), status(503), ok(pages(2)), status(503), ok(last([4, 5]))];
+    let fake = Fake::script(answers);
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let log = events.clone();
+    let client = no_retry().transport(fake.wire()).on_event(move |event| {
+        let name = match event {
+            ClientEvent::FollowInterrupted { .. } => "interrupted",
+            ClientEvent::FollowResumed { .. } => "resumed",
+            _ => return,
+        };
+        log.lock().unwrap().push(name);
+    });
+    let mut follow =
+        client.build().unwrap().form("frm_1").follow().sync_from(&SyncPoint::new()).items();
+    for _ in 0..6 {
+        follow.try_next().await.unwrap().unwrap();
+        assert!(!follow.is_interrupted());
+    }
+    assert_eq!(*events.lock().unwrap(), ["interrupted", "resumed"].repeat(2));
 }

@@ -2,7 +2,7 @@
 
 use formsvc_client::event::ClientEvent;
 use formsvc_client::list::RawPages;
-use formsvc_client::{ErrorKind, RateLimit};
+use formsvc_client::{Completeness, ErrorKind, RateLimit};
 
 use crate::support::bodies::{FORMS, last, page, page_of, row};
 use crate::support::builder;
@@ -108,4 +108,25 @@ async fn refused_cursor_falls_back_and_is_reported() {
     let mut pages = client.raw_pages("/api/v1/forms/frm_1/submissions", &[]);
     assert_eq!(all(&mut pages).await.unwrap().len(), 3);
     assert_eq!(*fell_back.lock().unwrap(), 1);
+    assert!(pages.is_finished());
+    assert_eq!(pages.completeness_so_far(), Completeness::Unproven);
+}
+
+#[tokio::test]
+async fn panic_of_a_listener_keeps_the_cursor_before_the_page() {
+    // The cursor is no time, so that the list falls back.
+    let fake = Fake::script([ok(page([0, 1], "a"))]);
+    let client = builder().transport(fake.wire()).on_event(|event| {
+        assert!(!matches!(event, ClientEvent::Fallback { .. }), "the listener fails");
+    });
+    let pages =
+        client.build().unwrap().raw_pages("/api/v1/forms/frm_1/submissions", &[("cursor", "x")]);
+    let pages = std::sync::Arc::new(tokio::sync::Mutex::new(pages));
+    let broken = pages.clone();
+    let failed = tokio::spawn(async move { broken.lock().await.try_next().await }).await;
+    assert!(failed.unwrap_err().is_panic());
+    let mut pages = pages.lock().await;
+    assert_eq!(pages.next_cursor(), Some("x"), "the page was not returned");
+    assert!(pages.try_next().await.unwrap().is_none() && !pages.is_finished());
+    assert_eq!(fake.sent().len(), 1);
 }

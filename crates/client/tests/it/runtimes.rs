@@ -58,7 +58,7 @@ fn each_runtime_has_connections_of_its_own() {
     drop((first, second));
     assert_eq!(call(&runtime()), 2);
     let threads = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    assert_eq!([call(&threads), call(&threads)], [3, 3]);
+    assert_eq!(call(&threads), 3);
 }
 
 #[test]

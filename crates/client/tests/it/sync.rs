@@ -452,7 +452,8 @@ async fn overlap_over_10_000_rows_is_shortened_and_reported() {
         .rate_limit(RateLimit::off())
         .transport(fake.wire())
         .on_event(move |event| {
-            *count.lock().unwrap() += u32::from(matches!(event, ClientEvent::SyncOverlapShortened));
+            *count.lock().unwrap() +=
+                u32::from(matches!(event, ClientEvent::SyncOverlapShortened { .. }));
         })
         .build()
         .unwrap();

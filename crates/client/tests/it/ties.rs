@@ -17,7 +17,7 @@ fn list(fake: &Arc<Fake>, events: &Events) -> SubmissionQuery {
     let log = events.clone();
     let record = move |event: &ClientEvent| match event {
         ClientEvent::Fallback { reason, .. } => log.lock().unwrap().push(format!("{reason:?}")),
-        ClientEvent::TieOverflow(overflow) => log.lock().unwrap().push(overflow.to_string()),
+        ClientEvent::TieOverflow { overflow, .. } => log.lock().unwrap().push(overflow.to_string()),
         _ => {}
     };
     let client = builder().rate_limit(RateLimit::off()).on_event(record);

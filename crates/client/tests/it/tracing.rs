@@ -48,10 +48,10 @@ async fn log_warns_of_retries_waits_and_fallbacks() {
             format!("DEBUG {} attempt completed call=1 attempt=2 status=429 failure=\"api\"", span(1)),
             retry(2, "2s", 429),
             format!("DEBUG {} attempt completed call=1 {id} attempt=3 status=200", span(1)),
-            format!("WARN {of_list} the list is not proven complete reason=CursorNotTime"),
-            format!("DEBUG {of_list} page fetched rows=2 duplicates=0 bytes={} has_more=true", page([0, 1], "c1").len()),
+            format!("WARN {of_list} the list is not proven complete form=\"frm_1\" reason=CursorNotTime"),
+            format!("DEBUG {of_list} page fetched form=\"frm_1\" {id} rows=2 duplicates=0 bytes={} has_more=true", page([0, 1], "c1").len()),
             format!("DEBUG {} attempt completed call=2 {id} attempt=1 status=200", span(2)),
-            format!("DEBUG {of_list} page fetched rows=1 duplicates=0 bytes={} has_more=false", last([2]).len()),
+            format!("DEBUG {of_list} page fetched form=\"frm_1\" {id} rows=1 duplicates=0 bytes={} has_more=false", last([2]).len()),
             "WARN call{operation=\"me\" call=3}: waiting for the rate limit operation=\"me\" call=3 \
              wait=61s reason=the client's rate limit"
                 .to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::event::ClientEvent;
+use crate::paging::walk::PagingWarning;
 use crate::paging::walk::{ListPosition, NextStep, PagingError, Walk};
 
 /// How a service reads and issues cursors. All show times in milliseconds.
@@ -161,7 +161,7 @@ impl Service {
 struct Outcome {
     ids: Vec<String>,
     requests: usize,
-    warnings: Vec<ClientEvent>,
+    warnings: Vec<PagingWarning>,
     ended: Option<NextStep>,
     overflows: Vec<TieOverflow>,
     completeness: Completeness,
@@ -269,7 +269,7 @@ proptest! {
             ended => prop_assert!(false, "{:?}", ended),
         }
         if !kind.takes_own_cursors_only() && !service.may_lose() {
-            let fell = out.warnings.iter().any(|w| matches!(w, ClientEvent::Fallback { .. }));
+            let fell = out.warnings.iter().any(|w| matches!(w, PagingWarning::Fallback(_)));
             prop_assert!(!fell, "{:?}", out.warnings);
         }
     }
@@ -292,7 +292,7 @@ proptest! {
                 "{} is missing, reported {:?}", id, out.overflows,
             );
         }
-        let is_overflow = |w: &&ClientEvent| matches!(w, ClientEvent::TieOverflow(_));
+        let is_overflow = |w: &&PagingWarning| matches!(w, PagingWarning::TieOverflow(_));
         prop_assert_eq!(out.warnings.iter().filter(is_overflow).count(), out.overflows.len());
         let incomplete = out.completeness == Completeness::Incomplete;
         prop_assert_eq!(incomplete, !out.overflows.is_empty());
@@ -443,7 +443,7 @@ fn refused_or_ignored_cursors_fall_back_once() {
         let service = Service::new(kind, &rows, 4);
         let out = read(&service, false);
         assert_eq!((out.ended, &out.ids), (Some(NextStep::Finished), &all(&service)), "{kind:?}");
-        assert_eq!(out.warnings, [ClientEvent::Fallback { reason }], "once");
+        assert_eq!(out.warnings, [PagingWarning::Fallback(reason)], "once");
         assert_eq!(out.completeness, Completeness::Unproven);
         assert_eq!(out.requests, 5 + 1, "one request is lost");
     }
@@ -482,7 +482,7 @@ fn deletion_between_pages_is_unproven_for_one_page() {
     let out = read_with_deletion(&mut Service::new(Millis, &rows, 3), 1, 4_000);
     let all = ids_of(&[8_000, 7_000, 6_000, 5_000, 4_000, 3_000, 2_000, 1_001, 1_000, 0]);
     assert_eq!((out.ended, out.ids), (Some(NextStep::Finished), all), "later ties are kept");
-    assert_eq!(out.warnings, [ClientEvent::Fallback { reason: FallbackReason::RowsDeleted }]);
+    assert_eq!(out.warnings, [PagingWarning::Fallback(FallbackReason::RowsDeleted)]);
     assert_eq!(out.completeness, Completeness::Unproven);
 }
 
@@ -531,7 +531,7 @@ fn empty_answer_is_checked_with_service_cursor() {
 fn opaque_cursor_is_used_as_is_and_unproven() {
     let mut walk = Walk::new(None);
     let more = |next: &str| Pagination { next_cursor: Some(Cursor::new(next)), has_more: true };
-    let warn = ClientEvent::Fallback { reason: FallbackReason::CursorNotTime };
+    let warn = PagingWarning::Fallback(FallbackReason::CursorNotTime);
     for (row, next, warning) in [("sub_1", "a", Some(warn)), ("sub_2", "b", None)] {
         let outcome = walk.accept([(row, 5_000_000)].into_iter(), &more(next));
         assert_eq!((outcome.next, outcome.warning), (NextStep::Continue, warning));

@@ -225,7 +225,7 @@ fn resumed_ids_are_dropped_when_passed() {
 }
 
 /// Reads pages of 100 rows with one time until the walk ends, at most 40 pages.
-fn read_one_time(walk: &mut Walk, first_page: usize) -> (usize, NextStep, Option<ClientEvent>) {
+fn read_one_time(walk: &mut Walk, first_page: usize) -> (usize, NextStep, Option<PagingWarning>) {
     let (mut rows, mut warning) = (0, None);
     for page in first_page..first_page + 40 {
         let ids: Vec<String> = (0..100).map(|n| format!("sub_{page}_{n}")).collect();
@@ -235,7 +235,8 @@ fn read_one_time(walk: &mut Walk, first_page: usize) -> (usize, NextStep, Option
         };
         let outcome = walk.accept(ids.iter().map(|id| (id.as_str(), 7_000)), &pagination);
         rows += outcome.new_rows.len();
-        warning = warning.or(outcome.warning.filter(|w| matches!(w, ClientEvent::TieOverflow(_))));
+        warning =
+            warning.or(outcome.warning.filter(|w| matches!(w, PagingWarning::TieOverflow(_))));
         if outcome.next != NextStep::Continue {
             return (rows, outcome.next, warning);
         }
@@ -269,7 +270,7 @@ fn allowed_rows_of_one_time_are_read_and_reported_once() {
     let mut walk = limited_walk();
     walk.set_allow_incomplete(true);
     let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000, rows: 1_100 };
-    let warning = Some(ClientEvent::TieOverflow(overflow));
+    let warning = Some(PagingWarning::TieOverflow(overflow));
     assert_eq!(read_one_time(&mut walk, 0), (4_000, NextStep::Finished, warning));
     assert_eq!(walk.tie_overflows(), [overflow]);
     assert_eq!(walk.completeness(), Completeness::Incomplete);

@@ -435,9 +435,13 @@ async fn a_removal_that_was_cut_short_is_finished_at_the_next_start() {
     let (form, url, secret) =
         (bench.form.clone(), "https://a.example".into(), SealedSecret(vec![1]));
     bench.store.add_endpoint(NewEndpoint { id: id.clone(), form, url, secret }).await.unwrap();
-    let mut waiting: Vec<_> = (0..600).map(|_| bench.store.submit(bench.submission(1))).collect();
-    for write in &mut waiting {
-        let _ = futures_poll(write);
+    let mut waiting = Vec::new();
+    for _ in 0..600 {
+        let mut write = bench.store.submit(bench.submission(1));
+        match futures_poll(&mut write) {
+            std::task::Poll::Ready(written) => drop(written.unwrap()),
+            std::task::Poll::Pending => waiting.push(write),
+        }
     }
     for write in waiting {
         write.await.unwrap();
