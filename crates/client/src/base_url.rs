@@ -1,6 +1,5 @@
 //! The base URL: checked once; the paths of requests are appended to it.
 
-use std::error::Error;
 use std::fmt::{self, Write};
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
@@ -41,16 +40,9 @@ pub struct BaseUrl {
 
 /// The rule that the text of a [`BaseUrl`] breaks. Does not contain the text, which may include a
 /// password.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct BaseUrlError(String);
-
-impl fmt::Display for BaseUrlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for BaseUrlError {}
 
 /// Compares the texts: a slash at the end makes no difference.
 impl PartialEq for BaseUrl {
