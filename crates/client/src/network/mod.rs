@@ -40,7 +40,7 @@ pub use http_client::{HttpClient, HttpError, HttpResponse};
 pub use proxy::{ProxyInfo, Route};
 pub use trust::CertificateOrigin;
 
-use proxy::{Decision, ProxySettings};
+use proxy::ProxySettings;
 use resolver::Resolver;
 use tls::ClientIdentity;
 use trust::TrustStore;
@@ -159,7 +159,7 @@ impl NetworkSettings {
     /// How a request to a URL travels: directly, and why, or through a proxy.
     pub fn route(&self, target: &str) -> Route {
         match Url::parse(target) {
-            Ok(target) => self.proxies.decide(&target).into(),
+            Ok(target) => self.proxies.route(&target),
             Err(_) => Route::NoProxySet,
         }
     }
@@ -167,9 +167,9 @@ impl NetworkSettings {
     /// Returns an error that names the variable if a request to a URL needs a proxy variable that is
     /// unusable. [`ClientBuilder::build`](crate::ClientBuilder::build) checks the base URL.
     pub fn check_proxy(&self, target: &str) -> Result<(), NetworkError> {
-        match Url::parse(target).as_ref().map(|target| self.proxies.decide(target)) {
-            Ok(Decision::Unusable(error)) => Err(error.clone()),
-            _ => Ok(()),
+        match Url::parse(target) {
+            Ok(target) => self.proxies.decide(&target).map(drop).map_err(NetworkError::clone),
+            Err(_) => Ok(()),
         }
     }
 

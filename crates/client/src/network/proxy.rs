@@ -97,13 +97,6 @@ pub(super) struct ProxySettings {
     no_proxy: Result<NoProxy, NetworkError>,
 }
 
-/// How a request travels, for this module.
-pub(super) enum Decision<'s> {
-    Proxy(&'s ProxyInfo),
-    Direct(Route),
-    Unusable(&'s NetworkError),
-}
-
 impl ProxySettings {
     pub(super) fn none() -> Self {
         Self { https: None, http: None, no_proxy: Ok(NoProxy::default()) }
@@ -135,22 +128,22 @@ impl ProxySettings {
         self.no_proxy.as_ref().map_or(&[], NoProxy::warnings)
     }
 
-    pub(super) fn decide(&self, target: &Url) -> Decision<'_> {
-        let Some(host) = target.host_str() else { return Decision::Direct(Route::NoProxySet) };
+    pub(super) fn decide(&self, target: &Url) -> Result<Route, &NetworkError> {
+        let Some(host) = target.host_str() else { return Ok(Route::NoProxySet) };
         if is_localhost(host) {
-            return Decision::Direct(Route::Localhost);
+            return Ok(Route::Localhost);
         }
         let proxy = if target.scheme() == "https" { &self.https } else { &self.http };
-        let Some(proxy) = proxy else { return Decision::Direct(Route::NoProxySet) };
-        let no_proxy = match &self.no_proxy {
-            Ok(no_proxy) => no_proxy,
-            Err(error) => return Decision::Unusable(error),
-        };
-        match (no_proxy.entry_for(host, target.port_or_known_default()), proxy) {
-            (Some(entry), _) => Decision::Direct(Route::Excluded(entry.to_owned())),
-            (None, Ok(proxy)) => Decision::Proxy(proxy),
-            (None, Err(error)) => Decision::Unusable(error),
+        let Some(proxy) = proxy else { return Ok(Route::NoProxySet) };
+        match self.no_proxy.as_ref()?.entry_for(host, target.port_or_known_default()) {
+            Some(entry) => Ok(Route::Excluded(entry.to_owned())),
+            None => proxy.as_ref().map(|proxy| Route::Proxy(proxy.clone())),
         }
+    }
+
+    /// Returns the route of a request.
+    pub(super) fn route(&self, target: &Url) -> Route {
+        self.decide(target).unwrap_or_else(|error| Route::Unusable(error.to_string()))
     }
 
     /// The same decision for reqwest. Instead of an unusable proxy it gets an address without a
@@ -159,20 +152,10 @@ impl ProxySettings {
         let settings = self.clone();
         let nowhere = Url::parse("http://127.0.0.1:0").expect("a valid URL");
         reqwest::Proxy::custom(move |target| match settings.decide(target) {
-            Decision::Proxy(proxy) => Some(proxy.url.clone()),
-            Decision::Direct(_) => None,
-            Decision::Unusable(_) => Some(nowhere.clone()),
+            Ok(Route::Proxy(proxy)) => Some(proxy.url),
+            Ok(_) => None,
+            Err(_) => Some(nowhere.clone()),
         })
-    }
-}
-
-impl From<Decision<'_>> for Route {
-    fn from(decision: Decision<'_>) -> Self {
-        match decision {
-            Decision::Proxy(proxy) => Self::Proxy(proxy.clone()),
-            Decision::Direct(route) => route,
-            Decision::Unusable(error) => Self::Unusable(error.to_string()),
-        }
     }
 }
 
@@ -237,7 +220,7 @@ mod tests {
     }
 
     fn shown(settings: &ProxySettings, target: &str) -> String {
-        match settings.decide(&Url::parse(target).unwrap()).into() {
+        match settings.route(&Url::parse(target).unwrap()) {
             Route::Proxy(proxy) => proxy.to_string(),
             direct => format!("{direct:?}"),
         }
