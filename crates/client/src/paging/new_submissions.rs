@@ -6,9 +6,7 @@ use std::task::{Context, Poll, ready};
 use formsvc_protocol::{Submission, Timestamp};
 
 use super::sync_point::{NextWalk, SyncRun};
-use super::{
-    ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, Submissions, SyncPoint,
-};
+use super::{SubmissionPage, SubmissionQuery, Submissions, SyncPoint};
 use crate::completeness::Completeness;
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -22,7 +20,7 @@ use crate::event::ClientEvent;
 /// deleted. Submissions are newest first within each walk.
 #[must_use = "streams do nothing unless polled"]
 #[derive(Debug)]
-pub struct NewSubmissions(Run<Submissions>);
+pub struct NewSubmissions(Run);
 
 /// The pages of a form with the submissions that no earlier run has yielded: an owned, fused stream, `Send`,
 /// `Sync` and `Unpin`. Created by [`NewSubmissions::pages`]. Pages without a new submission are yielded too.
@@ -42,7 +40,7 @@ pub struct NewSubmissions(Run<Submissions>);
 /// ```
 #[must_use = "streams do nothing unless polled"]
 #[derive(Debug)]
-pub struct NewSubmissionPages(Run<SubmissionPages>);
+pub struct NewSubmissionPages(Run);
 
 /// A page with new submissions, and the sync point after it; dereferences to the page.
 #[derive(Clone, Debug)]
@@ -83,7 +81,7 @@ impl NewSubmissions {
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {
-        self.0.poll_next(cx)
+        self.0.poll_next(cx, Submissions::poll_item, |row, run, read_at| run.accept(row, read_at))
     }
 }
 
@@ -92,7 +90,10 @@ impl NewSubmissionPages {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<NewSubmissionPage, Error>>> {
-        let page = ready!(self.0.poll_next(cx));
+        let page = ready!(self.0.poll_next(cx, Submissions::poll_page, |page, run, read_at| {
+            page.retain(|row| run.accept(row, read_at));
+            true
+        }));
         let with_point = |page| NewSubmissionPage { page, point: self.0.sync_point() };
         Poll::Ready(page.map(|page| page.map(with_point)))
     }
@@ -116,7 +117,7 @@ macro_rules! run_accessors {
 
             /// Returns whether a submission can be missing among those that were read.
             pub fn completeness_so_far(&self) -> Completeness {
-                let walk = self.0.walk.as_ref().map(WalkStream::completeness_so_far);
+                let walk = self.0.walk.as_ref().map(Submissions::completeness_so_far);
                 walk.map_or(self.0.completeness, |walk| walk.max(self.0.completeness))
             }
 
@@ -137,33 +138,20 @@ run_accessors!(NewSubmissions, NewSubmissionPages);
 
 /// A run: the walks of one list after another.
 #[derive(Debug)]
-struct Run<W> {
+struct Run {
     query: SubmissionQuery,
     /// The point at the start; the result as long as `decisions` is `None`.
     start: SyncPoint,
     /// `None` if a setting is invalid.
     decisions: Option<SyncRun>,
-    walk: Option<W>,
+    walk: Option<Submissions>,
     completeness: Completeness,
     error: Option<Error>,
     done: bool,
     is_finished: bool,
 }
 
-/// A stream that a run reads: of submissions, or of pages.
-trait WalkStream {
-    type Item;
-
-    fn start(query: SubmissionQuery) -> Self;
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Self::Item, Error>>>;
-    fn first_read_at(&self) -> Option<Timestamp>;
-    fn resume_token(&self) -> ResumeToken;
-    fn completeness_so_far(&self) -> Completeness;
-    /// Drops what an earlier run has yielded. Returns false if nothing is left to yield.
-    fn accept(item: &mut Self::Item, run: &mut SyncRun, read_at: Option<&Timestamp>) -> bool;
-}
-
-impl<W: WalkStream> Run<W> {
+impl Run {
     fn new(query: SubmissionQuery, start: SyncPoint) -> Self {
         let (decisions, error) = match query.start_sync(&start) {
             Ok(decisions) => (Some(decisions), None),
@@ -175,11 +163,18 @@ impl<W: WalkStream> Run<W> {
     }
 
     fn sync_point(&self) -> SyncPoint {
-        let token = self.walk.as_ref().map(WalkStream::resume_token);
+        let token = self.walk.as_ref().map(Submissions::resume_token);
         self.decisions.as_ref().map_or_else(|| self.start.clone(), |run| run.point(token))
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<W::Item, Error>>> {
+    /// Polls the walks for the next item. `accept` drops the rows that an earlier run has yielded, and
+    /// returns false if the item is not yielded.
+    fn poll_next<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl Fn(&mut Submissions, &mut Context<'_>) -> Poll<Option<Result<T, Error>>>,
+        accept: impl Fn(&mut T, &mut SyncRun, Option<&Timestamp>) -> bool,
+    ) -> Poll<Option<Result<T, Error>>> {
         if let Some(error) = self.error.take() {
             return Poll::Ready(Some(Err(error)));
         }
@@ -194,12 +189,12 @@ impl<W: WalkStream> Run<W> {
                         (self.done, self.is_finished) = (true, true);
                         return Poll::Ready(None);
                     };
-                    none.insert(W::start(query))
+                    none.insert(query.items())
                 }
             };
-            match ready!(walk.poll_next(cx)) {
+            match ready!(poll(walk, cx)) {
                 Some(Ok(mut item)) => {
-                    if W::accept(&mut item, run, walk.first_read_at().as_ref()) {
+                    if accept(&mut item, run, walk.first_read_at().as_ref()) {
                         return Poll::Ready(Some(Ok(item)));
                     }
                 }
@@ -231,41 +226,6 @@ fn query_of_next_walk(query: &SubmissionQuery, run: &SyncRun) -> Option<Submissi
         None => query,
     })
 }
-
-macro_rules! walk_stream {
-    ($list:ident, $item:ty, $start:ident, $poll:ident, $accept:expr) => {
-        impl WalkStream for $list {
-            type Item = $item;
-
-            fn start(query: SubmissionQuery) -> Self {
-                query.$start()
-            }
-            fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<$item, Error>>> {
-                self.$poll(cx)
-            }
-            fn first_read_at(&self) -> Option<Timestamp> {
-                self.first_read_at()
-            }
-            fn resume_token(&self) -> ResumeToken {
-                self.resume_token()
-            }
-            fn completeness_so_far(&self) -> Completeness {
-                self.completeness_so_far()
-            }
-            fn accept(item: &mut $item, run: &mut SyncRun, read_at: Option<&Timestamp>) -> bool {
-                let accept: fn(&mut $item, &mut SyncRun, Option<&Timestamp>) -> bool = $accept;
-                accept(item, run, read_at)
-            }
-        }
-    };
-}
-
-walk_stream!(Submissions, Submission, items, poll_item, |row, run, read_at| run
-    .accept(row, read_at));
-walk_stream!(SubmissionPages, SubmissionPage, pages, poll_page, |page, run, read_at| {
-    page.retain(|row| run.accept(row, read_at));
-    true
-});
 
 list_stream!(NewSubmissions, poll_item, Submission);
 list_stream!(NewSubmissionPages, poll_page, NewSubmissionPage);

@@ -6,7 +6,7 @@ use std::vec;
 use formsvc_protocol::{Submission, Timestamp};
 
 use super::page::PassedRows;
-use super::{ResumeToken, SubmissionPages};
+use super::{ResumeToken, SubmissionPage, SubmissionPages};
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
@@ -117,6 +117,14 @@ impl Submissions {
     ) -> Poll<Option<Result<Submission, Error>>> {
         let ready = ready!(self.poll_ready(cx));
         Poll::Ready(ready.map(|_| self.take_ready()).transpose())
+    }
+
+    /// Polls for the next page, instead of its submissions one by one.
+    pub(super) fn poll_page(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+        self.pages.poll_page(cx)
     }
 
     /// Waits for a page with rows; false at the end of the list.
