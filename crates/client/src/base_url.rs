@@ -1,7 +1,6 @@
 //! The base URL: checked once; the paths of requests are appended to it.
 
 use std::fmt::{self, Write};
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use formsvc_protocol::is_localhost;
@@ -31,11 +30,12 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// ```
 ///
 /// [`ClientBuilder::base_url`]: crate::ClientBuilder::base_url
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl {
-    url: Url,
-    /// The URL without a slash at the end.
+    /// The URL without a slash at the end, which makes no difference between two base URLs.
     text: String,
+    is_https: bool,
+    is_loopback: bool,
 }
 
 /// The rule that the text of a [`BaseUrl`] breaks. Does not contain the text, which may include a
@@ -43,21 +43,6 @@ pub struct BaseUrl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BaseUrlError(String);
-
-/// Compares the texts: a slash at the end makes no difference.
-impl PartialEq for BaseUrl {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for BaseUrl {}
-
-impl Hash for BaseUrl {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
-    }
-}
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,7 +89,8 @@ impl BaseUrl {
         if url.query().is_some() || url.fragment().is_some() {
             return fail("has a query or a fragment".to_owned());
         }
-        Ok(Self { text: url.as_str().trim_end_matches('/').to_owned(), url })
+        let text = url.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { text, is_https: url.scheme() == "https", is_loopback: is_localhost(host) })
     }
 
     /// Scheme, host, port if it is not the default, and path, without a slash at the end.
@@ -114,11 +100,11 @@ impl BaseUrl {
 
     /// True if the host always is this machine.
     pub fn is_loopback(&self) -> bool {
-        self.url.host_str().is_some_and(is_localhost)
+        self.is_loopback
     }
 
     pub(crate) fn is_https(&self) -> bool {
-        self.url.scheme() == "https"
+        self.is_https
     }
 
     /// Returns the URL of a path that needs no encoding.
