@@ -43,7 +43,7 @@ pub use trust::CertificateOrigin;
 use proxy::ProxySettings;
 use resolver::Resolver;
 use tls::ClientIdentity;
-use trust::TrustStore;
+use trust::{Certificates, TrustStore};
 
 /// The proxy and TLS settings of outgoing requests. Its Debug output contains no passwords.
 ///
@@ -121,7 +121,8 @@ impl NetworkSettings {
         pem: &[u8],
         origin: CertificateOrigin,
     ) -> Result<(), NetworkError> {
-        Arc::make_mut(&mut self.trust).add_pem(pem, origin)
+        Arc::make_mut(&mut self.trust).add(Certificates::parse(pem, origin)?);
+        Ok(())
     }
 
     /// Identifies the client to servers by a certificate (mutual TLS): a PEM text with the
@@ -136,18 +137,19 @@ impl NetworkSettings {
         &mut self,
         origin: CertificateOrigin,
     ) -> Result<(), NetworkError> {
-        Arc::make_mut(&mut self.trust).add_file(origin)
+        Arc::make_mut(&mut self.trust).add(Certificates::read(origin)?);
+        Ok(())
     }
 
     /// Accepts any certificate: an attacker on the path can read and change everything.
     pub fn danger_accept_any_certificate(&mut self, accept: bool) {
-        Arc::make_mut(&mut self.trust).set_insecure(accept);
+        Arc::make_mut(&mut self.trust).is_insecure = accept;
     }
 
     /// Accepts a certificate of a trusted authority for any host: the owner of another host can read and
     /// change everything.
     pub fn danger_accept_any_host(&mut self, accept: bool) {
-        Arc::make_mut(&mut self.trust).accept_any_host(accept);
+        Arc::make_mut(&mut self.trust).accepts_any_host = accept;
     }
 
     /// A TLS configuration that follows these settings, for connections other than HTTP. The version of

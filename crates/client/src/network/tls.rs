@@ -87,7 +87,7 @@ impl ServerCertVerifier for TrustVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.trust.is_insecure() {
+        if self.trust.is_insecure {
             return Ok(ServerCertVerified::assertion());
         }
         let roots = self.trust.load().map_err(|error| Error::Other(OtherError(Arc::new(error))))?;
@@ -101,7 +101,7 @@ impl ServerCertVerifier for TrustVerifier {
             Err(Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::Other(_),
             )) if self.trust.contains(end_entity) => {
-                if !self.trust.accepts_any_host() {
+                if !self.trust.accepts_any_host {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 }
                 Ok(ServerCertVerified::assertion())
@@ -109,7 +109,7 @@ impl ServerCertVerifier for TrustVerifier {
             // rustls verifies the chain before the host name.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.trust.accepts_any_host() => Ok(ServerCertVerified::assertion()),
+            )) if self.trust.accepts_any_host => Ok(ServerCertVerified::assertion()),
             verified => verified,
         }
     }

@@ -41,7 +41,7 @@ impl CertificateOrigin {
 
 /// The certificates of one origin; never empty.
 #[derive(Clone, Debug)]
-struct Certificates {
+pub(super) struct Certificates {
     origin: CertificateOrigin,
     certificates: Vec<CertificateDer<'static>>,
 }
@@ -61,7 +61,7 @@ impl Certificates {
         Ok(Self { origin, certificates })
     }
 
-    fn parse(pem: &[u8], origin: CertificateOrigin) -> Result<Self, NetworkError> {
+    pub(super) fn parse(pem: &[u8], origin: CertificateOrigin) -> Result<Self, NetworkError> {
         match CertificateDer::pem_slice_iter(pem).collect() {
             Ok(certificates) => Self::new(origin, certificates),
             Err(error) => Err(origin.refuse("is not valid PEM").with_hint(PEM_HINT).because(error)),
@@ -69,7 +69,7 @@ impl Certificates {
     }
 
     /// Reads the origin's file.
-    fn read(origin: CertificateOrigin) -> Result<Self, NetworkError> {
+    pub(super) fn read(origin: CertificateOrigin) -> Result<Self, NetworkError> {
         match read_file(&origin.path) {
             Ok(pem) => Self::parse(&pem, origin),
             Err(error) => Err(origin.refuse("cannot be read").because(error)),
@@ -101,9 +101,9 @@ pub(super) struct TrustStore {
     /// Trusted in addition.
     additions: Vec<Certificates>,
     /// True if any certificate is accepted.
-    is_insecure: bool,
+    pub(super) is_insecure: bool,
     /// True if a certificate may be for another host.
-    accepts_any_host: bool,
+    pub(super) accepts_any_host: bool,
     verifier: OnceLock<Arc<WebPkiServerVerifier>>,
 }
 
@@ -132,41 +132,9 @@ impl TrustStore {
         Ok(Self { replacements: vec![Certificates::read(origin)?], ..Self::default() })
     }
 
-    /// Adds the certificates of a PEM text.
-    pub(super) fn add_pem(
-        &mut self,
-        pem: &[u8],
-        origin: CertificateOrigin,
-    ) -> Result<(), NetworkError> {
-        self.add(Certificates::parse(pem, origin)?);
-        Ok(())
-    }
-
-    /// Adds the certificates of the origin's file.
-    pub(super) fn add_file(&mut self, origin: CertificateOrigin) -> Result<(), NetworkError> {
-        self.add(Certificates::read(origin)?);
-        Ok(())
-    }
-
-    fn add(&mut self, addition: Certificates) {
+    pub(super) fn add(&mut self, addition: Certificates) {
         self.additions.push(addition);
         self.verifier = OnceLock::new();
-    }
-
-    pub(super) fn set_insecure(&mut self, is_insecure: bool) {
-        self.is_insecure = is_insecure;
-    }
-
-    pub(super) fn is_insecure(&self) -> bool {
-        self.is_insecure
-    }
-
-    pub(super) fn accept_any_host(&mut self, accept: bool) {
-        self.accepts_any_host = accept;
-    }
-
-    pub(super) fn accepts_any_host(&self) -> bool {
-        self.accepts_any_host
     }
 
     /// Returns true if a setting names exactly this certificate.
