@@ -25,11 +25,9 @@
 use std::future::poll_fn;
 use std::iter::FusedIterator;
 use std::ops::Deref;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -357,35 +355,8 @@ impl OwnRuntime {
         }
         // Connections and timers belong to the runtime of this client. Its own `block_on` would panic
         // where a thread blocks for another runtime already.
-        let runtime = self.0.as_ref().expect("the runtime is taken by drop only");
-        let _context = runtime.enter();
-        let wake =
-            Arc::new(WakeThread { thread: thread::current(), is_woken: AtomicBool::new(false) });
-        let waker = Waker::from(Arc::clone(&wake));
-        let mut call = pin!(call);
-        loop {
-            let polled = call.as_mut().poll(&mut Context::from_waker(&waker));
-            if let Poll::Ready(result) = polled {
-                return result;
-            }
-            while !wake.is_woken.swap(false, Ordering::Acquire) {
-                thread::park();
-            }
-        }
-    }
-}
-
-/// Continues the thread that waits for a call. A call in a callback of another call waits on the same
-/// thread, so each remembers its own wake.
-struct WakeThread {
-    thread: Thread,
-    is_woken: AtomicBool,
-}
-
-impl Wake for WakeThread {
-    fn wake(self: Arc<Self>) {
-        self.is_woken.store(true, Ordering::Release);
-        self.thread.unpark();
+        let _context = self.0.as_ref().expect("the runtime is taken by drop only").enter();
+        futures_lite::future::block_on(call)
     }
 }
 
