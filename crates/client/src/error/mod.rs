@@ -117,7 +117,7 @@ impl Error {
 
     /// The response's `X-Request-Id`, for reports to the operator of the service.
     pub fn request_id(&self) -> Option<&str> {
-        self.0.request_id()
+        self.0.headers.as_ref()?.get(REQUEST_ID)?.to_str().ok()
     }
 
     /// The wait that the service or the limiter asks for before another try, at most one hour.
@@ -148,7 +148,7 @@ impl Error {
 
     /// The response's `Content-Type`, cut after 500 characters. Untrusted text, which Display escapes.
     pub fn content_type(&self) -> Option<&str> {
-        self.0.content_type()
+        self.0.headers.as_ref()?.get(CONTENT_TYPE)?.to_str().ok().map(short)
     }
 
     /// The beginning of a body that is not JSON, such as `<!doctype html>…`, escaped for printing.
@@ -230,14 +230,16 @@ impl Parts {
     pub(crate) fn with_meta(self, meta: &ResponseMeta) -> Self {
         Self { attempts: meta.attempts(), ..self.with_answer(meta.status(), meta.headers()) }
     }
+}
 
+impl Error {
     fn write_answer(&self, f: &mut fmt::Formatter<'_>, status: StatusCode) -> fmt::Result {
-        if let (Some(code), Some(message)) = (&self.code, &self.message) {
+        if let (Some(code), Some(message)) = (&self.0.code, &self.0.message) {
             let (code, message) = (EscapedText(short(code.as_str())), EscapedText(short(message)));
             return write!(f, "{} {code}: {message}", status.as_u16());
         }
         write!(f, "{status}")?;
-        match &self.redirect {
+        match &self.0.redirect {
             Some(redirect) => write!(f, "{redirect}"),
             None => self.write_excerpt(f),
         }
@@ -245,28 +247,20 @@ impl Parts {
 
     /// Returns the member that the JSON does not have, if that is the reason.
     fn missing_member(&self) -> Option<String> {
-        let why = self.source.as_ref()?.to_string();
+        let why = self.0.source.as_ref()?.to_string();
         let (member, _) = why.strip_prefix("missing field `")?.split_once('`')?;
         Some(member.to_owned())
-    }
-
-    fn request_id(&self) -> Option<&str> {
-        self.headers.as_ref()?.get(REQUEST_ID)?.to_str().ok()
-    }
-
-    fn content_type(&self) -> Option<&str> {
-        self.headers.as_ref()?.get(CONTENT_TYPE)?.to_str().ok().map(short)
     }
 
     /// Writes the content type and the beginning of the body, so that a login page, a gateway's page or
     /// a compressed body is recognisable. JSON may contain answers of submitters and stays out of logs.
     fn write_excerpt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.content_type(), &self.headers) {
+        match (self.content_type(), &self.0.headers) {
             (Some(kind), _) => write!(f, ", content type `{}`", EscapedText(kind))?,
             (None, Some(_)) => f.write_str(", no content type")?,
             (None, None) => {}
         }
-        match (&self.body_start, &self.body) {
+        match (&self.0.body_start, &self.0.body) {
             (Some(start), _) => write!(f, ", begins with `{start}`"),
             (None, Some(body)) if body.is_empty() => f.write_str(", empty body"),
             _ => Ok(()),
@@ -279,14 +273,14 @@ impl fmt::Display for Error {
         let parts = &*self.0;
         write!(f, "{}: ", parts.operation)?;
         if let (ErrorKind::Api, Some(status)) = (parts.kind, parts.status) {
-            parts.write_answer(f, status)?;
+            self.write_answer(f, status)?;
         } else {
             f.write_str(&parts.what)?;
         }
         if let (ErrorKind::Decode | ErrorKind::TooLarge, Some(status)) = (parts.kind, parts.status)
         {
             write!(f, ": status {}", status.as_u16())?;
-            parts.write_excerpt(f)?;
+            self.write_excerpt(f)?;
         }
         let attempts = match parts.attempts {
             0 => return Ok(()),
@@ -294,7 +288,7 @@ impl fmt::Display for Error {
             n => format!("{n} attempts"),
         };
         f.write_str(" (")?;
-        if let Some(id) = parts.request_id() {
+        if let Some(id) = self.request_id() {
             write!(f, "request id {}, ", EscapedText(short(id)))?;
         }
         write!(f, "{attempts})")
@@ -308,7 +302,7 @@ impl fmt::Debug for Error {
         out.field("kind", &parts.kind).field("text", &format_args!("{self}"));
         if !matches!(parts.kind, ErrorKind::Decode | ErrorKind::InvalidItem) {
             out.field("source", &parts.source);
-        } else if let Some(member) = parts.missing_member() {
+        } else if let Some(member) = self.missing_member() {
             // The parser's other messages may quote an answer.
             out.field("missing", &member);
         }
