@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Parts};
 use crate::operation::BUILD;
 
 /// A proxy or TLS setting that cannot be used. Its text names the variable or flag, and never shows
@@ -56,9 +56,6 @@ impl StdError for NetworkError {
 impl From<NetworkError> for Error {
     fn from(error: NetworkError) -> Self {
         let parts = Self::parts(ErrorKind::Config, BUILD, error.message);
-        match error.source {
-            Some(source) => parts.with_source(source).into(),
-            None => parts.into(),
-        }
+        Parts { source: error.source.map(Into::into), ..parts }.into()
     }
 }
