@@ -200,17 +200,6 @@ impl Walk {
         self.known.oldest(yielded)
     }
 
-    /// Takes the response to the last request, with the id and the time of each row.
-    #[cfg(test)]
-    pub(super) fn accept<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r str, i64)>,
-        pagination: &Pagination,
-    ) -> PageOutcome {
-        let rows = rows.map(|(id, time)| WalkRow { key: RowKey::of_id(id), time });
-        self.accept_rows(&rows.collect::<Vec<_>>(), pagination)
-    }
-
     /// Takes the response to the last request.
     pub(crate) fn accept_rows(&mut self, rows: &[WalkRow], pagination: &Pagination) -> PageOutcome {
         let mut outcome = PageOutcome::new(NextStep::Continue);

@@ -5,6 +5,18 @@ use proptest::prelude::*;
 use super::*;
 use crate::completeness::CursorUnit;
 
+impl Walk {
+    /// Takes the response to the last request, with the id and the time of each row.
+    pub(in crate::paging) fn accept<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (&'r str, i64)>,
+        pagination: &Pagination,
+    ) -> PageOutcome {
+        let rows = rows.map(|(id, time)| WalkRow { key: RowKey::of_id(id), time });
+        self.accept_rows(&rows.collect::<Vec<_>>(), pagination)
+    }
+}
+
 /// A page: the numbers of its rows, and the next cursor. A row's number determines its id and its
 /// time, which three rows share.
 #[derive(Clone, Debug)]
