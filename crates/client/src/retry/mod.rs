@@ -3,7 +3,8 @@
 mod decision;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::parse_retry_after;
@@ -142,35 +143,30 @@ const RETRY_COST: u64 = 5;
 /// A token bucket. Retries take tokens, successful calls add tokens.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// The remaining tokens and the tokens of a full budget; `None` means no limit.
-    tokens: Option<(Mutex<u64>, u64)>,
+    /// The tokens of a full budget; `None` means no limit.
+    full: Option<u64>,
+    left: AtomicU64,
 }
 
 impl Budget {
+    /// Creates a full budget for this many retries.
     pub(crate) fn new(retries: Option<u32>) -> Self {
         let full = retries.map(|retries| u64::from(retries) * RETRY_COST);
-        Self { tokens: full.map(|full| (Mutex::new(full), full)) }
+        Self { full, left: AtomicU64::new(full.unwrap_or_default()) }
     }
 
     /// Takes the tokens of one retry; returns false if there are too few.
     pub(crate) fn try_spend(&self) -> bool {
-        let Some((tokens, _)) = &self.tokens else { return true };
-        let mut left = tokens.lock().expect("no code panics while it holds this lock");
-        match left.checked_sub(RETRY_COST) {
-            Some(rest) => {
-                *left = rest;
-                true
-            }
-            None => false,
-        }
+        let spend = |left: u64| left.checked_sub(RETRY_COST);
+        self.full.is_none() || self.left.fetch_update(Relaxed, Relaxed, spend).is_ok()
     }
 
     /// Adds the tokens of a successful call that needed `retries` retries.
     pub(crate) fn earn(&self, retries: u32) {
-        let Some((tokens, full)) = &self.tokens else { return };
+        let Some(full) = self.full else { return };
         let earned = if retries == 0 { 1 } else { u64::from(retries) * RETRY_COST };
-        let mut left = tokens.lock().expect("no code panics while it holds this lock");
-        *left = (*left + earned).min(*full);
+        let earn = |left: u64| Some((left + earned).min(full));
+        self.left.fetch_update(Relaxed, Relaxed, earn).expect("a budget can always earn");
     }
 }
 
