@@ -29,17 +29,11 @@ const MAX_RUNTIMES: usize = 64;
 /// the runtime that made it, and no other runtime can wait for one that does not run. It follows no
 /// redirects and keeps no cookies.
 pub(crate) struct ReqwestTransport {
-    pools: Mutex<Pools>,
+    /// The client of each runtime, oldest first.
+    pools: Mutex<VecDeque<(Option<Id>, reqwest::Client)>>,
     connect_timeout: Duration,
     network: NetworkSettings,
     base_url: String,
-}
-
-struct Pools {
-    /// Built with the transport, to report unusable settings.
-    unused: Option<reqwest::Client>,
-    /// Oldest first.
-    of_runtimes: VecDeque<(Option<Id>, reqwest::Client)>,
 }
 
 impl ReqwestTransport {
@@ -53,26 +47,24 @@ impl ReqwestTransport {
             network.load_trust_store()?;
         }
         network.check_proxy(base.as_str())?;
-        let unused = Some(build(&network, connect_timeout)?);
-        let pools = Mutex::new(Pools { unused, of_runtimes: VecDeque::new() });
+        // Built now to report unusable settings.
+        let client = build(&network, connect_timeout)?;
+        let pools = Mutex::new(VecDeque::from([(current_runtime(), client)]));
         Ok(Self { pools, connect_timeout, network, base_url: base.as_str().to_owned() })
     }
 
     /// Returns the client of the current runtime.
     fn client(&self) -> Result<reqwest::Client, Error> {
-        let runtime = Handle::try_current().ok().map(|handle| handle.id());
+        let runtime = current_runtime();
         let mut pools = self.pools.lock().expect("no code panics while it holds this lock");
-        if let Some((_, client)) = pools.of_runtimes.iter().find(|(id, _)| *id == runtime) {
+        if let Some((_, client)) = pools.iter().find(|(id, _)| *id == runtime) {
             return Ok(client.clone());
         }
-        let client = match pools.unused.take() {
-            Some(client) => client,
-            None => build(&self.network, self.connect_timeout)?,
-        };
-        if pools.of_runtimes.len() == MAX_RUNTIMES {
-            pools.of_runtimes.pop_front();
+        let client = build(&self.network, self.connect_timeout)?;
+        if pools.len() == MAX_RUNTIMES {
+            pools.pop_front();
         }
-        pools.of_runtimes.push_back((runtime, client.clone()));
+        pools.push_back((runtime, client.clone()));
         Ok(client)
     }
 
@@ -117,6 +109,10 @@ impl ReqwestTransport {
             None => failure(error, false),
         }
     }
+}
+
+fn current_runtime() -> Option<Id> {
+    Handle::try_current().ok().map(|handle| handle.id())
 }
 
 fn build(network: &NetworkSettings, connect_timeout: Duration) -> Result<reqwest::Client, Error> {
