@@ -125,7 +125,9 @@ impl Error {
     /// test the error handling of a program.
     pub fn for_test(kind: ErrorKind, status: Option<StatusCode>, code: Option<ErrorCode>) -> Self {
         let what = format!("an error of kind `{kind}` for a test");
-        let retryable = status.and_then(RetryReason::of_status).is_some();
+        let is_lost =
+            matches!(kind, ErrorKind::Connect | ErrorKind::Timeout | ErrorKind::Transport);
+        let retryable = is_lost || status.and_then(RetryReason::of_status).is_some();
         let parts = Self::parts(kind, ME, what);
         Parts { attempts: 1, status, code, retryable, ..parts }.into()
     }
