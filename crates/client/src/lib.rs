@@ -21,6 +21,7 @@ mod options;
 mod paging;
 mod response;
 mod retry;
+mod row_key;
 mod shared;
 mod skipped_item;
 #[cfg(feature = "test-util")]

@@ -6,7 +6,7 @@ use formsvc_protocol::{Timestamp, decode_string, object_members};
 
 use crate::api_key::ApiKey;
 use crate::error::{EscapedText, cut, short};
-use crate::paging::RowKey;
+use crate::row_key::RowKey;
 
 /// Characters of a JSON path that are kept. Names in the path may be foreign text.
 const PATH_KEPT: usize = 1_000;

@@ -5,10 +5,7 @@
 
 use std::collections::HashSet;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::digest::{Context, SHA256};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::row_key::RowKey;
 
 /// Maximum number of rows of one time that are kept.
 pub(super) const MAX_ROWS_OF_ONE_TIME: usize = 1_000_000;
@@ -16,55 +13,6 @@ pub(super) const MAX_ROWS_OF_ONE_TIME: usize = 1_000_000;
 /// Maximum number of rows in a resume token. More can be there if a list was resumed many times within one
 /// time, or while many new rows came.
 const MAX_ROWS_IN_TOKEN: usize = 10_000;
-
-/// Identifies a row: the first 128 bits of the SHA-256 of its id, because ids may have any length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct RowKey([u8; 16]);
-
-impl RowKey {
-    pub(crate) fn of_id(id: &str) -> Self {
-        Self::of_bytes(&[id.as_bytes()])
-    }
-
-    /// Returns the key of an item without a usable id: that of its exact text. It differs from the key of
-    /// every id, because no id contains the NUL character.
-    pub(crate) fn of_item(json: &str) -> Self {
-        Self::of_bytes(&[b"\0", json.as_bytes()])
-    }
-
-    pub(crate) fn into_bytes(self) -> [u8; 16] {
-        self.0
-    }
-
-    /// Returns the first half of the key.
-    pub(super) fn first_8_bytes(self) -> u64 {
-        u64::from_be_bytes(*self.0.first_chunk().expect("a key has 16 bytes"))
-    }
-
-    fn of_bytes(parts: &[&[u8]]) -> Self {
-        let mut hash = Context::new(&SHA256);
-        for part in parts {
-            hash.update(part);
-        }
-        let mut key = [0; 16];
-        key.copy_from_slice(&hash.finish().as_ref()[..16]);
-        Self(key)
-    }
-}
-
-impl Serialize for RowKey {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for RowKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        let bytes = URL_SAFE_NO_PAD.decode(&*text).map_err(de::Error::custom)?;
-        bytes.try_into().map(Self).map_err(|_| de::Error::custom("a row key has 16 bytes"))
-    }
-}
 
 /// The rows that a walk has received and that the service may send again.
 #[derive(Debug, Default)]

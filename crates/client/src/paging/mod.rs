@@ -69,7 +69,6 @@ mod walk;
 
 pub use follow::Follow;
 pub use follow_query::FollowQuery;
-pub(crate) use known_rows::RowKey;
 pub use new_submissions::{NewSubmissionPage, NewSubmissionPages, NewSubmissions};
 pub use page::SubmissionPage;
 pub use pages::SubmissionPages;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use formsvc_protocol::SubmissionId;
 use serde::{Deserialize, Serialize};
 
-use super::known_rows::RowKey;
+use crate::row_key::RowKey;
 
 /// The longest delay between `created_at` and the commit of a row that a later run still finds, in
 /// microseconds.

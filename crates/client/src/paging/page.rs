@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 
 use super::ResumeToken;
 use super::bounds::{Bounds, RowPlace};
-use super::known_rows::RowKey;
 use super::walk::{PageOutcome, WalkRow};
 use crate::ResponseMeta;
 use crate::api_key::ApiKey;
 use crate::decode::{Broken, item, json, rule_broken};
+use crate::row_key::RowKey;
 use crate::skipped_item::SkippedItem;
 
 /// Longest cursor accepted, in bytes. A longer one would not fit into a URL.

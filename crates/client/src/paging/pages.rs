@@ -6,7 +6,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::{FormId, Timestamp};
 
-use super::known_rows::RowKey;
 use super::page::{PageEnd, PassedRows, RawPage};
 use super::report::{item_error, refuses_cursor, walk_error};
 use super::walk::{ListPosition, NextStep, PagingError, PagingWarning, REFUSED, Walk};
@@ -15,6 +14,7 @@ use crate::ResponseMeta;
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::{Error, ErrorKind};
 use crate::event::{ClientEvent, SkippedItem};
+use crate::row_key::RowKey;
 use crate::transport::BoxFuture;
 
 /// Maximum number of skipped items that a list describes.

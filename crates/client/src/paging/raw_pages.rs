@@ -7,7 +7,6 @@ use formsvc_protocol::{Cursor, Pagination, Timestamp};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::known_rows::RowKey;
 use super::page::walk_rows;
 use super::report::walk_error;
 use super::walk::{CIRCLE, NO_CURSOR, NextStep, PagingError, PagingWarning, Walk};
@@ -16,6 +15,7 @@ use crate::completeness::{Completeness, TieOverflow};
 use crate::decode::{Broken, json};
 use crate::error::Error;
 use crate::operation::RAW;
+use crate::row_key::RowKey;
 use crate::{Client, ResponseMeta};
 
 /// The pages of a list of the API, as the JSON texts of its items: for lists that have no call of their own,

@@ -3,11 +3,11 @@
 use formsvc_protocol::{Cursor, FormId};
 use serde::{Deserialize, Serialize};
 
-use super::known_rows::RowKey;
 use super::sealed_text::{ListId, sealed_text};
 use super::walk::{ListPosition, Walk};
 use crate::Client;
 use crate::completeness::Completeness;
+use crate::row_key::RowKey;
 
 /// A position in a list of submissions, to resume from later or in another process: see
 /// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).

@@ -12,12 +12,13 @@
 use formsvc_protocol::{Cursor, Pagination};
 use serde::{Deserialize, Serialize};
 
-use super::known_rows::{KnownRows, MAX_ROWS_OF_ONE_TIME, RowKey};
+use super::known_rows::{KnownRows, MAX_ROWS_OF_ONE_TIME};
 use super::report::refuses_cursor;
 use super::tie::{SeenRow, TieGuard, Verdict};
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::Error;
 use crate::event::FallbackReason;
+use crate::row_key::RowKey;
 
 /// Number of consecutive pages without a new row after which the list counts as stuck.
 const MAX_IDLE_PAGES: usize = 100;
