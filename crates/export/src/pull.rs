@@ -154,8 +154,8 @@ pub struct PullSummary {
 
 /// Pulls the submissions of a form that the store does not have: reads from the newest down to the
 /// stored ones, then closes the gaps below, newest first. While a page is stored, the next one is requested,
-/// unless the page may be the last. A dropped future or an error loses at most these two pages, and the
-/// next pull continues there.
+/// unless the page may be the last. After an error, a dropped future or a kill, the next pull requests the
+/// newest page and at most two pages again, then continues.
 pub(crate) async fn pull(
     client: &Client,
     form: &FormId,

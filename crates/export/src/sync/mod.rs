@@ -91,10 +91,12 @@ impl SyncStore {
     /// Stores the submissions of a form that the database does not have, and adds columns for new
     /// labels to its view. With nothing new this is one request.
     ///
-    /// Each page is stored before the next is requested, so that a dropped future or an error loses at
-    /// most the page in flight, and the next call continues. `listed` is the form as the service lists it,
-    /// if the caller knows it: its title and its public id are stored. A form that another process synchronizes
-    /// is refused with [`SyncError::Locked`](crate::SyncError::Locked).
+    /// While a page is stored, the next one is requested. After an error, a dropped future or a kill, the next
+    /// call requests the newest page and at most two pages again, then continues.
+    ///
+    /// `listed` is the form as the service lists it, if the caller knows it: its title and its public id are
+    /// stored. A form that another process synchronizes is refused with
+    /// [`SyncError::Locked`](crate::SyncError::Locked).
     pub async fn sync(
         &self,
         client: &Client,
