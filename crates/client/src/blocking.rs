@@ -50,7 +50,8 @@ use crate::{
     SyncPoint, Timeouts,
 };
 
-/// A client with the calls of [`Client`](crate::Client), which block the thread. Clones are cheap and share everything.
+/// A client with the calls of [`Client`](crate::Client) except `raw_pages`, which block the thread. Clones are
+/// cheap and share everything.
 #[derive(Clone, Debug)]
 pub struct Client {
     client: crate::Client,
@@ -64,7 +65,8 @@ pub struct FormHandle {
     runtime: Arc<OwnRuntime>,
 }
 
-/// The settings of a blocking [`Client`]: those of [`ClientBuilder`](crate::ClientBuilder).
+/// The settings of a blocking [`Client`]: those of [`ClientBuilder`](crate::ClientBuilder), which can
+/// be converted to it.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct ClientBuilder(crate::ClientBuilder);

@@ -141,8 +141,8 @@ pub enum ClientEvent {
         /// Duration of the outage.
         elapsed: Duration,
     },
-    /// A [`Follow`](crate::list::Follow) leaves out a submission that violates the API. Once for each
-    /// id, and for the first 1,000.
+    /// A [`Follow`](crate::list::Follow) leaves out a submission that violates the API. Once for each of the
+    /// first 1,000 ids.
     #[non_exhaustive]
     FollowSkipped {
         /// The form.

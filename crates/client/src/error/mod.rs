@@ -180,8 +180,10 @@ impl Error {
         self.0.retryable
     }
 
-    /// True if the service could not be reached or did not answer in time, for a rate limit, and for a status
-    /// 5xx. A [`Follow`](crate::list::Follow) waits and retries.
+    /// True for a failure that [is retryable](Self::is_retryable), which
+    /// [`RetryPolicy::classify`](crate::RetryPolicy::classify) may decide, for a rate limit, and for a status 5xx. A
+    /// [`Follow`](crate::list::Follow) then waits and retries. False for TLS failures and a 407 of the proxy, unless
+    /// `classify` accepts them.
     pub fn is_outage(&self) -> bool {
         let is_server_error = self.0.status.is_some_and(|status| status.is_server_error());
         self.is_retryable() || self.is_rate_limited() || is_server_error

@@ -39,7 +39,7 @@ const MAX_SKIPPED_REPORTED: usize = 1_000;
 ///
 /// Yields every submission once. Those that one pass over the list finds are oldest first; one that is
 /// committed late comes later. It is found within seconds if its time is at most 10 s before that of the
-/// newest submission, and within a minute if it is at most 5 minutes old.
+/// newest submission, and within a minute, rounded up to a multiple of the interval, if it is at most 5 minutes old.
 ///
 /// An [outage](Error::is_outage) does not end the stream: it retries with pauses that grow up to one minute,
 /// and reports [`FollowInterrupted`](ClientEvent::FollowInterrupted) and
