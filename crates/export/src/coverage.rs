@@ -145,8 +145,9 @@ impl WalkRange {
     }
 
     /// Takes a page: the time of its first and of its last row, and whether the list ends with it.
-    /// `read_at` is when the service read the first page of the walk. The interval ends at the second of
-    /// the newest row at the latest, so that a clock that is ahead hides no later row.
+    /// `read_at` is when the service read the first page of the walk. The interval ends with the second of
+    /// the newest row at the latest, so that a clock that is ahead (of this machine, without `Date`) by more
+    /// than 5 minutes hides at most the rest of that second.
     pub(crate) fn extend(&mut self, times: Option<(i64, i64)>, is_last: bool, read_at: i64) {
         let newest = self.newest.get_or_insert(read_at.saturating_sub(OVERLAP));
         let had_no_row = self.oldest == i64::MAX;

@@ -97,8 +97,8 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// Removes a spool that was [kept](Export::keep_spool), unless it belongs to an unfinished export of
-    /// a larger range.
+    /// Removes the spool that was [kept](Export::keep_spool). If the spool was begun by an export of a larger
+    /// range that is not complete, it stays for that export.
     pub fn remove_spool(self) -> Result<(), ExportError> {
         Ok(self.spool.map_or(Ok(()), Spool::finish)?)
     }
@@ -140,8 +140,8 @@ impl Export {
         self
     }
 
-    /// Sets a name of the start of the range that is equal for equal starts, such as `7d` for one that moves
-    /// with the clock. An export with the same name completes the spool of the earlier one.
+    /// Sets a name for the start of the range, such as `7d` for a start 7 days ago. An interrupted export is
+    /// continued by the next one with the same name, although this start has moved with the clock.
     pub fn start_name(mut self, name: impl Into<String>) -> Self {
         self.start_name = Some(name.into());
         self
@@ -166,8 +166,9 @@ impl Export {
         self
     }
 
-    /// Keeps the spool of a complete export until [`Exported::remove_spool`]. A series of exports that
-    /// removes all spools at its end can be repeated after an interruption, and reads nothing twice.
+    /// Keeps the spool of a complete export until [`Exported::remove_spool`] is called. A program with several
+    /// exports can remove all spools after the last one: if it is interrupted and runs again, it does not read
+    /// the submissions of its complete exports again.
     pub fn keep_spool(mut self, keep: bool) -> Self {
         self.keep_spool = keep;
         self

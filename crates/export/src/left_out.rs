@@ -12,7 +12,8 @@ pub(crate) const MAX_DESCRIBED: usize = 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// Descriptions of the units of the service's cursor of which submissions may be missing, newest first.
+    /// Descriptions of the units of the service's cursor of which submissions may be missing, newest first: more
+    /// share one than a page can show, or more than 1,000,000 share one time.
     pub units: Vec<String>,
     /// Number of submissions that violate the API.
     pub items: u64,
@@ -63,7 +64,8 @@ impl LeftOut {
     }
 }
 
-/// States why the result is incomplete.
+/// States why the result is incomplete. "than a page can show" is also the text for more than 1,000,000 submissions
+/// of one time.
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: &str =

@@ -50,8 +50,8 @@ impl PullOptions {
         self
     }
 
-    /// Sets the end of the wanted times. Newer submissions are pulled all the same, because lists begin at
-    /// the newest; the end counts for the limit only.
+    /// Sets the end of the wanted times. Submissions at this time or later are stored all the same, because
+    /// lists begin at the newest, but they do not count for the limit.
     pub fn until(mut self, time: impl Into<Option<Timestamp>>) -> Self {
         self.until = time.into();
         self

@@ -37,8 +37,8 @@ pub struct Rendered {
     pub sha256: Option<String>,
 }
 
-/// Returns an error if the destination cannot take the format, is a database of `sync`, or is one
-/// that another program has open: its journal would be applied to the new file.
+/// Returns an error if the format needs a file and the destination is a stream, or if an SQLite file would replace
+/// a database of `sync` or one with a journal. SQLite would apply that journal to the new file.
 pub(crate) fn check_destination(
     options: &RenderOptions,
     destination: &Destination<'_>,

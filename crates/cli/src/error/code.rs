@@ -41,7 +41,7 @@ pub(crate) enum Code {
     RateLimited,
     /// Not complete, and resumable.
     Incomplete,
-    /// More submissions share a unit of the cursor than a page can show.
+    /// More submissions share a unit of the cursor than a page can show, or more than 1,000,000 share one time.
     TieOverflow,
     /// The result is incomplete, which was allowed.
     IncompleteResult,

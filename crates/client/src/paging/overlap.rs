@@ -12,8 +12,8 @@ use crate::row_key::RowKey;
 /// microseconds.
 const OVERLAP_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// The part of the overlap that a follow reads in each pass, and always keeps: this long before the newest row,
-/// also if the times of the rows have nothing to do with the clock.
+/// Length of the part of the overlap that a follow reads in each pass and always keeps. It ends at the newest row
+/// and not at the current time, because a service may list rows whose times are far from its clock.
 const SHORT_OVERLAP_MICROS: i64 = 10 * 1_000_000;
 
 /// Maximum number of rows kept for the overlap.
@@ -126,8 +126,8 @@ impl Mark {
         joined
     }
 
-    /// Moves the start of the overlap to 5 minutes before `read_at`, but not after `up_to`, and not after the
-    /// start of the short overlap.
+    /// Moves the start of the overlap forward to the earliest of three times: 5 minutes before `read_at`,
+    /// `up_to`, and the start of the short overlap. Never moves it back.
     pub(super) fn settle(&mut self, up_to: i64, read_at: i64) {
         self.settled = self.settled.max(up_to.min(read_at.saturating_sub(OVERLAP_MICROS)));
         self.overlap_start = self.overlap_start.max(self.settled.min(self.short_overlap_start()));
@@ -137,7 +137,7 @@ impl Mark {
         self.newest.saturating_sub(SHORT_OVERLAP_MICROS)
     }
 
-    /// Drops the rows before the overlap, and shortens it unless rows at `up_to` or later are still to come.
+    /// Drops the rows before the overlap, and shortens it unless that would drop rows at `up_to` or later.
     pub(super) fn prune(&mut self, up_to: i64) {
         self.rows.retain(|row| row.time() >= self.overlap_start);
         let earlier = self.rows.iter().filter(|row| row.time() < up_to).count();

@@ -21,9 +21,9 @@ use crate::{Client, ResponseMeta};
 /// The pages of a list of the API, as the JSON texts of its items: for lists that have no call of their own,
 /// and for exact copies. Created by [`Client::raw_pages`].
 ///
-/// A list of submissions loses none that shares a time with another, as
-/// [`SubmissionPages`](super::SubmissionPages). Any other list follows its cursors, which must not repeat. A list without
-/// `pagination` has one page.
+/// Submissions are read by the rules of [`SubmissionPages`](super::SubmissionPages), so none is lost because it
+/// shares its time with others. Any other list is read by the cursors of the service; a repeated cursor is an error.
+/// A list without `pagination` has one page.
 ///
 /// ```no_run
 /// # async fn example(client: formsvc_client::Client) -> Result<(), formsvc_client::Error> {

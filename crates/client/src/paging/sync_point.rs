@@ -192,8 +192,8 @@ impl SyncRun {
         row.created_at.unix_micros() >= start
     }
 
-    /// Records a row of a walk whose rows are yielded oldest first: all older ones were yielded. If the walk
-    /// reads the whole overlap, this moves its start.
+    /// Records a row of a walk whose rows are yielded oldest first: all older ones were yielded. `is_full` is
+    /// whether the walk reads the whole overlap; then the overlap's start moves forward, to this row at most.
     pub(super) fn cover(&mut self, row: &Submission, read_at: Option<&Timestamp>, is_full: bool) {
         let (time, read_at) = (row.created_at.unix_micros(), self.read_at(read_at));
         let mark = self.complete.get_or_insert_with(|| Mark::new(time, read_at));

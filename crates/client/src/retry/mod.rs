@@ -22,10 +22,14 @@ pub(crate) use decision::{Decision, Limits, decide};
 /// a 200 with a truncated body, or with a damaged gzip body. Not retried: 400, 401, 403, 404 and every
 /// other status; TLS failures; a 407 of the proxy.
 ///
-/// The pause before retry *n* is a random part of `base × 2ⁿ⁻¹`, of five times that after a 429, at most `max_delay` ("full
-/// jitter"), but at least the value of `Retry-After` (seconds or a date). Up to 10 % is added at
-/// random, so that clients with the same `Retry-After` do not retry at the same time. A 429 pauses
-/// all clones of the client.
+/// The pause before retry *n* is computed in three steps:
+///
+/// 1. It is a random time between zero and a limit ("full jitter"). The limit is `base × 2ⁿ⁻¹`, after a 429 five
+///    times that, but at most `max_delay`.
+/// 2. It is extended to the value of `Retry-After` (seconds or a date) if that is longer.
+/// 3. Up to 10 % is added at random, so that clients with the same `Retry-After` do not retry at the same time.
+///
+/// A 429 pauses all clones of the client.
 ///
 /// ```
 /// use std::time::Duration;

@@ -60,8 +60,8 @@ pub struct SyncSummary {
     pub view: String,
     /// The changes of the view and of its cells.
     pub changes: ViewChanges,
-    /// The write-ahead log beside an SQLite database. `None` if all submissions are in the file itself: if
-    /// another program reads the database at the end of a run, a copy of it needs the log, too.
+    /// The write-ahead log beside an SQLite database, if it contains submissions that the database file lacks,
+    /// because another program was reading the database at the end of the run. A copy then needs both files.
     pub log: Option<PathBuf>,
 }
 

@@ -115,8 +115,8 @@ impl SyncStore {
                 store.mark_deleted(deleted, started).await?;
                 summary.is_marked = true;
             }
-            // A fault of the service could cause an empty list. Another list contains every submission of the
-            // times that were covered before.
+            // A fault of the service could cause an empty list. A list that is not empty contains every
+            // submission of the times that were covered before.
             if summary.completeness == Completeness::Proven && summary.rows > 0 {
                 store.set_proven(covered_until).await?;
             }
