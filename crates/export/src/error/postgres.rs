@@ -123,6 +123,11 @@ impl PostgresError {
         Err(Self::LongId { start: id.chars().take(ID_SHOWN).collect(), bytes: id.len() })
     }
 
+    /// Returns the error of a value that this program did not write.
+    pub(crate) fn damaged(error: &tokio_postgres::Error) -> Self {
+        Self::Damaged(describe(error))
+    }
+
     /// Returns the error of a connection that was not made.
     pub(crate) fn connect(error: &tokio_postgres::Error) -> Self {
         if let Some(tls) = causes(error).find_map(tls_error) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use formsvc_table::TypeSet;
 
 use super::address::Address;
-use super::session::Session;
+use super::session::{Session, get, get_count};
 use super::tables::{Access, check, create, lock_and_check};
 use crate::error::ExportError;
 use crate::error::PostgresError;
@@ -69,14 +69,16 @@ impl PgForm {
         const SELECT: &str = "SELECT label, occurrence, heading, types, first_instant \
              FROM {t}labels WHERE source = $1 ORDER BY position";
         let rows = self.session.query(SELECT, typed![self.key => INT8]).await?;
-        let labels = rows.iter().map(|row| StoredLabel {
-            label: row.get(0),
-            occurrence: row.get(1),
-            heading: row.get(2),
-            types: TypeSet::from_bits(u8::try_from(row.get::<_, i64>(3)).unwrap_or(u8::MAX)),
-            first_instant: row.get(4),
+        let labels = rows.iter().map(|row| {
+            Ok(StoredLabel {
+                label: get(row, 0)?,
+                occurrence: get(row, 1)?,
+                heading: get(row, 2)?,
+                types: TypeSet::from_bits(u8::try_from(get::<i64>(row, 3)?).unwrap_or(u8::MAX)),
+                first_instant: get(row, 4)?,
+            })
         });
-        Ok(LabelSet::new(LIMITS, labels.collect()))
+        Ok(LabelSet::new(LIMITS, labels.collect::<Result<_, PostgresError>>()?))
     }
 
     /// Completes a run and ends the lock.
@@ -88,8 +90,7 @@ impl PgForm {
                 self.unfit.join(" OR ")
             );
             let rows = self.session.query_alone(&select, typed![self.key => INT8]).await?;
-            self.changes.unfit_rows =
-                rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs());
+            self.changes.unfit_rows = get_count(&rows)?;
         }
         Ok(Finished { view: self.view, changes: self.changes, log: None })
     }
@@ -98,7 +99,7 @@ impl PgForm {
         let select = "SELECT (SELECT count(*) FROM {t}submissions WHERE source = $1) - (SELECT count(*) \
              FROM {t}submissions WHERE source = $1 AND deleted_at IS NOT NULL)";
         let rows = self.session.query_alone(select, typed![self.key => INT8]).await?;
-        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+        get_count(&rows)
     }
 
     pub(crate) async fn count(&self, range: RowRange, max: u64) -> Result<u64, PostgresError> {
@@ -110,15 +111,15 @@ impl PgForm {
             self.key => INT8, since => INT8, until => INT8, include_deleted => BOOL, max => INT8
         ];
         let rows = self.session.query_alone(COUNT, values).await?;
-        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+        get_count(&rows)
     }
 
     pub(crate) async fn left_out(&self) -> Result<LeftOut, PostgresError> {
         const SELECT: &str = "SELECT item <> '', description FROM {t}left_out WHERE source = $1 \
              ORDER BY start DESC";
         let mut left_out = LeftOut::default();
-        for row in self.session.query_alone(SELECT, typed![self.key => INT8]).await? {
-            left_out.add_stored(row.get(0), row.get(1));
+        for row in &self.session.query_alone(SELECT, typed![self.key => INT8]).await? {
+            left_out.add_stored(get(row, 0)?, get(row, 1)?);
         }
         Ok(left_out)
     }
@@ -134,7 +135,7 @@ impl PgForm {
         let values = typed![self.key => INT8, before => INT8];
         self.session.begin().await?;
         let read = self.session.for_each::<PostgresError>(SELECT, values, |row| {
-            let id: &str = row.get(0);
+            let id: &str = get(row, 0)?;
             if !seen.contains(id) {
                 ids.push(id.to_owned());
             }
@@ -162,7 +163,7 @@ impl PgForm {
              AND deleted_at IS NOT NULL RETURNING id), items AS (DELETE FROM {t}left_out \
              WHERE source = $1 AND item IN (SELECT id FROM purged)) SELECT count(*) FROM purged";
         let rows = self.session.query_alone(DELETE, typed![self.key => INT8]).await?;
-        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+        get_count(&rows)
     }
 }
 
@@ -185,7 +186,7 @@ async fn lock(address: &Address, form: FormRef<'_>) -> Result<Option<Session>, P
     session.begin().await?;
     session.run(NO_TIME_LIMITS).await?;
     for _ in 0..LOCK_ATTEMPTS {
-        if session.query_one(&select, &[]).await?.get(0) {
+        if get(&session.query_one(&select, &[]).await?, 0)? {
             return Ok(Some(session));
         }
         tokio::time::sleep(LOCK_PAUSE).await;
@@ -207,5 +208,5 @@ async fn add_form(session: &Session, form: FormRef<'_>) -> Result<(i64, String),
     session.query(UPSERT, values).await?;
     let select = "SELECT key, view FROM {t}sources WHERE origin = $1 AND form_id = $2";
     let row = session.query_one(select, typed![form.origin => TEXT, form.id => TEXT]).await?;
-    Ok((row.get(0), row.get(1)))
+    Ok((get(&row, 0)?, get(&row, 1)?))
 }

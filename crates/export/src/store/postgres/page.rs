@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::form::PgForm;
 use super::read::read_coverage;
+use super::session::get;
 use crate::coverage::Coverage;
 use crate::error::PostgresError;
 use crate::store::labels::{EncodedPage, EncodedRow, LabelSet};
@@ -75,10 +76,9 @@ impl PgForm {
         }));
         let values = typed![self.key => INT8, rows => TEXT, page.now => INT8];
         let mut written = PageWritten::default();
-        for row in self.session.query(WRITE_ROWS, values).await? {
-            let index: i64 = row.get(0);
-            let index = usize::try_from(index).unwrap_or_default();
-            written.add_row(index, row.get(1), row.get(2));
+        for row in &self.session.query(WRITE_ROWS, values).await? {
+            let index = usize::try_from(get::<i64>(row, 0)?).unwrap_or_default();
+            written.add_row(index, get(row, 1)?, get(row, 2)?);
         }
         Ok(written)
     }

@@ -3,7 +3,7 @@
 use formsvc_table::StoredRow;
 
 use super::address::Address;
-use super::session::Session;
+use super::session::{Session, get};
 use super::tables::{Access, check};
 use crate::coverage::{Coverage, Interval};
 use crate::error::ExportError;
@@ -25,19 +25,19 @@ pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, Po
     if !check(&session, Access::Read).await? {
         return Ok(forms);
     }
-    for row in session.query(SELECT, &[]).await? {
-        let (all, deleted): (i64, i64) = (row.get(6), row.get(7));
+    for row in &session.query(SELECT, &[]).await? {
+        let (all, deleted): (i64, i64) = (get(row, 6)?, get(row, 7)?);
         forms.push(SyncStatus {
-            key: row.get(0),
-            origin: row.get(1),
-            form_id: row.get(2),
-            public_id: row.get(5),
-            title: row.get(3),
-            view: row.get(4),
+            key: get(row, 0)?,
+            origin: get(row, 1)?,
+            form_id: get(row, 2)?,
+            public_id: get(row, 5)?,
+            title: get(row, 3)?,
+            view: get(row, 4)?,
             rows: (all - deleted).unsigned_abs(),
             deleted: deleted.unsigned_abs(),
-            newest: stored_time(row.get(8)),
-            coverage: read_coverage(&session, row.get(0)).await?,
+            newest: stored_time(get(row, 8)?),
+            coverage: read_coverage(&session, get(row, 0)?).await?,
         });
     }
     Ok(forms)
@@ -47,8 +47,9 @@ pub(super) async fn read_coverage(session: &Session, key: i64) -> Result<Coverag
     const SELECT: &str =
         "SELECT newest, oldest, resume, completeness FROM {t}coverage WHERE source = $1";
     let mut coverage = Coverage::default();
-    for row in session.query(SELECT, typed![key => INT8]).await? {
-        let interval = Interval::from_stored((row.get(0), row.get(1)), row.get(2), row.get(3));
+    for row in &session.query(SELECT, typed![key => INT8]).await? {
+        let interval =
+            Interval::from_stored((get(row, 0)?, get(row, 1)?), get(row, 2)?, get(row, 3)?);
         coverage.add(interval.map_err(PostgresError::Damaged)?);
     }
     Ok(coverage)
@@ -72,8 +73,9 @@ pub(crate) async fn copy_rows(
     let RowRange { since, until, include_deleted } = range;
     let values = typed![key => INT8, since => INT8, until => INT8, include_deleted => BOOL];
     let copied = session.for_each::<ExportError>(SELECT, values, |row| {
-        let (id, created_at, instant) = (row.get(0), row.get(1), row.get(2));
-        let row = StoredRow { id, created_at, instant, data: row.get(3), extra: row.get(4) };
+        let (id, created_at, instant) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
+        let (data, extra) = (get(row, 3)?, get(row, 4)?);
+        let row = StoredRow { id, created_at, instant, data, extra };
         let inserted = insert_row(store.connection(), source, &row, None, 0);
         inserted.map(drop).map_err(|error| store.failed(error).into())
     });

@@ -1,7 +1,7 @@
 //! A connection that is used for one schema.
 
 use futures_util::TryStreamExt;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::{FromSql, ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 use crate::error::PostgresError;
@@ -92,4 +92,15 @@ impl Session {
     pub(super) fn qualify(&self, name: &str) -> String {
         format!("{}.{}", quoted(&self.schema), quoted(name))
     }
+}
+
+/// Returns a value of a row, or an error if its column has another type or is null: the owner of a table can
+/// change it.
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, index: usize) -> Result<T, PostgresError> {
+    row.try_get(index).map_err(|error| PostgresError::damaged(&error))
+}
+
+/// Returns the number in the only row of a result.
+pub(super) fn get_count(rows: &[Row]) -> Result<u64, PostgresError> {
+    rows.first().map_or(Ok(0), |row| Ok(get::<i64>(row, 0)?.unsigned_abs()))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::session::Session;
+use super::session::{Session, get};
 use super::trust::check_tables;
 use crate::error::PostgresError;
 use crate::sql::quoted;
@@ -37,8 +37,8 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
     let schema = &session.schema;
     let found = session.query(SELECT_SCHEMA, typed![schema => TEXT]).await?;
     let found = found.first().ok_or_else(|| PostgresError::NoSchema { schema: schema.clone() })?;
-    let (user, encoding): (&str, &str) = (found.get(0), found.get(1));
-    let (has_usage, has_create): (bool, bool) = (found.get(2), found.get(3));
+    let (user, encoding): (&str, &str) = (get(found, 0)?, get(found, 1)?);
+    let (has_usage, has_create): (bool, bool) = (get(found, 2)?, get(found, 3)?);
     if encoding != "UTF8" {
         return Err(PostgresError::Encoding(encoding.to_owned()));
     }
@@ -82,7 +82,7 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
         return Err(lacks(&join(rights.into_iter().collect()), &tables));
     }
     let version = session.query("SELECT version::bigint FROM {t}meta", &[]).await?;
-    match version.first().map_or(0, |row| row.get(0)) {
+    match version.first().map_or(Ok(0), |row| get(row, 0))? {
         VERSION => Ok(true),
         found => {
             Err(foreign(format!("their version is `{found}`, and this release uses `{VERSION}`")))

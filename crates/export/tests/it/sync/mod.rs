@@ -6,6 +6,7 @@ mod interruption;
 mod labels;
 mod pooler;
 mod postgres;
+mod postgres_damaged;
 mod postgres_roles;
 mod postgres_schema;
 mod postgres_tls;
