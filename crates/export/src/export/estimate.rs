@@ -46,7 +46,7 @@ impl Export {
         created: Option<&Timestamp>,
     ) -> Result<Estimate, ExportError> {
         let query = self.client.form(&self.form).submissions().page_size(PAGE_SIZE_MAX);
-        // An estimate needs no submission that is not what the API promises.
+        // An estimate needs no submission that violates the API.
         let page = query.allow_incomplete(true).pages().try_next().await?;
         let rows = page.as_ref().map_or(&[][..], SubmissionPage::submissions);
         let times: Vec<i64> = rows.iter().map(|row| row.created_at.unix_micros()).collect();

@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS {t}coverage (
     PRIMARY KEY (source, newest)
 );
 -- Units of the service's cursor of which submissions may be missing, by their start; `item` is empty.
--- Submissions that are not what the API promises, by their time, or 0, and by their id.
+-- Submissions that violate the API, by their time, or 0, and by their id.
 CREATE TABLE IF NOT EXISTS {t}left_out (
     source bigint NOT NULL,
     start bigint NOT NULL,
