@@ -31,16 +31,15 @@ impl LeftOut {
         }
     }
 
-    /// Adds a stored description of an item or of a unit.
-    pub(crate) fn add_stored(&mut self, is_item: bool, description: String) {
-        if !is_item {
-            self.units.push(description);
-            return;
+    /// Adds a stored description of an item or of a unit. Returns false if it is only counted.
+    pub(crate) fn add_stored(&mut self, is_item: bool, description: &str) -> bool {
+        self.items += u64::from(is_item);
+        let described = if is_item { &mut self.described_items } else { &mut self.units };
+        let is_kept = !is_item || described.len() < MAX_DESCRIBED;
+        if is_kept {
+            described.push(description.to_owned());
         }
-        self.items += 1;
-        if self.described_items.len() < MAX_DESCRIBED {
-            self.described_items.push(description);
-        }
+        is_kept
     }
 
     /// Describes the submissions that the pages of a list left out so far.

@@ -54,6 +54,11 @@ pub(crate) struct SourceKey(pub(crate) i64);
 /// Maximum length of the id of an item that is left out, in bytes.
 const MAX_ITEM_ID: usize = 200;
 
+/// Bytes at most that are read into memory of a table other than the submissions: more than this program writes.
+const READ_BYTES_MAX: usize = 64 << 20;
+/// Bytes in memory of a row, beside its texts.
+const ROW_OVERHEAD: usize = 100;
+
 /// A page to write.
 #[derive(Debug, Default)]
 pub(crate) struct PageToWrite {
@@ -135,11 +140,14 @@ impl RowStore {
         const SELECT: &str = "SELECT item <> '', description FROM left_out WHERE source = ?1 \
              ORDER BY start DESC";
         let read = || -> rusqlite::Result<LeftOut> {
-            let mut left_out = LeftOut::default();
+            let (mut left_out, mut bytes) = (LeftOut::default(), 0);
             let mut select = self.connection.prepare(SELECT)?;
             let mut rows = select.query([source.0])?;
             while let Some(row) = rows.next()? {
-                left_out.add_stored(row.get(0)?, row.get(1)?);
+                let description: String = row.get(1)?;
+                if left_out.add_stored(row.get(0)?, &description) {
+                    count_read("left_out", &mut bytes, [&description])?;
+                }
             }
             Ok(left_out)
         };
@@ -209,6 +217,21 @@ fn read_coverage(connection: &Connection, source: SourceKey) -> rusqlite::Result
         })?);
     }
     Ok(coverage)
+}
+
+/// Adds the size of a row that is kept in memory. Returns an error if the rows of the table are too large: the
+/// file may be of another user.
+fn count_read<'a>(
+    table: &str,
+    bytes: &mut usize,
+    texts: impl IntoIterator<Item = &'a String>,
+) -> rusqlite::Result<()> {
+    *bytes += ROW_OVERHEAD + texts.into_iter().map(String::len).sum::<usize>();
+    if *bytes <= READ_BYTES_MAX {
+        return Ok(());
+    }
+    let reason = format!("table `{table}` has more than {} MiB", READ_BYTES_MAX >> 20);
+    Err(rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason.into()))
 }
 
 /// Writes a page and merges its interval with those of other runs. `encoded` has the cells of each row,

@@ -12,7 +12,7 @@ use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
 use crate::error::{ExportError, StoreError, SyncError};
 use crate::lock::{FileLock, beside};
 use crate::sql::{form_hash, quoted, typed_cell, view_name};
-use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, write_page};
+use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, count_read, write_page};
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
@@ -105,7 +105,13 @@ fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<L
             first_instant: row.get(4)?,
         })
     })?;
-    Ok(LabelSet::new(LIMITS, labels.collect::<rusqlite::Result<_>>()?))
+    let (mut read, mut bytes) = (Vec::new(), 0);
+    for label in labels {
+        let label = label?;
+        count_read("labels", &mut bytes, [&label.label, &label.heading])?;
+        read.push(label);
+    }
+    Ok(LabelSet::new(LIMITS, read))
 }
 
 /// Stores the new labels of a page and the types that it adds to known ones. Returns false if there are

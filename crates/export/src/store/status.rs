@@ -2,7 +2,7 @@
 
 use formsvc_client::Timestamp;
 
-use super::{RowStore, SourceKey};
+use super::{RowStore, SourceKey, count_read};
 use crate::coverage::Coverage;
 use crate::error::StoreError;
 
@@ -59,7 +59,15 @@ impl RowStore {
                     coverage: Coverage::default(),
                 })
             })?;
-            forms.collect()
+            let (mut read, mut bytes) = (Vec::new(), 0);
+            for form in forms {
+                let form = form?;
+                let SyncStatus { origin, form_id, public_id, title, view, .. } = &form;
+                let optional = [public_id, title, view].into_iter().flatten();
+                count_read("sources", &mut bytes, optional.chain([origin, form_id]))?;
+                read.push(form);
+            }
+            Ok(read)
         };
         self.begin_read()?;
         let mut forms = read().map_err(|error| self.failed(error))?;

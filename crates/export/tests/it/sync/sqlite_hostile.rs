@@ -149,3 +149,30 @@ async fn damaged_schema_is_an_error() {
     let ExportError::Store(error) = database.target.open().await.unwrap_err() else { panic!() };
     assert!(matches!(error.problem(), StoreProblem::Damaged(_)), "{error}");
 }
+
+#[tokio::test]
+async fn texts_of_many_megabytes_are_damage() {
+    for (table, insert) in [
+        (
+            "labels",
+            "(source, position, label, heading, first_instant) VALUES (1, {n}, {text}, '', 0)",
+        ),
+        ("left_out", "VALUES (1, {n}, '', {text})"),
+        ("sources", "(origin, form_id, title) VALUES ('', '{n}', {text})"),
+    ] {
+        let database = Database::sqlite();
+        sync(&database.open().await, &service(3)).await.unwrap();
+        for number in ["98", "99"] {
+            let values = insert.replace("{n}", number).replace("{text}", "hex(zeroblob(17 << 20))");
+            database.execute(&format!("INSERT INTO {table} {values}")).await;
+        }
+        let store = database.open().await;
+        let error = match store.status().await {
+            Ok(_) => sync(&store, &service(3)).await.unwrap_err(),
+            Err(error) => error,
+        };
+        let ExportError::Store(error) = &error else { panic!("{error:?}") };
+        assert!(matches!(error.problem(), StoreProblem::Damaged(_)), "{table}: {error}");
+        assert!(error.to_string().contains(&format!("`{table}` has more than 64 MiB")), "{error}");
+    }
+}
