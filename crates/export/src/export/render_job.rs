@@ -11,7 +11,7 @@ use crate::format::RenderOptions;
 use crate::partition::Output;
 use crate::pull::PullSummary;
 use crate::row::{RowCallback, RowSource};
-use crate::store::RowForm;
+use crate::store::{RowForm, RowRange};
 
 /// The rendering of the stored submissions.
 pub(super) struct RenderJob {
@@ -28,8 +28,7 @@ impl RenderJob {
         pull: PullSummary,
         is_canceled: &AtomicBool,
     ) -> Result<Exported, ExportError> {
-        let rows = form.store.rows(form.source, export.pull.range())?;
-        let rows = Cancelable { rows: &rows, is_canceled };
+        let rows = SpooledRows { form, range: export.pull.range(), is_canceled };
         let rendered = self.output.render(&rows, &self.options)?;
         let exported = Exported { rendered, pull, spool: None };
         if let Some(manifest) = self.manifest {
@@ -49,15 +48,17 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Rows that end with an error after the rendering was canceled.
-struct Cancelable<'a> {
-    rows: &'a dyn RowSource,
+/// The rows of a spool, which no other process writes. They end with an error after the rendering was canceled.
+struct SpooledRows<'a> {
+    form: &'a RowForm,
+    range: RowRange,
     is_canceled: &'a AtomicBool,
 }
 
-impl RowSource for Cancelable<'_> {
+impl RowSource for SpooledRows<'_> {
     fn for_each(&self, take: RowCallback<'_>) -> Result<(), ExportError> {
-        self.rows.for_each(&mut |row| {
+        let RowForm { store, source, .. } = self.form;
+        store.read_rows(*source, self.range, &mut |row| {
             if self.is_canceled.load(Ordering::Relaxed) {
                 // No caller waits for the error.
                 return Err(ExportError::TimeLimit);

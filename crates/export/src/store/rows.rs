@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use formsvc_client::Timestamp;
-use rusqlite::{Row, Transaction, params};
+use rusqlite::{Row, params};
 use sha2::{Digest as _, Sha256};
 
 use super::{RowStore, SourceKey};
 use crate::error::{ExportError, StoreError};
-use crate::row::{RowCallback, RowSource};
+use crate::row::RowCallback;
 use formsvc_table::StoredRow;
 
 /// Which submissions of a form to read. By default all that are not marked as deleted.
@@ -50,28 +50,7 @@ impl RowRange {
     }
 }
 
-/// The rows of a form. All reads see the same rows, also while another process writes.
-#[derive(Debug)]
-pub(crate) struct StoredRows<'a> {
-    /// Keeps the rows the same for all reads of the store's connection.
-    _snapshot: Transaction<'a>,
-    store: &'a RowStore,
-    source: SourceKey,
-    range: RowRange,
-}
-
 impl RowStore {
-    /// Returns the rows of a form within a range.
-    pub(crate) fn rows(
-        &self,
-        source: SourceKey,
-        range: RowRange,
-    ) -> Result<StoredRows<'_>, StoreError> {
-        let snapshot = self.connection().unchecked_transaction();
-        let snapshot = snapshot.map_err(|error| self.failed(error))?;
-        Ok(StoredRows { _snapshot: snapshot, store: self, source, range })
-    }
-
     /// Counts the rows of a form within a range, up to `max`.
     pub(crate) fn count(
         &self,
@@ -179,12 +158,6 @@ impl RowStore {
             take(read_row(row).map_err(failed)?)?;
         }
         Ok(())
-    }
-}
-
-impl RowSource for StoredRows<'_> {
-    fn for_each(&self, row: RowCallback<'_>) -> Result<(), ExportError> {
-        self.store.read_rows(self.source, self.range, row)
     }
 }
 

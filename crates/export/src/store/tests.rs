@@ -3,7 +3,6 @@ use formsvc_client::test_util::{MockService, form, submission};
 
 use super::*;
 use crate::error::StoreProblem;
-use crate::row::RowSource;
 use formsvc_table::StoredRow;
 
 fn store() -> (tempfile::TempDir, RowStore, SourceKey) {
@@ -25,12 +24,11 @@ fn write(store: &mut RowStore, source: SourceKey, rows: &[Submission]) -> PageWr
 /// Id, time, answers and unknown members of each row.
 fn read(store: &RowStore, source: SourceKey, range: RowRange) -> Vec<[String; 4]> {
     let mut read = Vec::new();
-    let rows = store.rows(source, range).unwrap();
-    rows.for_each(&mut |row: StoredRow<'_>| {
+    let mut take = |row: StoredRow<'_>| {
         read.push([row.id, row.created_at, row.data, row.extra].map(str::to_owned));
         Ok(())
-    })
-    .unwrap();
+    };
+    store.read_rows(source, range, &mut take).unwrap();
     read
 }
 
@@ -132,16 +130,8 @@ fn rows_read_twice_are_the_same_while_another_writes() {
     let row = |id: &str| submission(id, "{}", "2026-01-01T00:00:00Z");
     write(&mut store, source, &[row("sub_1")]);
     let mut second = RowStore::open(folder.path().join("rows.sqlite")).unwrap();
-    let rows = store.rows(source, RowRange::default()).unwrap();
-    let count = || {
-        let mut count = 0;
-        rows.for_each(&mut |_| {
-            count += 1;
-            Ok(())
-        })
-        .unwrap();
-        count
-    };
+    store.begin_read().unwrap();
+    let count = || read(&store, source, RowRange::default()).len();
     assert_eq!(count(), 1);
     write(&mut second, source, &[row("sub_2")]);
     assert_eq!(count(), 1);
