@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::form::PgForm;
 use super::read::read_coverage;
 use super::session::get;
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Interval};
 use crate::error::PostgresError;
 use crate::store::labels::{EncodedPage, EncodedRow, LabelSet};
 use crate::store::{PageToWrite, PageWritten, extra_json};
@@ -117,20 +117,16 @@ impl PgForm {
     }
 
     async fn write_coverage(&self, coverage: &Coverage) -> Result<(), PostgresError> {
-        const INSERT: &str = "INSERT INTO {t}coverage SELECT $1, r.* \
-             FROM json_to_recordset($2::json) AS r (newest bigint, oldest bigint, resume text, \
-             completeness text)";
+        const INSERT: &str = "INSERT INTO {t}coverage VALUES ($1, $2, $3, $4, $5)";
         let delete = "DELETE FROM {t}coverage WHERE source = $1";
         self.session.query(delete, typed![self.key => INT8]).await?;
-        let intervals = records(coverage.intervals().iter().map(|interval| {
-            json!({
-                "newest": interval.newest,
-                "oldest": interval.oldest,
-                "resume": interval.resume,
-                "completeness": interval.completeness.as_str(),
-            })
-        }));
-        self.session.query(INSERT, typed![self.key => INT8, intervals => TEXT]).await.map(drop)
+        for Interval { newest, oldest, resume, completeness } in coverage.intervals() {
+            let completeness = completeness.as_str();
+            let values = typed![self.key => INT8, newest => INT8, oldest => INT8, resume => TEXT,
+                completeness => TEXT];
+            self.session.query(INSERT, values).await?;
+        }
+        Ok(())
     }
 }
 
