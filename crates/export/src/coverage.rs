@@ -184,8 +184,8 @@ impl WalkRange {
     }
 }
 
-/// Returns a time in microseconds since 1970; `None` outside the years 0 to 9999.
-fn timestamp(micros: i64) -> Option<Timestamp> {
+/// Returns a time in microseconds since 1970 as a timestamp; `None` outside the years that one can have.
+pub(crate) fn timestamp(micros: i64) -> Option<Timestamp> {
     Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
 }
 

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use formsvc_client::{Client, Completeness, FormId, Timestamp};
 
 use crate::blocking::{Blocking, run_blocking};
+use crate::coverage::timestamp;
 use crate::destination::{Destination, Existing};
 use crate::error::{ExportError, Operation};
 use crate::file_format::{FileFormat, Format};
 use crate::format::{RenderOptions, SourceInfo};
 use crate::partition::Output;
-use crate::pull::{PullOptions, PullProgress, PullSummary, pull, timestamp, until};
+use crate::pull::{PullOptions, PullProgress, PullSummary, pull, until};
 use crate::render::Rendered;
 use crate::spool::{Spool, SpoolFolder, SpoolIdentity, SpoolRequest, temporary_error};
 use crate::store::{FormStore, RowForm, RowRange};

@@ -302,11 +302,6 @@ pub(crate) async fn until<T>(
     }
 }
 
-/// Returns a time in microseconds since 1970 as a timestamp; `None` outside the years that one can have.
-pub(crate) fn timestamp(micros: i64) -> Option<Timestamp> {
-    Timestamp::from_unix_nanos(i128::from(micros) * 1_000)
-}
-
 pub(crate) fn unix_micros_now() -> i64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)

@@ -4,10 +4,10 @@ use formsvc_client::{Completeness, Timestamp};
 use serde_json::json;
 
 use super::{Export, Exported};
+use crate::coverage::timestamp;
 use crate::destination::Destination;
 use crate::error::{ExportError, Operation};
 use crate::format::{RenderOptions, SourceInfo};
-use crate::pull::timestamp;
 
 /// Writes the range and the result of an export to a file that only its owner can read. The output is
 /// complete by then, which the [operation](Operation::Manifest) of an error shows.
