@@ -62,7 +62,7 @@ pub(crate) fn check_destination(
             return Err(destination.error(Operation::Create, source));
         }
     }
-    if RowStore::open_read_only(path).is_ok_and(|store| store.has_coverage()) {
+    if RowStore::open_read_only(path, None).is_ok_and(|store| store.has_coverage()) {
         let reason =
             "it is a database of synchronized forms, which would be lost; choose another name";
         return Err(destination.error(Operation::Create, io::Error::other(reason)));

@@ -61,7 +61,7 @@ fn read_content(path: &Path) -> Result<SpoolContent, StoreError> {
          (SELECT created_at FROM submissions ORDER BY instant DESC LIMIT 1), \
          (SELECT created_at FROM submissions ORDER BY instant LIMIT 1), \
          (SELECT command FROM spool) FROM sources";
-    let store = RowStore::open_read_only(path)?;
+    let store = RowStore::open_read_only(path, None)?;
     let content = store.connection().query_row(SELECT, [], |row| {
         let time = |at| -> rusqlite::Result<Option<Timestamp>> {
             Ok(row.get::<_, Option<String>>(at)?.and_then(|text| text.parse().ok()))

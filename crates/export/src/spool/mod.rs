@@ -5,7 +5,6 @@
 //! kernel and ends with its process, however that ends.
 
 mod description;
-mod identity;
 #[cfg(test)]
 mod tests;
 
@@ -16,24 +15,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::params;
+use serde::Serialize;
 use tempfile::TempDir;
 
 pub use self::description::{SpoolContent, SpoolInfo};
 use self::description::{describe, size_and_time};
-pub(crate) use self::identity::SpoolIdentity;
 use crate::blocking::Blocking;
 use crate::error::{ExportError, Operation, StoreError};
 #[cfg(unix)]
 use crate::lock::is_link;
 use crate::lock::{FileLock, beside};
 use crate::sql::form_hash;
-use crate::store::{RowForm, RowStore, SourceKey};
+use crate::store::{RowForm, RowRange, RowStore, SourceKey};
 
 /// Unfinished spools are removed after this time without a write.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Most exports of one form that run at the same time.
 const MAX_PARALLEL: u32 = 64;
+
+/// Version of [`SpoolIdentity`].
+const IDENTITY_VERSION: u32 = 1;
 
 /// The folder of the spools.
 #[derive(Clone, Debug)]
@@ -57,6 +59,31 @@ pub(crate) struct SpoolRequest<'a> {
     pub(crate) command: Option<&'a str>,
     /// Discards the rows of an earlier run.
     pub(crate) fresh: bool,
+}
+
+/// Which submissions an export of a form selects, stored as JSON in its spool. An export completes the
+/// spool of an earlier one with the same identity.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SpoolIdentity {
+    version: u32,
+    /// The caller's name of a start that moves with the clock, such as `7d`.
+    start_name: Option<String>,
+    /// The start without such a name, in microseconds since 1970.
+    since: Option<i64>,
+    until: Option<i64>,
+    limit: Option<u64>,
+}
+
+impl SpoolIdentity {
+    pub(crate) fn new(range: RowRange, start_name: Option<String>, limit: Option<u64>) -> Self {
+        let since = Some(range.since).filter(|since| *since > i64::MIN && start_name.is_none());
+        let until = Some(range.until).filter(|until| *until < i64::MAX);
+        Self { version: IDENTITY_VERSION, start_name, since, until, limit }
+    }
+
+    fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("numbers and texts are valid JSON")
+    }
 }
 
 /// A spool, locked by this process.
@@ -235,7 +262,7 @@ fn open_checked(
     path: &Path,
     request: &SpoolRequest<'_>,
 ) -> Result<(RowStore, SourceKey), StoreError> {
-    let mut store = RowStore::open(path)?;
+    let mut store = RowStore::open(path, None)?;
     store.check_pages()?;
     let source = store.source(request.origin, request.form_id, request.title)?;
     store.coverage(source)?;

@@ -35,25 +35,17 @@ impl RowStore {
     ///
     /// A database of another program, of another version or with damaged pages is refused, and stays
     /// as it is.
-    pub(crate) fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::open_until(path.as_ref(), None)
-    }
-
-    /// Opens a row store of which every use after the deadline fails.
-    pub(crate) fn open_until(path: &Path, deadline: Option<Instant>) -> Result<Self, StoreError> {
+    ///
+    /// Every use of the store after the deadline fails.
+    pub(crate) fn open(path: &Path, deadline: Option<Instant>) -> Result<Self, StoreError> {
         create_private(path).map_err(|error| StoreError::io(path, error))?;
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, deadline)?;
         let prepared = store.prepare();
         prepared.map(|()| store)
     }
 
-    /// Opens an existing row store to read it.
-    pub(crate) fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::read_only_until(path.as_ref(), None)
-    }
-
     /// Opens an existing row store to read it until a deadline.
-    pub(crate) fn read_only_until(
+    pub(crate) fn open_read_only(
         path: &Path,
         deadline: Option<Instant>,
     ) -> Result<Self, StoreError> {

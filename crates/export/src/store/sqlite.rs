@@ -40,7 +40,7 @@ impl SqliteForm {
         {
             return Err(SyncError::Exported { path: path.to_owned() }.into());
         }
-        let mut store = RowStore::open_until(path, deadline)?;
+        let mut store = RowStore::open(path, deadline)?;
         let lock = lock(path, form)?;
         let source = store.source(form.origin, form.id, form.title)?;
         let view = store.transact(|transaction| {

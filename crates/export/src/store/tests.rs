@@ -7,7 +7,7 @@ use formsvc_table::StoredRow;
 
 fn store() -> (tempfile::TempDir, RowStore, SourceKey) {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = RowStore::open(folder.path().join("rows.sqlite")).unwrap();
+    let mut store = RowStore::open(&folder.path().join("rows.sqlite"), None).unwrap();
     let source = store.source("https://forms.example", "frm_1", Some("Survey")).unwrap();
     (folder, store, source)
 }
@@ -114,7 +114,7 @@ fn coverage_survives_reopening_and_merges_with_other_runs() {
         store.write_page(source, &PageToWrite { interval, now: 1, ..PageToWrite::default() })
     };
     add(&mut store, 9, 5).unwrap();
-    let mut second = RowStore::open(folder.path().join("rows.sqlite")).unwrap();
+    let mut second = RowStore::open(&folder.path().join("rows.sqlite"), None).unwrap();
     let merged = add(&mut second, i64::MAX, 20).unwrap().coverage;
     assert_eq!(merged.intervals(), [interval(i64::MAX, 20), interval(9, 5)]);
     add(&mut store, 21, i64::MIN).unwrap();
@@ -129,7 +129,7 @@ fn rows_read_twice_are_the_same_while_another_writes() {
     let (folder, mut store, source) = store();
     let row = |id: &str| submission(id, "{}", "2026-01-01T00:00:00Z");
     write(&mut store, source, &[row("sub_1")]);
-    let mut second = RowStore::open(folder.path().join("rows.sqlite")).unwrap();
+    let mut second = RowStore::open(&folder.path().join("rows.sqlite"), None).unwrap();
     store.begin_read().unwrap();
     let count = || read(&store, source, RowRange::default()).len();
     assert_eq!(count(), 1);
@@ -141,7 +141,7 @@ fn rows_read_twice_are_the_same_while_another_writes() {
 fn foreign_damaged_and_newer_files_are_refused_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
-    let refused = || RowStore::open(&path).unwrap_err();
+    let refused = || RowStore::open(&path, None).unwrap_err();
 
     let other = Connection::open(&path).unwrap();
     other.execute_batch("CREATE TABLE users (id)").unwrap();
@@ -155,7 +155,7 @@ fn foreign_damaged_and_newer_files_are_refused_unchanged() {
     assert!(matches!(refused().problem(), StoreProblem::Damaged(_)), "{}", refused());
 
     std::fs::remove_file(&path).unwrap();
-    drop(RowStore::open(&path).unwrap());
+    drop(RowStore::open(&path, None).unwrap());
     Connection::open(&path).unwrap().execute("UPDATE meta SET version = 9", []).unwrap();
     assert!(matches!(refused().problem(), StoreProblem::Version { found: 9, .. }));
     let shown = refused().to_string();
@@ -194,8 +194,8 @@ fn database_without_tables_is_created_again() {
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (c); DROP TABLE t;").unwrap();
     assert!(std::fs::metadata(&path).unwrap().len() > 0);
     assert!(RowStore::open_existing(&path, None).unwrap().is_none());
-    drop(RowStore::open(&path).unwrap());
-    RowStore::open_read_only(&path).unwrap();
+    drop(RowStore::open(&path, None).unwrap());
+    RowStore::open_read_only(&path, None).unwrap();
 }
 
 #[cfg(unix)]
@@ -223,7 +223,7 @@ fn existing_file_of_others_is_refused() {
     let path = folder.path().join("rows.sqlite");
     let open = |mode: u32| {
         set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        RowStore::open(&path).map(drop).map_err(|error| error.to_string())
+        RowStore::open(&path, None).map(drop).map_err(|error| error.to_string())
     };
     std::fs::write(&path, "").unwrap();
     assert!(open(0o644).unwrap_err().contains("`chmod 600`"));

@@ -45,7 +45,7 @@ impl SyncStore {
     ) -> Result<FormRows, ExportError> {
         let (store, source, copy) = match &self.location {
             Location::Sqlite(path) => {
-                let store = RowStore::read_only_until(path, self.deadline)?;
+                let store = RowStore::open_read_only(path, self.deadline)?;
                 store.begin_read()?;
                 (store, SourceKey(form.key), None)
             }
