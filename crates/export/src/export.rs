@@ -1,7 +1,6 @@
 //! Exports: a pull into a spool, then a rendering.
 
 mod estimate;
-mod manifest;
 mod render_job;
 mod stream;
 
