@@ -210,16 +210,16 @@ impl From<SyncError> for CliError {
     fn from(error: SyncError) -> Self {
         let (exit, hint) = match &error {
             SyncError::Target(_) => (Exit::Usage, None),
-            SyncError::Exported { .. } => (
+            SyncError::Exported(_) => (
                 Exit::Usage,
                 Some("use another file: an export replaces its file, and a sync adds to it"),
             ),
             SyncError::NotProven { .. } => (Exit::DataPolicy, None),
-            SyncError::EmptyList { .. } => (
+            SyncError::EmptyList(_) => (
                 Exit::DataPolicy,
                 Some("if all submissions were deleted, mark or remove them with `--allow-empty`"),
             ),
-            SyncError::Locked { .. } => (Exit::LocalIo, Some("wait until the other run has ended")),
+            SyncError::Locked(_) => (Exit::LocalIo, Some("wait until the other run has ended")),
             _ => (Exit::LocalIo, None),
         };
         let shown = Self::new(exit, error.to_string()).because_of(&error);

@@ -170,7 +170,7 @@ impl ExportError {
                 error,
                 PostgresError::Connect(_) | PostgresError::Lost(_) | PostgresError::Conflict(_)
             ),
-            Self::Sync(SyncError::Locked { .. }) => false,
+            Self::Sync(SyncError::Locked(_)) => false,
             Self::Sync(_) | Self::Filter { .. } | Self::Unsupported(_) => true,
             Self::Unfinished { cause, .. } => cause.is_permanent(),
             _ => false,
@@ -180,7 +180,7 @@ impl ExportError {
     /// Returns true if another process uses the form or the database at this time.
     pub fn is_conflict(&self) -> bool {
         match self {
-            Self::Sync(SyncError::Locked { .. }) => true,
+            Self::Sync(SyncError::Locked(_)) => true,
             #[cfg(feature = "postgres")]
             Self::Postgres(PostgresError::Conflict(_)) => true,
             Self::Store(error) => matches!(error.problem(), StoreProblem::Busy),

@@ -43,12 +43,9 @@ pub enum PostgresError {
         /// The statement that grants the rights.
         statement: String,
     },
-    /// The schema does not exist.
-    #[error("schema `{schema}` does not exist; create it: CREATE SCHEMA {};", quoted(schema))]
-    NoSchema {
-        /// The schema.
-        schema: String,
-    },
+    /// The schema with this name does not exist.
+    #[error("schema `{}` does not exist; create it: CREATE SCHEMA {};", .0, quoted(.0))]
+    NoSchema(String),
     /// An object could run code of a role that is not trusted with the rights of this user.
     #[error(
         "{object} could run code of role `{owner}` with the rights of this user; trusted are this user, \
@@ -82,12 +79,9 @@ pub enum PostgresError {
         /// Its length.
         bytes: usize,
     },
-    /// The view of the form was replaced by another object.
-    #[error("`{view}` is not the view that sync created; rename or drop it")]
-    View {
-        /// The view.
-        view: String,
-    },
+    /// The view of the form with this name was replaced by another object.
+    #[error("`{0}` is not the view that sync created; rename or drop it")]
+    View(String),
     /// The stored content is damaged.
     #[error("the tables are damaged: {0}")]
     Damaged(String),

@@ -14,18 +14,12 @@ pub enum SyncError {
     /// The text is not the address of a database.
     #[error("invalid sync target: {0}")]
     Target(String),
-    /// Another run synchronizes the form with this database.
-    #[error("form `{form}` is locked by another run that synchronizes it with this database")]
-    Locked {
-        /// The form.
-        form: String,
-    },
-    /// The SQLite database has submissions that sync did not store.
-    #[error("`{}` was written by an export; sync needs a file of its own", path.display())]
-    Exported {
-        /// The file.
-        path: PathBuf,
-    },
+    /// Another run synchronizes the form with this id with this database.
+    #[error("form `{0}` is locked by another run that synchronizes it with this database")]
+    Locked(String),
+    /// The SQLite database in this file has submissions that sync did not store.
+    #[error("`{}` was written by an export; sync needs a file of its own", .0.display())]
+    Exported(PathBuf),
     /// Submissions cannot be marked as deleted or removed, because the list could be incomplete.
     #[error(
         "no submission was marked or removed, because the list of the service is `{completeness}`; \
@@ -38,14 +32,11 @@ pub enum SyncError {
         /// The completeness of the list.
         completeness: Completeness,
     },
-    /// Submissions cannot be marked as deleted or removed, because the list is empty.
+    /// Submissions cannot be marked as deleted or removed, because the list is empty. This number is stored.
     #[error(
         "no submission was marked or removed, because the list of the service is empty (stored and \
          not in the list: {})",
-        thousands(*missing)
+        thousands(*.0)
     )]
-    EmptyList {
-        /// Stored submissions.
-        missing: u64,
-    },
+    EmptyList(u64),
 }

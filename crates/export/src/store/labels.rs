@@ -36,6 +36,8 @@ pub(crate) struct StoredLabel {
     pub(crate) types: TypeSet,
     /// The time of the submission in which it was first seen.
     pub(crate) first_instant: i64,
+    /// The database has another value, or none.
+    pub(crate) is_changed: bool,
 }
 
 /// The labels of a form, in order of their positions.
@@ -57,14 +59,12 @@ pub(crate) struct EncodedRow {
     pub(crate) is_cleaned: bool,
 }
 
-/// The cells of a page, and the changes of labels that they need.
+/// The cells of a page.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedPage {
     pub(crate) rows: Vec<EncodedRow>,
     /// Labels from this index on are new.
     pub(crate) first_new: usize,
-    /// Indices of known labels with further types.
-    pub(crate) widened: Vec<usize>,
 }
 
 /// An answer of a submission.
@@ -99,22 +99,18 @@ impl LabelSet {
         self.positions().skip(page.first_new)
     }
 
-    /// Returns the labels that a page added, and those to which it added types.
-    pub(crate) fn changed(&self, page: &EncodedPage) -> impl Iterator<Item = (i64, &StoredLabel)> {
-        let is_changed = |index| index >= page.first_new || page.widened.contains(&index);
-        let changed = self.positions().enumerate().filter(move |(index, _)| is_changed(*index));
-        changed.map(|(_, label)| label)
+    /// Returns the labels that were added, and those to which types were added.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (i64, &StoredLabel)> {
+        self.positions().filter(|(_, label)| label.is_changed)
     }
 
     /// Encodes the answers of a page. New labels get positions in order of their appearance.
     pub(crate) fn encode(&mut self, rows: &[Submission]) -> EncodedPage {
         let parsed: Vec<_> = rows.iter().map(|row| fields(row.data.as_json())).collect();
         let first_new = self.labels.len();
-        let before: Vec<TypeSet> = self.labels.iter().map(|label| label.types).collect();
         self.add_new_labels(rows, &parsed);
         let rows = parsed.iter().map(|fields| self.encode_row(fields)).collect();
-        let is_widened = |index: &usize| self.labels[*index].types != before[*index];
-        EncodedPage { rows, first_new, widened: (0..first_new).filter(is_widened).collect() }
+        EncodedPage { rows, first_new }
     }
 
     /// Gives positions to new labels. Once half of the positions are taken, a label needs a second
@@ -137,6 +133,7 @@ impl LabelSet {
                         heading,
                         types: TypeSet::default(),
                         first_instant: row.created_at.unix_micros(),
+                        is_changed: true,
                     });
                 }
             }
@@ -163,7 +160,10 @@ impl LabelSet {
                 others.extend([field.literal, ":", field.value]);
                 continue;
             };
-            self.labels[index].types.add(field.value);
+            let StoredLabel { types, is_changed, .. } = &mut self.labels[index];
+            let before = *types;
+            types.add(field.value);
+            *is_changed |= *types != before;
             if let Some((text, has_replaced)) = answer_text(field.value) {
                 texts.resize_with(texts.len().max(index + 2), || None);
                 texts[index + 1] = Some(text);

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tokio::time::Instant;
 
 use super::form_store::{FormRef, ViewChanges};
-use super::labels::{EncodedPage, LabelLimits, LabelSet, StoredLabel};
+use super::labels::{LabelLimits, LabelSet, StoredLabel};
 use crate::error::{ExportError, StoreError, SyncError};
 use crate::lock::{FileLock, beside};
 use crate::sql::{form_hash, quoted, typed_cell, view_name};
@@ -38,7 +38,7 @@ impl SqliteForm {
         if let Some(store) = RowStore::open_existing(path, deadline)?
             && has_foreign_rows(store.connection()).map_err(|error| store.failed(error))?
         {
-            return Err(SyncError::Exported { path: path.to_owned() }.into());
+            return Err(SyncError::Exported(path.to_owned()).into());
         }
         let mut store = RowStore::open(path, deadline)?;
         let lock = lock(path, form)?;
@@ -63,7 +63,8 @@ impl SqliteForm {
             let mut labels = read_labels(transaction, source)?;
             let encoded = labels.encode(&page.rows);
             let written = write_page(transaction, source, page, &encoded.rows)?;
-            if write_labels(transaction, source, &labels, &encoded)? {
+            if labels.changed().next().is_some() {
+                write_labels(transaction, source, &labels)?;
                 update_view(transaction, source, view, &labels)?;
             }
             Ok((written, labels, encoded))
@@ -79,7 +80,7 @@ fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, ExportError> {
     let ending = format!("-{}.lock", &form_hash(form.origin, form.id)[..8]);
     let lock_path = beside(&path, &ending);
     let lock = FileLock::take(&lock_path).map_err(|error| StoreError::io(&lock_path, error))?;
-    lock.ok_or_else(|| SyncError::Locked { form: form.id.to_owned() }.into())
+    lock.ok_or_else(|| SyncError::Locked(form.id.to_owned()).into())
 }
 
 /// Returns true for a database with rows that sync did not store: one of an export or of
@@ -103,6 +104,7 @@ fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<L
             heading: row.get(2)?,
             types: TypeSet::from_bits(row.get(3)?),
             first_instant: row.get(4)?,
+            is_changed: false,
         })
     })?;
     let (mut read, mut bytes) = (Vec::new(), 0);
@@ -114,27 +116,23 @@ fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<L
     Ok(LabelSet::new(LIMITS, read))
 }
 
-/// Stores the new labels of a page and the types that it adds to known ones. Returns false if there are
-/// none.
+/// Stores new labels, and known ones with further types.
 fn write_labels(
     transaction: &Transaction<'_>,
     source: SourceKey,
     labels: &LabelSet,
-    page: &EncodedPage,
-) -> rusqlite::Result<bool> {
+) -> rusqlite::Result<()> {
     // Unlike a replacement, this fails where an index of the user makes other rows unique.
     const WRITE: &str = "INSERT INTO labels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
          ON CONFLICT (source, position) DO UPDATE SET heading = excluded.heading, \
          types = excluded.types, first_instant = excluded.first_instant";
     let mut write = transaction.prepare_cached(WRITE)?;
-    let mut count = 0;
-    for (position, changed) in labels.changed(page) {
-        let StoredLabel { label, occurrence, heading, types, first_instant } = changed;
+    for (position, changed) in labels.changed() {
+        let StoredLabel { label, occurrence, heading, types, first_instant, .. } = changed;
         let (key, types) = (source.0, types.bits());
         write.execute(params![key, position, label, occurrence, heading, types, first_instant])?;
-        count += 1;
     }
-    Ok(count > 0)
+    Ok(())
 }
 
 /// Replaces the view if it is not the one of these labels.

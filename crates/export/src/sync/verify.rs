@@ -110,7 +110,7 @@ impl SyncStore {
                 }
                 let has_change = missing > 0 || options.purge_deleted;
                 if summary.rows == 0 && has_change && !options.allow_empty {
-                    return Err(SyncError::EmptyList { missing }.into());
+                    return Err(SyncError::EmptyList(missing).into());
                 }
                 store.mark_deleted(deleted, started).await?;
                 summary.is_marked = true;

@@ -44,7 +44,7 @@ impl PgForm {
         }
         session.commit().await?;
         let Some(lock) = lock(address, form).await? else {
-            return Err(SyncError::Locked { form: form.id.to_owned() }.into());
+            return Err(SyncError::Locked(form.id.to_owned()).into());
         };
         // This transaction lasts as long as the run.
         lock_and_check(&lock).await?;
@@ -76,6 +76,7 @@ impl PgForm {
                 heading: get(row, 2)?,
                 types: TypeSet::from_bits(u8::try_from(get::<i64>(row, 3)?).unwrap_or(u8::MAX)),
                 first_instant: get(row, 4)?,
+                is_changed: false,
             })
         });
         Ok(LabelSet::new(LIMITS, labels.collect::<Result<_, PostgresError>>()?))

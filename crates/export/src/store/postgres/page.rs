@@ -7,7 +7,7 @@ use super::read::read_coverage;
 use super::session::get;
 use crate::coverage::{Coverage, Interval};
 use crate::error::PostgresError;
-use crate::store::labels::{EncodedPage, EncodedRow, LabelSet};
+use crate::store::labels::{EncodedRow, LabelSet};
 use crate::store::{PageToWrite, PageWritten, extra_json};
 
 /// Inserts new rows and replaces those with other content. A row that the service has is not
@@ -47,8 +47,8 @@ impl PgForm {
         {
             self.write_coverage(&written.coverage).await?;
         }
-        if labels.changed(&encoded).next().is_some() {
-            self.write_labels(&labels, &encoded).await?;
+        if labels.changed().next().is_some() {
+            self.write_labels(&labels).await?;
             self.update_views(&labels).await?;
         }
         self.session.commit().await?;
@@ -83,17 +83,13 @@ impl PgForm {
         Ok(written)
     }
 
-    async fn write_labels(
-        &self,
-        labels: &LabelSet,
-        page: &EncodedPage,
-    ) -> Result<(), PostgresError> {
+    async fn write_labels(&self, labels: &LabelSet) -> Result<(), PostgresError> {
         const UPSERT: &str = "INSERT INTO {t}labels \
              (source, position, label, occurrence, heading, types, first_instant) \
              SELECT $1, r.* FROM json_to_recordset($2::json) AS r (position bigint, label text, \
              occurrence bigint, heading text, types bigint, first_instant bigint) \
              ON CONFLICT (source, position) DO UPDATE SET types = excluded.types";
-        let changed = records(labels.changed(page).map(|(position, label)| {
+        let changed = records(labels.changed().map(|(position, label)| {
             json!({
                 "position": position,
                 "label": label.label,

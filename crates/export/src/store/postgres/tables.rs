@@ -36,7 +36,7 @@ pub(super) async fn check(session: &Session, access: Access) -> Result<bool, Pos
          WHERE c.oid IS NULL OR NOT has_table_privilege(c.oid, w.privilege)";
     let schema = &session.schema;
     let found = session.query(SELECT_SCHEMA, typed![schema => TEXT]).await?;
-    let found = found.first().ok_or_else(|| PostgresError::NoSchema { schema: schema.clone() })?;
+    let found = found.first().ok_or_else(|| PostgresError::NoSchema(schema.clone()))?;
     let (user, encoding): (&str, &str) = (get(found, 0)?, get(found, 1)?);
     let (has_usage, has_create): (bool, bool) = (get(found, 2)?, get(found, 3)?);
     if encoding != "UTF8" {

@@ -61,7 +61,7 @@ impl PgForm {
                     || answer_types.contains(&&*known.column_type))
         };
         if !known.iter().zip(wanted).all(is_ours) {
-            return Err(PostgresError::View { view: name });
+            return Err(PostgresError::View(name));
         }
         let has_types = known.iter().zip(wanted).all(|(known, wanted)| known == wanted);
         if has_types && known.len() >= wanted.len() {
@@ -150,7 +150,7 @@ impl PgForm {
         let values = typed![self.session.schema => TEXT, view => TEXT];
         let (rows, name) = (self.session.query(&select, values).await?, self.session.qualify(view));
         if rows.iter().any(|row| row.get::<_, &str>(0) != "v") {
-            return Err(PostgresError::View { view: name });
+            return Err(PostgresError::View(name));
         }
         if let Some(row) = rows.first().filter(|row| !row.get::<_, bool>(4)) {
             let (object, owner) = (format!("the view {name}"), row.get(3));

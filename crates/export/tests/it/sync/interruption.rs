@@ -98,9 +98,7 @@ async fn second_run_of_a_form_is_refused_while_the_first_runs() {
         }
         let second = database.open().await;
         let error = sync(&second, &service).await.unwrap_err();
-        let ExportError::Sync(SyncError::Locked { form: locked }) = error else {
-            panic!("{error}")
-        };
+        let ExportError::Sync(SyncError::Locked(locked)) = error else { panic!("{error}") };
         assert_eq!(locked, form.as_str());
         drop(run);
         drop(first);

@@ -115,7 +115,7 @@ async fn runs_behind_a_pooler_in_transaction_mode_are_complete() {
             panic!("the run ended")
         }
         error = second => {
-            assert!(matches!(error, ExportError::Sync(SyncError::Locked { .. })), "{error}");
+            assert!(matches!(error, ExportError::Sync(SyncError::Locked(_))), "{error}");
         }
     }
     // The lock ended with its run.

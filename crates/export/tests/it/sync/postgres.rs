@@ -134,7 +134,7 @@ async fn object_of_the_user_under_the_view_name_is_kept() {
     let name = database.table(&view);
     database.execute(&format!("DROP VIEW {name}; CREATE TABLE {name} (x int)")).await;
     let error = sync(&database.open().await, &service(3)).await.unwrap_err();
-    assert!(matches!(postgres_error(error), PostgresError::View { .. }));
+    assert!(matches!(postgres_error(error), PostgresError::View(_)));
     database.execute(&format!("DROP TABLE {name}")).await;
     sync(&database.open().await, &service(3)).await.unwrap();
     assert_eq!(database.query(&format!("SELECT count(*) FROM {name}")).await, [texts(&["3"])]);

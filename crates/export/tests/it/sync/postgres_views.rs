@@ -120,5 +120,5 @@ async fn view_of_the_user_under_the_typed_name_is_kept() {
     );
     database.execute(&own).await;
     let error = sync(&database.open().await, &service_with(&[r#"{"n":1}"#])).await.unwrap_err();
-    assert!(matches!(error, ExportError::Postgres(PostgresError::View { .. })), "{error}");
+    assert!(matches!(error, ExportError::Postgres(PostgresError::View(_))), "{error}");
 }

@@ -75,7 +75,7 @@ async fn lock_of_a_killed_process_is_free() {
         signal(&child, "STOP");
         let store = database.open().await;
         let error = sync(&store, &service(ROWS)).await.unwrap_err();
-        assert!(matches!(error, ExportError::Sync(SyncError::Locked { .. })), "{error}");
+        assert!(matches!(error, ExportError::Sync(SyncError::Locked(_))), "{error}");
         child.kill().unwrap();
         child.wait().unwrap();
         sync(&store, &service(ROWS)).await.unwrap();

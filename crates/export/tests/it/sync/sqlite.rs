@@ -64,7 +64,7 @@ async fn foreign_and_exported_files_are_refused_unchanged() {
         let before = std::fs::read(&path).unwrap();
         let store = SyncTarget::sqlite(&path).open().await.unwrap();
         let error = sync(&store, &service(1)).await.unwrap_err();
-        assert!(matches!(error, ExportError::Sync(SyncError::Exported { .. })), "{error}");
+        assert!(matches!(error, ExportError::Sync(SyncError::Exported(_))), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
     let left: Vec<_> =
@@ -104,7 +104,7 @@ async fn rows_without_a_view_are_refused() {
     // As an unfinished export leaves its database.
     database.execute("UPDATE sources SET view = NULL").await;
     let error = sync(&database.open().await, &service(3)).await.unwrap_err();
-    assert!(matches!(error, ExportError::Sync(SyncError::Exported { .. })), "{error}");
+    assert!(matches!(error, ExportError::Sync(SyncError::Exported(_))), "{error}");
 }
 
 #[tokio::test]

@@ -111,7 +111,7 @@ async fn empty_list_marks_rows_only_if_it_is_allowed() {
         sync(&store, &service(2_500)).await.unwrap();
         let empty = service(0).client();
         let error = verify(&store, &empty, true).await.unwrap_err();
-        let ExportError::Sync(SyncError::EmptyList { missing }) = error else { panic!("{error}") };
+        let ExportError::Sync(SyncError::EmptyList(missing)) = error else { panic!("{error}") };
         assert_eq!((missing, store.status().await.unwrap()[0].deleted), (2_500, 0));
         let options = VerifyOptions::new().mark_deleted(true).allow_empty(true);
         let pull = PullOptions::default();
@@ -158,7 +158,7 @@ async fn purge_needs_a_list_with_submissions() {
         let store = database.open().await;
         sync(&store, &service(5)).await.unwrap();
         let error = purge(&store, &service(0).client()).await.unwrap_err();
-        assert!(matches!(error, ExportError::Sync(SyncError::EmptyList { missing: 5 })), "{error}");
+        assert!(matches!(error, ExportError::Sync(SyncError::EmptyList(5))), "{error}");
         assert_eq!(store.status().await.unwrap()[0].rows, 5);
     }
 }

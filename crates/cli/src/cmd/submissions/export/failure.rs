@@ -299,7 +299,7 @@ mod tests {
     fn permanent_error_does_not_promise_to_continue() {
         let errors = |target: &str| target.parse::<formsvc_export::SyncTarget>().unwrap_err();
         let stopped = |error: SyncError| explain_stopped(error.into(), 3, "continues").told();
-        let locked = stopped(SyncError::Locked { form: "frm_1".to_owned() });
+        let locked = stopped(SyncError::Locked("frm_1".to_owned()));
         assert!(
             locked.contains("3 new submissions stored; the same command continues"),
             "{locked}"
@@ -310,7 +310,7 @@ mod tests {
         for (error, is_permanent) in [
             (PostgresError::Denied("no".to_owned()), true),
             (PostgresError::NoPassword, true),
-            (PostgresError::NoSchema { schema: "forms".to_owned() }, true),
+            (PostgresError::NoSchema("forms".to_owned()), true),
             (PostgresError::Refused("no".to_owned()), true),
             (PostgresError::Connect("no".to_owned()), false),
             (PostgresError::Lost("no".to_owned()), false),
