@@ -129,6 +129,12 @@ pub enum ExportError {
     RowsChanged,
 }
 
+/// Returns true for a failure of a file that stays until the user changes something.
+fn is_permanent(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied | InvalidInput)
+}
+
 impl From<StoreError> for ExportError {
     fn from(error: StoreError) -> Self {
         match error.problem() {
@@ -152,15 +158,11 @@ impl ExportError {
                 _ => false,
             },
             Self::Store(error) => match error.problem() {
-                StoreProblem::Io(error) => matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound
-                        | io::ErrorKind::NotADirectory
-                        | io::ErrorKind::PermissionDenied
-                ),
+                StoreProblem::Io(error) => is_permanent(error),
                 StoreProblem::Foreign
                 | StoreProblem::Version { .. }
                 | StoreProblem::Object(_)
+                | StoreProblem::ChangedTable(_)
                 | StoreProblem::Damaged(_)
                 | StoreProblem::NoLocks => true,
                 _ => false,
@@ -171,7 +173,10 @@ impl ExportError {
                 PostgresError::Connect(_) | PostgresError::Lost(_) | PostgresError::Conflict(_)
             ),
             Self::Sync(SyncError::Locked(_)) => false,
-            Self::Sync(_) | Self::Filter { .. } | Self::Unsupported(_) => true,
+            Self::Sync(_) | Self::Filter { .. } | Self::Unsupported(_) | Self::Incomplete(_) => {
+                true
+            }
+            Self::Output { source, .. } => is_permanent(source),
             Self::Unfinished { cause, .. } => cause.is_permanent(),
             _ => false,
         }
@@ -203,4 +208,25 @@ impl ExportError {
 
 fn output_name(path: Option<&Path>) -> String {
     path.map_or("the output".to_owned(), |path| format!("`{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permanent_failures_are_told_from_passing_ones() {
+        let output = |kind: io::ErrorKind| {
+            ExportError::output(Operation::Write, None, io::Error::from(kind)).is_permanent()
+        };
+        assert!(output(io::ErrorKind::PermissionDenied) && output(io::ErrorKind::InvalidInput));
+        assert!(!output(io::ErrorKind::StorageFull) && !output(io::ErrorKind::Interrupted));
+        let store = |problem| {
+            ExportError::from(StoreError::new(Path::new("rows.db"), problem)).is_permanent()
+        };
+        assert!(store(StoreProblem::ChangedTable("labels".to_owned())));
+        assert!(!store(StoreProblem::Busy) && !store(StoreProblem::Full));
+        assert!(ExportError::Incomplete(LeftOut::default()).is_permanent());
+        assert!(!ExportError::TimeLimit.is_permanent() && !ExportError::RowsChanged.is_permanent());
+    }
 }

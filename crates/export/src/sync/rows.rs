@@ -5,7 +5,8 @@ use tempfile::TempPath;
 
 use super::SyncStore;
 use super::target::Location;
-use crate::error::ExportError;
+use crate::blocking::run_blocking;
+use crate::error::{ExportError, StoreError};
 use crate::row::{RowCallback, RowSource};
 use crate::spool::SpoolFolder;
 use crate::store::{RowRange, RowStore, SourceKey, SyncStatus};
@@ -45,9 +46,13 @@ impl SyncStore {
     ) -> Result<FormRows, ExportError> {
         let (store, source, copy) = match &self.location {
             Location::Sqlite(path) => {
-                let store = RowStore::open_read_only(path, self.deadline)?;
-                store.begin_read()?;
-                (store, SourceKey(form.key), None)
+                let (path, deadline) = (path.clone(), self.deadline);
+                let open = move || {
+                    let store = RowStore::open_read_only(&path, deadline)?;
+                    store.begin_read()?;
+                    Ok::<_, StoreError>(store)
+                };
+                (run_blocking(open).await?, SourceKey(form.key), None)
             }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::SyncStore;
+use crate::blocking::run_blocking;
 use crate::error::{ExportError, SyncError};
 use crate::store::RowStore;
 #[cfg(feature = "postgres")]
@@ -72,7 +73,9 @@ impl SyncTarget {
         let deadline = self.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         let warnings = match &self.location {
             Location::Sqlite(path) => {
-                RowStore::open_existing(path, deadline).map(|_| Vec::new())?
+                let path = path.clone();
+                run_blocking(move || RowStore::open_existing(&path, deadline).map(drop)).await?;
+                Vec::new()
             }
             #[cfg(feature = "postgres")]
             Location::Postgres(address) => address.check().await?,
