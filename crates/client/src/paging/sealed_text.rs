@@ -122,8 +122,7 @@ fn replace_file(path: &Path, text: &str) -> io::Result<()> {
         _ => Path::new("."),
     };
     // Only the owner can read a temporary file. It is removed if an error occurs.
-    let mut file =
-        tempfile::Builder::new().prefix(".formsvc-").suffix(".tmp").tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new().prefix(".formsvc-").tempfile_in(folder)?;
     writeln!(file, "{text}")?;
     file.as_file().sync_all()?;
     file.persist(path)?;
