@@ -2,9 +2,10 @@
 //! checksum detects damage; it is not a signature.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -121,12 +122,35 @@ fn replace_file(path: &Path, text: &str) -> io::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // Only the owner can read a temporary file. It is removed if an error occurs.
-    let mut file = tempfile::Builder::new().prefix(".formsvc-").tempfile_in(folder)?;
-    writeln!(file, "{text}")?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
+    let (mut file, temporary) = create_temporary(folder)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.write_all(b"\n"))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is returned; a temporary file that remains does no harm.
+        let _ = fs::remove_file(&temporary);
+        return written;
+    }
     sync_folder(folder)
+}
+
+fn create_temporary(folder: &Path) -> io::Result<(File, PathBuf)> {
+    static COUNTER: AtomicU32 = AtomicU32::new(0);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    loop {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".formsvc-{}-{number}.tmp", std::process::id()));
+        match options.open(&path) {
+            // A process with the same id may have been killed before it renamed its file.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (file, path)),
+        }
+    }
 }
 
 /// Makes a rename durable. Does nothing on systems other than Unix, which cannot sync a folder.
@@ -205,8 +229,6 @@ pub(super) use sealed_text;
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     const PREFIX: &str = "test1_";
