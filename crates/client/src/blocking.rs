@@ -41,7 +41,7 @@ use crate::api_key::ApiKeyError;
 use crate::error::{Error, ErrorKind};
 use crate::event::ClientEvent;
 use crate::forms::Forms;
-use crate::list::FollowQuery;
+use crate::paging::FollowQuery;
 use crate::network::NetworkSettings;
 use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
 use crate::transport::Transport;
