@@ -27,8 +27,7 @@ const REDACTED: &str = "[api key]";
 pub struct ApiKey(Zeroizing<String>);
 
 /// The rule that the text of an [`ApiKey`] breaks. Does not contain the text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKeyError(String);
 
 impl ApiKey {
@@ -127,6 +126,14 @@ impl fmt::Debug for ApiKey {
         f.write_str(REDACTED)
     }
 }
+
+impl fmt::Display for ApiKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ApiKeyError {}
 
 /// For functions that accept an [`ApiKey`] as well as its text.
 impl From<Infallible> for ApiKeyError {

@@ -1,5 +1,6 @@
 //! The base URL: checked once; the paths of requests are appended to it.
 
+use std::error::Error;
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
@@ -40,9 +41,16 @@ pub struct BaseUrl {
 
 /// The rule that the text of a [`BaseUrl`] breaks. Does not contain the text, which may include a
 /// password.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrlError(String);
+
+impl fmt::Display for BaseUrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for BaseUrlError {}
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

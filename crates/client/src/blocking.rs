@@ -41,9 +41,9 @@ use crate::api_key::ApiKeyError;
 use crate::error::{Error, ErrorKind};
 use crate::event::ClientEvent;
 use crate::forms::Forms;
-use crate::paging::FollowQuery;
 use crate::network::NetworkSettings;
 use crate::operation::{BUILD, FORMS, ME, RAW, SUBMISSIONS};
+use crate::paging::FollowQuery;
 use crate::transport::Transport;
 use crate::{
     ApiKey, RateLimit, RequestOptions, Response, ResumeToken, RetryPolicy, SubmissionPage,

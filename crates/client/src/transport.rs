@@ -3,6 +3,7 @@
 mod reqwest_transport;
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -135,8 +136,7 @@ pub enum TransportErrorKind {
 }
 
 /// An attempt without a complete response.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", kind.message())]
+#[derive(Debug)]
 pub struct TransportError {
     pub(crate) kind: TransportErrorKind,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
@@ -168,6 +168,18 @@ impl TransportError {
     /// The kind of failure.
     pub fn kind(&self) -> TransportErrorKind {
         self.kind
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.message())
+    }
+}
+
+impl StdError for TransportError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why no connection could be made: one classification of the errors of reqwest and rustls.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::io;
 
 use http::StatusCode;
@@ -70,8 +71,7 @@ impl ConnectFailureKind {
 }
 
 /// A failed connection. The text names the server or the proxy, and contains no credentials.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
+#[derive(Clone, Debug)]
 pub struct ConnectFailure {
     kind: ConnectFailureKind,
     message: String,
@@ -84,6 +84,14 @@ impl ConnectFailure {
     }
 }
 
+impl fmt::Display for ConnectFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for ConnectFailure {}
+
 impl Error {
     /// Returns why no connection was made, if the built-in HTTP client failed to connect.
     pub fn connect_failure(&self) -> Option<&ConnectFailure> {
@@ -92,9 +100,16 @@ impl Error {
 }
 
 /// A name that could not be resolved.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
+#[derive(Debug)]
 pub(super) struct ResolveError(pub(super) io::Error);
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for ResolveError {}
 
 /// Prefixes of the texts of a failed CONNECT and of a failed SOCKS handshake in hyper-util. The error
 /// types are private.

@@ -1,6 +1,7 @@
 //! An HTTP client for other servers than that of the API.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,9 +22,8 @@ pub struct HttpClient(reqwest::Client);
 pub struct HttpResponse(reqwest::Response);
 
 /// A failed request. [`NetworkSettings::connect_failure`] explains it.
-#[derive(Debug, thiserror::Error)]
-#[error("the HTTP request failed")]
-pub struct HttpError(#[source] reqwest::Error);
+#[derive(Debug)]
+pub struct HttpError(reqwest::Error);
 
 impl NetworkSettings {
     /// Creates an HTTP client that follows these settings, for requests to other servers than that of the API.
@@ -79,5 +79,17 @@ impl HttpError {
     /// Returns true if the URL cannot be the target of a request. Nothing was sent.
     pub fn is_invalid_url(&self) -> bool {
         self.0.is_builder()
+    }
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the HTTP request failed")
+    }
+}
+
+impl StdError for HttpError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.0)
     }
 }

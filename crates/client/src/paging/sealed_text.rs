@@ -163,8 +163,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 macro_rules! sealed_text {
     ($type:ident, $error:ident, $prefix:literal, $name:literal) => {
         #[doc = concat!("The text is not a valid ", $name, ".")]
-        #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-        #[error("{} {}", $name, .0)]
+        #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $error(&'static str);
 
         impl $type {
@@ -222,6 +221,14 @@ macro_rules! sealed_text {
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
+
+        impl std::fmt::Display for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!($name, " {}"), self.0)
+            }
+        }
+
+        impl std::error::Error for $error {}
     };
 }
 
