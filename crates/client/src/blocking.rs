@@ -313,7 +313,7 @@ impl<S> Deref for BlockingList<S> {
 }
 
 /// The blocking form of [`Follow`](crate::list::Follow).
-pub type Follow = BlockingList<crate::list::Follow>;
+pub type Follow = BlockingList<crate::paging::Follow>;
 /// The blocking form of [`NewSubmissionPages`](crate::list::NewSubmissionPages).
 pub type NewSubmissionPages = BlockingList<crate::paging::NewSubmissionPages>;
 
