@@ -83,7 +83,7 @@ impl Tail {
         let start = async {
             let form = known_form(cx, &client, &self.form, &patience).await?;
             let handle = client.form(&form.id);
-            // What is new from now on comes after the newest submission.
+            // Submissions that are made from now on come after the newest one.
             let is_from_now = self.last == 0 && since.is_none();
             let newest = if is_from_now { newest(&handle, &patience).await? } else { None };
             Ok::<_, CliError>((form, handle, newest.as_ref().map(Place::after)))
