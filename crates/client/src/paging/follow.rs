@@ -224,6 +224,7 @@ impl Follow {
         if self.pass.read_at.is_none() {
             self.pass.read_at = pages.first_read_at();
         }
+        self.query.is_warned |= pages.has_warned();
         let before = self.position.replace(page.resume_token().clone());
         let (bytes, skipped) = (page.body_len(), page.skipped().to_vec());
         let overflow = pages.tie_overflows().first().copied();

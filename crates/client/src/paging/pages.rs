@@ -247,9 +247,14 @@ impl SubmissionPages {
     }
 
     fn warn(&self, warning: Option<PagingWarning>) {
-        if let Some(warning) = warning {
+        if let Some(warning) = warning.filter(|_| !self.query.is_warned) {
             self.report(&warning.into_event(self.form()));
         }
+    }
+
+    /// Returns true if the walk has reported that submissions can be missing.
+    pub(super) fn has_warned(&self) -> bool {
+        self.walk.completeness() != Completeness::Proven
     }
 
     fn report(&self, event: &ClientEvent) {

@@ -46,6 +46,8 @@ pub struct SubmissionQuery {
     pub(super) max_pages: Option<u64>,
     pub(super) bounds: Bounds,
     pub(super) allow_incomplete: bool,
+    /// An earlier walk through the list reported that submissions can be missing.
+    pub(super) is_warned: bool,
 }
 
 impl SubmissionQuery {
@@ -59,6 +61,7 @@ impl SubmissionQuery {
             max_pages: None,
             bounds: Bounds::default(),
             allow_incomplete: false,
+            is_warned: false,
         }
     }
 

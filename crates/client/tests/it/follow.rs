@@ -476,3 +476,27 @@ async fn each_outage_within_a_backlog_is_reported() {
     }
     assert_eq!(*events.lock().unwrap(), ["interrupted", "resumed"].repeat(2));
 }
+
+#[tokio::test(start_paused = true)]
+async fn list_that_is_not_proven_is_reported_once() {
+    // The cursor is no time.
+    let passes = [ok(page([2, 3], "a")), ok(last([4])), ok(page([1, 2], "a")), ok(last([3, 4]))];
+    let fake = Fake::script(passes.into_iter().chain([status(401)]));
+    let fallbacks = Arc::new(Mutex::new(0));
+    let count = fallbacks.clone();
+    let client = no_retry().transport(fake.wire()).on_event(move |event| {
+        *count.lock().unwrap() += i32::from(matches!(event, ClientEvent::Fallback { .. }));
+    });
+    let client = client.build().unwrap();
+    let mut follow = client.form("frm_1").follow().sync_from(&SyncPoint::new()).items();
+    let mut ids = Vec::new();
+    let error = loop {
+        match follow.try_next().await {
+            Ok(row) => ids.push(row.unwrap().id.to_string()),
+            Err(error) => break error,
+        }
+    };
+    assert!(error.is_auth());
+    assert_eq!(ids, ["sub_4", "sub_3", "sub_2", "sub_1"]);
+    assert_eq!(*fallbacks.lock().unwrap(), 1);
+}
