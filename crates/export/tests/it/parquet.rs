@@ -1,8 +1,8 @@
 //! Parquet files, if this build has them, and the message if not.
 
 use formsvc_export::{
-    Destination, Existing, ExportError, Format, MonthFolder, Output, RenderOptions, RowFilter,
-    StoredRow, render,
+    Destination, Existing, ExportError, Format, MonthFolder, Output, RenderOptions, StoredRow,
+    render,
 };
 
 #[cfg(feature = "parquet")]
@@ -62,7 +62,7 @@ fn months_are_files_that_appear_together() {
     };
     assert_eq!(names(), ["2025-12.parquet", "2026-01.parquet", "2026-02.parquet"]);
     let old = std::fs::read(out.join("2026-02.parquet")).unwrap();
-    let filter: RowFilter =
+    let filter: formsvc_export::RowFilter =
         Box::new(|row| if row.id == "s1" { Err("no".into()) } else { Ok(true) });
     options = options.filter(filter);
     Output::Months(months).render(&rows, &options).unwrap_err();
