@@ -120,7 +120,7 @@ pub(super) fn report_rendered(cx: &Context, rendered: &Rendered) {
     }
 }
 
-/// The flags that avoid what a remark describes.
+/// The flags that avoid the problem in a remark.
 fn advice(remark: &Remark) -> Option<&'static str> {
     Some(match remark {
         Remark::GuardedCells(_) => "programs read the exact text with `--formula-guard off`",
