@@ -13,6 +13,10 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("formsvc-server", &["formsvc-protocol"]),
     ("formsvc-contract", &["formsvc-client", "formsvc-protocol", "formsvc-receiver"]),
     (
+        "formsvc-workbench",
+        &["formsvc-client", "formsvc-contract", "formsvc-protocol", "formsvc-receiver"],
+    ),
+    (
         "formsvc-cli",
         &[
             "formsvc-client",
@@ -22,6 +26,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
             "formsvc-receiver",
             "formsvc-server",
             "formsvc-table",
+            "formsvc-workbench",
         ],
     ),
     ("formsvc-bench", &["formsvc-client", "formsvc-receiver"]),
@@ -49,6 +54,7 @@ const ALL: &[&str] = &[
     "formsvc-receiver",
     "formsvc-server",
     "formsvc-table",
+    "formsvc-workbench",
     "xtask",
 ];
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use formsvc_tests::{Findings, SourceFile, files, read};
 
-const CRATES: [&str; 6] = ["protocol", "client", "receiver", "contract", "table", "export"];
+const CRATES: [&str; 7] =
+    ["protocol", "client", "receiver", "contract", "table", "export", "workbench"];
 
 /// Returns the line of each module in the list of a crate; the top layer is line 0.
 fn listed_layers(document: &str, name: &str) -> BTreeMap<String, usize> {

@@ -1,0 +1,21 @@
+//! The webhook tools behind `formsvc webhook`, without argument parsing and without a terminal: receive
+//! deliveries, verify, record and forward them, replay and explain them.
+//!
+//! | Task | Module |
+//! |---|---|
+//! | a delivery and its outcome | [`delivery`] |
+//! | verification of a signature | [`verdict`] |
+//! | the JSON of deliveries | [`record`] |
+//! | conditions on deliveries | [`filter`] |
+//! | masking of secrets | [`mask`] |
+
+#![expect(
+    missing_docs,
+    reason = "the command line is the only user; a name that is clear needs no text"
+)]
+
+pub mod delivery;
+pub mod filter;
+pub mod mask;
+pub mod record;
+pub mod verdict;
