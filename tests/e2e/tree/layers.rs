@@ -1,12 +1,14 @@
-//! The modules of the library crates form layers: a module imports only modules on lower lines of its
-//! crate's list in docs/ARCHITECTURE.md, so there are no import cycles.
+//! The modules of the crates form layers: a module imports only modules on lower lines of its crate's
+//! list in docs/ARCHITECTURE.md, so there are no import cycles. Exceptions are in `upward.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use formsvc_tests::{Findings, SourceFile, files, read};
 
-const CRATES: [&str; 7] =
-    ["protocol", "client", "receiver", "contract", "table", "export", "workbench"];
+use super::upward::UPWARD;
+
+const CRATES: [&str; 9] =
+    ["protocol", "client", "receiver", "contract", "table", "export", "workbench", "cli", "server"];
 
 /// Returns the line of each module in the list of a crate; the top layer is line 0.
 fn listed_layers(document: &str, name: &str) -> BTreeMap<String, usize> {
@@ -21,8 +23,11 @@ fn listed_layers(document: &str, name: &str) -> BTreeMap<String, usize> {
 
 /// Returns code without comments and unit tests.
 fn code(source: &str) -> String {
-    let shipped = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let lines = shipped.lines().filter(|line| !line.trim_start().starts_with("//"));
+    without_comments(source.split("#[cfg(test)]\nmod ").next().unwrap_or_default())
+}
+
+fn without_comments(source: &str) -> String {
+    let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -45,7 +50,7 @@ fn items(group: &str) -> Vec<String> {
     items.iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-/// Returns the first name of each path that follows `crate::`.
+/// Returns the first name of each path that follows `crate::`, but for macros, which belong to no module.
 fn imports(code: &str) -> BTreeSet<String> {
     let name = |path: &str| {
         let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
@@ -55,6 +60,7 @@ fn imports(code: &str) -> BTreeSet<String> {
     paths
         .flat_map(|rest| match rest.strip_prefix('{') {
             Some(group) => items(group).iter().map(|item| name(item)).collect(),
+            None if rest[name(rest).len()..].starts_with('!') => Vec::new(),
             None => vec![name(rest)],
         })
         .collect()
@@ -69,7 +75,7 @@ struct Root {
 
 impl Root {
     fn parse(lib: &str) -> Self {
-        let code = code(lib);
+        let code = without_comments(lib);
         let module = |line: &str| {
             let line = line.trim_start_matches("pub ");
             line.strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)
@@ -98,8 +104,14 @@ impl Root {
     }
 }
 
-/// Finds the imports that break the order of a crate's list, and modules that it lacks.
-fn breaches(name: &str, document: &str, sources: &[SourceFile]) -> Findings {
+/// Finds the imports that break the order of a crate's list, and modules that it lacks. The imports in
+/// `allowed` are no findings, but must exist.
+fn breaches(
+    name: &str,
+    document: &str,
+    sources: &[SourceFile],
+    allowed: &[(&str, &str)],
+) -> Findings {
     let mut findings = Findings::default();
     let folder = format!("crates/{name}/src/");
     let lib = sources.iter().find(|file| file.path == format!("{folder}lib.rs"));
@@ -110,13 +122,20 @@ fn breaches(name: &str, document: &str, sources: &[SourceFile]) -> Findings {
             findings.of(&folder, format!("`{module}` is only in the list or only in lib.rs"));
         }
     }
+    let mut unused: Vec<_> =
+        allowed.iter().copied().filter(|(path, _)| path.starts_with(&folder)).collect();
     for file in sources {
         let Some(path) = file.path.strip_prefix(&folder) else { continue };
         let module = path.split(['/', '.']).next().unwrap_or_default();
-        if path == "lib.rs" || path.ends_with("/tests.rs") {
+        if path == "lib.rs" || path.ends_with("/tests.rs") || path.contains("/tests/") {
             continue;
         }
         for import in imports(&code(&file.text)) {
+            let row = unused.iter().position(|row| *row == (&*file.path, &*import));
+            if let Some(row) = row {
+                unused.swap_remove(row);
+                continue;
+            }
             match root.module_of(&import) {
                 Err(()) => findings.of(&file.path, format!("unknown name `crate::{import}`")),
                 Ok(Some(imported)) if imported != module => {
@@ -128,6 +147,9 @@ fn breaches(name: &str, document: &str, sources: &[SourceFile]) -> Findings {
             }
         }
     }
+    for (path, import) in unused {
+        findings.of(path, format!("`{import}` is no longer imported: remove the row"));
+    }
     findings
 }
 
@@ -136,7 +158,7 @@ fn modules_import_only_lower_layers() {
     let (document, sources) = (read("docs/ARCHITECTURE.md"), files(".rs"));
     for name in CRATES {
         let message = format!("docs/ARCHITECTURE.md lists the layers of formsvc-{name}");
-        breaches(name, &document, &sources).assert_none(&message);
+        breaches(name, &document, &sources, UPWARD).assert_none(&message);
     }
 }
 
@@ -162,16 +184,31 @@ fn import_of_upper_or_same_layer_is_found() {
         ("low.rs", "use crate::Unknown;", Some("unknown name `crate::Unknown`")),
     ] {
         let sources = [file("lib.rs", &lib.text), file(path, text)];
-        let breaches = breaches("client", document, &sources);
+        let breaches = breaches("client", document, &sources, &[]);
         let shown = breaches.as_slice().join("\n");
         assert_eq!(!shown.is_empty(), found.is_some(), "{path}: {shown}");
         assert!(found.is_none_or(|found| shown.contains(found)), "{path}: {shown}");
     }
     let short = document.replace("low\n", "");
-    let breaches = breaches("client", &short, &[lib]);
-    assert!(
-        breaches.as_slice().join("\n").contains("`low` is only in"),
-        "{:?}",
-        breaches.as_slice()
-    );
+    let shown = breaches("client", &short, &[lib], &[]).as_slice().join("\n");
+    assert!(shown.contains("`low` is only in"), "{shown}");
+}
+
+#[test]
+fn allowed_import_must_exist() {
+    let document = "Layers of formsvc-client\ntop\nlow\n```\n";
+    let file = |path: &str, text: &str| SourceFile {
+        path: format!("crates/client/src/{path}"),
+        text: text.to_owned(),
+    };
+    let sources = [file("lib.rs", "mod low;\nmod top;\n"), file("low.rs", "use crate::top::X;")];
+    let allowed = ("crates/client/src/low.rs", "top");
+    let shown = |allowed: &[(&str, &str)]| {
+        breaches("client", document, &sources, allowed).as_slice().join("\n")
+    };
+    assert_eq!(shown(&[allowed]), "");
+    let gone = ("crates/client/src/top.rs", "low");
+    assert!(shown(&[allowed, gone]).contains("`low` is no longer imported"), "{}", shown(&[gone]));
+    // The list is about each crate by itself.
+    assert_eq!(shown(&[allowed, ("crates/server/src/low.rs", "top")]), "");
 }

@@ -12,3 +12,4 @@ mod layers;
 mod layout;
 mod manifests;
 mod msrv;
+mod upward;
