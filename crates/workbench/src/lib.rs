@@ -8,14 +8,24 @@
 //! | the JSON of deliveries | [`record`] |
 //! | conditions on deliveries | [`filter`] |
 //! | masking of secrets | [`mask`] |
+//! | signing secrets | [`secrets`] |
+//! | count of attempts, duplicates | [`attempts`] |
+//! | addresses of targets | [`target`] |
+//! | headers of forwarded requests | [`mod@http`] |
+//! | warnings of the listener | [`warning`] |
 
 #![expect(
     missing_docs,
     reason = "the command line is the only user; a name that is clear needs no text"
 )]
 
+pub mod attempts;
 pub mod delivery;
 pub mod filter;
+pub mod http;
 pub mod mask;
 pub mod record;
+pub mod secrets;
+pub mod target;
 pub mod verdict;
+pub mod warning;

@@ -1,0 +1,55 @@
+//! Warnings for the user who runs a listener.
+
+/// A warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    pub code: WarningCode,
+    /// A clause that names the cause.
+    pub message: String,
+}
+
+/// The kinds of warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarningCode {
+    /// The listener has no signing secret.
+    NotVerified,
+    /// Other machines can reach the listener.
+    Reachable,
+    /// Captures are kept in memory, because the store on disk cannot be used.
+    InMemory,
+    /// A capture could not be stored.
+    NotStored,
+    /// The time limit of targets is longer than the service waits.
+    LongTimeout,
+    /// A target is the listener itself.
+    Loop,
+    /// A target on another machine is reached without TLS.
+    PlainHttp,
+    /// A target does not respond.
+    TargetDown,
+    /// A target responds again.
+    TargetUp,
+    /// A target responds so late that the service may give up.
+    TargetSlow,
+}
+
+impl WarningCode {
+    /// All values with their names in JSON.
+    pub const ALL: [(Self, &str); 10] = [
+        (Self::NotVerified, "not_verified"),
+        (Self::Reachable, "reachable"),
+        (Self::InMemory, "in_memory"),
+        (Self::NotStored, "not_stored"),
+        (Self::LongTimeout, "long_timeout"),
+        (Self::Loop, "loop"),
+        (Self::PlainHttp, "plain_http"),
+        (Self::TargetDown, "target_down"),
+        (Self::TargetUp, "target_up"),
+        (Self::TargetSlow, "target_slow"),
+    ];
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(code, _)| *code == self).expect("every value has a name").1
+    }
+}
