@@ -129,7 +129,8 @@ fn forward_record(forward: &Forward, reveal: bool) -> ForwardRecord<'_> {
         error: forward.result.as_ref().err().map(|error| &*error.message),
         took_ms: millis(forward.took),
         headers: response.map(|response| header_fields(&response.headers, reveal)),
-        body_b64: response.map(|response| STANDARD.encode(mask::answer(&response.body, reveal))),
+        body_b64: response
+            .map(|response| STANDARD.encode(mask::response_body(&response.body, reveal))),
         truncated: response.map(|response| response.is_truncated),
     }
 }

@@ -1,52 +1,76 @@
-//! What is not shown unless somebody asks for it: signatures, which can be replayed, and secrets.
+//! Masks secrets in output: signatures, which can be replayed, keys, passwords and tokens. A mask is `…`.
 
 mod names;
-mod text;
-mod url;
+mod scan;
 
 use std::borrow::Cow;
 
 use formsvc_contract::send::SIGNATURE;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-pub use text::{answer, text};
-pub use url::{target, url};
-
-/// Stands for what is not shown.
 const MASK: char = '…';
-/// Hex digits of a signature that are shown: enough to tell two apart.
-const DIGITS: usize = 4;
-/// Headers whose values let whoever has them in.
+/// Number of hex digits of a signature that are shown, enough to compare two.
+const SIGNATURE_DIGITS: usize = 4;
 const SECRET_HEADERS: [HeaderName; 4] =
     [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE, header::SET_COOKIE];
 
-/// The headers as they may be shown.
+/// Masks secrets in text of unknown origin: this service's secrets, keys and signatures, values of the
+/// headers `Authorization` and `Cookie` as debug pages print them, tokens after `Bearer`, and secrets in
+/// URLs.
+pub fn text(text: &str) -> Cow<'_, str> {
+    scan::mask(text, scan::Context::Text)
+}
+
+/// Masks the body of a target's response, which may contain the request. A body that is not UTF-8 is
+/// changed only if it contains a secret.
+pub fn response_body(body: &[u8], reveal: bool) -> Cow<'_, [u8]> {
+    if reveal {
+        return Cow::Borrowed(body);
+    }
+    match text(&String::from_utf8_lossy(body)) {
+        Cow::Owned(masked) => Cow::Owned(masked.into_bytes()),
+        Cow::Borrowed(_) => Cow::Borrowed(body),
+    }
+}
+
+/// Masks secrets in a request target, or in a URL of a command that stays usable: values of query
+/// parameters with a secret's name, user name and password.
+pub fn target(target: &str, reveal: bool) -> Cow<'_, str> {
+    if reveal { Cow::Borrowed(target) } else { scan::mask(target, scan::Context::RequestTarget) }
+}
+
+/// Masks the query of a URL and removes user name and password. The path keeps its spelling.
+pub fn url(url: &str, reveal: bool) -> String {
+    if reveal {
+        return url.to_owned();
+    }
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
+    let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
+    let (path, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+    let query = if query.is_empty() { String::new() } else { format!("?{MASK}") };
+    text(&format!("{scheme}{host}{path}{query}{fragment}")).into_owned()
+}
+
+/// Masks the values of headers. The order is kept.
 pub fn headers(headers: &HeaderMap, reveal: bool) -> HeaderMap {
     if reveal {
         return headers.clone();
     }
-    headers.iter().map(|(name, shown)| (name.clone(), value(name, shown))).collect::<Pairs>().0
-}
-
-/// Headers in their order, repeated names included.
-struct Pairs(HeaderMap);
-
-impl FromIterator<(HeaderName, HeaderValue)> for Pairs {
-    fn from_iter<T: IntoIterator<Item = (HeaderName, HeaderValue)>>(pairs: T) -> Self {
-        let mut headers = HeaderMap::new();
-        for (name, value) in pairs {
-            headers.append(name, value);
-        }
-        Self(headers)
+    let mut masked = HeaderMap::with_capacity(headers.len());
+    for (name, original) in headers {
+        masked.append(name, value(name, original));
     }
+    masked
 }
 
-/// The value of a header as it may be shown; the value itself where nothing of it is secret.
+/// Masks the value of a header.
 pub fn value(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
     let masked = if *name == SIGNATURE {
         signature(value.as_bytes())
     } else if SECRET_HEADERS.contains(name) {
-        scheme(value.as_bytes())
+        credentials(&String::from_utf8_lossy(value.as_bytes()))
     } else if names::is_secret_header(name.as_str()) {
         MASK.to_string()
     } else {
@@ -55,100 +79,57 @@ pub fn value(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
             Cow::Owned(masked) => masked,
         }
     };
-    // What is left of a value has no control characters.
+    // A mask contains no control characters.
     HeaderValue::from_bytes(masked.as_bytes()).unwrap_or_else(|_| HeaderValue::from_static("…"))
 }
 
-/// Whether a value is shown otherwise than it is.
-pub fn hides(name: &HeaderName, shown: &HeaderValue) -> bool {
-    value(name, shown) != *shown
+/// Returns true if masking changes the value of a header.
+pub fn hides(name: &HeaderName, original: &HeaderValue) -> bool {
+    value(name, original) != *original
 }
 
-/// Whether a request with these headers, to this target or URL, is shown otherwise than it is.
-pub fn hides_of(headers: &HeaderMap, target: &str) -> bool {
+/// Returns true if masking changes one of these headers or the request target or URL.
+pub fn hides_in_request(headers: &HeaderMap, target: &str) -> bool {
     headers.iter().any(|(name, value)| hides(name, value)) || self::target(target, false) != target
 }
 
-/// Whether a value is one that was shown, and not itself.
+/// Returns true if a value contains a mask, for example because it was copied from masked output.
 pub fn is_masked(value: &[u8]) -> bool {
     std::str::from_utf8(value).is_ok_and(|text| text.contains(MASK))
 }
 
-/// A signature header: its time, and of each signature the beginning. Of what is none, nothing.
+/// Masks a signature header, except for its time and the first digits of each signature.
 fn signature(value: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(value) else { return MASK.to_string() };
-    let part = |part: &str| match part.split_once('=') {
+    let mask_part = |part: &str| match part.split_once('=') {
         Some(("t", time)) if time.len() <= 20 && time.bytes().all(|b| b.is_ascii_digit()) => {
             part.to_owned()
         }
         Some((key, digits)) if key.len() <= 4 && key.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            let is_long = digits.len() >= 4 * DIGITS;
-            let shown = digits.chars().take_while(char::is_ascii_hexdigit);
-            let shown: String = shown.take(if is_long { DIGITS } else { 0 }).collect();
+            // A short value would be shown to a large part.
+            let count = if digits.len() >= 4 * SIGNATURE_DIGITS { SIGNATURE_DIGITS } else { 0 };
+            let shown: String =
+                digits.chars().take_while(char::is_ascii_hexdigit).take(count).collect();
             format!("{key}={shown}{MASK}")
         }
         _ => MASK.to_string(),
     };
-    text.split(',').map(part).collect::<Vec<_>>().join(",")
+    text.split(',').map(mask_part).collect::<Vec<_>>().join(",")
 }
 
-/// `Bearer …`: which kind of secret it is.
-fn scheme(value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(value);
+/// Masks the value of `Authorization` or `Cookie`, except for a scheme such as `Bearer`.
+fn credentials(text: &str) -> String {
     match text.split_once(' ') {
-        Some((scheme, _)) if !scheme.contains('=') && scheme.len() <= 16 => {
+        Some((scheme, _)) if scheme.len() <= 16 && scheme.bytes().all(is_scheme_byte) => {
             format!("{scheme} {MASK}")
         }
         _ => MASK.to_string(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SIGNED: &str = "t=1,v1=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-
-    fn shown(name: &'static str, text: &str) -> String {
-        let value = value(&HeaderName::from_static(name), &HeaderValue::from_str(text).unwrap());
-        String::from_utf8(value.as_bytes().to_vec()).unwrap()
-    }
-
-    #[test]
-    fn a_signature_shows_when_and_which_but_not_itself() {
-        let digits = "0123456789abcdef".repeat(4);
-        for (text, expected) in [
-            (format!("t=1700000000,v1={digits}"), "t=1700000000,v1=0123…"),
-            (format!("t=1,v1={digits},v1={digits}"), "t=1,v1=0123…,v1=0123…"),
-            (format!("{digits},t=x{digits}"), "…,t=…"),
-            (format!("v1={digits}x"), "v1=0123…"),
-            (digits.clone(), "…"),
-            ("v1=0123".to_owned(), "v1=…"),
-            (String::new(), "…"),
-        ] {
-            assert_eq!(shown("x-service-signature", &text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn other_secrets_are_not_shown_and_the_rest_is_as_it_is() {
-        for (name, text, expected) in [
-            ("authorization", "Bearer abc", "Bearer …"),
-            ("authorization", "abc", "…"),
-            ("cookie", "session=1; a=b", "…"),
-            ("x-api-key", "abc", "…"),
-            ("x-gitlab-token", "abc", "…"),
-            ("x-session", "abc", "…"),
-            ("referer", "http://u:p@h/a?token=abc&b=1", "http://…@h/a?token=…&b=1"),
-            ("location", "/done?b=1&code=abc", "/done?b=1&code=…"),
-            ("x-copy", SIGNED, "t=1,v1=0123…"),
-            ("www-authenticate", "Basic realm=\"a\"", "Basic realm=\"a\""),
-            ("user-agent", "a whsec_AbC+/= b fsk_12, c", "a whsec_… b fsk_…, c"),
-            ("user-agent", "service-webhooks/1.0", "service-webhooks/1.0"),
-        ] {
-            assert_eq!(shown(name, text), expected, "{name}: {text}");
-        }
-        let latin = HeaderValue::from_bytes(b"Zo\xeb").unwrap();
-        assert_eq!(value(&header::USER_AGENT, &latin), latin);
-    }
+fn is_scheme_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
-//! Which names are those of something that lets in whoever has its value: headers, and what a query asks with.
+//! Names of headers and query parameters whose values are secrets.
 
-/// Parts of such names, wherever they stand in one, whatever is between them: `X-Api-Key`, `apiKey`.
+/// Parts of a name without its separators: `X-Api-Key`, `apiKey`.
 const PARTS: [&str; 13] = [
     "token",
     "secret",
@@ -16,15 +16,15 @@ const PARTS: [&str; 13] = [
     "session",
     "sessid",
 ];
-/// Whole words of such names: `X-Auth-User`, `?sig=`.
+/// Words of a name: `X-Auth-User`, `?sig=`.
 const WORDS: [&str; 10] =
     ["auth", "authn", "authz", "jwt", "hmac", "otp", "sid", "sig", "pwd", "dpop"];
-/// Words that such names end with: a `monkey` is none, and what a key is of is no key.
+/// Last words of a name: `X-Subscription-Key`, but not `monkey` or `key-count`.
 const LAST_WORDS: [&str; 3] = ["key", "pass", "pin"];
-/// Names of a query alone, whole: a header that ends so says how something went.
-const QUERIES: [&str; 1] = ["code"];
-/// Names that only look so, and tell what whoever looks for a mistake has to see.
-const HARMLESS: [&str; 5] = [
+/// Complete names of query parameters. As a header, `code` is a status.
+const QUERY_NAMES: [&str; 1] = ["code"];
+/// Complete names of headers without secrets, which help to find mistakes.
+const PUBLIC_HEADERS: [&str; 5] = [
     "access-control-allow-credentials",
     "idempotency-key",
     "proxy-authenticate",
@@ -32,55 +32,44 @@ const HARMLESS: [&str; 5] = [
     "x-idempotency-key",
 ];
 
-/// Whether the value of a header of this name lets somebody in.
+/// Returns true if the values of this header are secrets.
 pub(super) fn is_secret_header(name: &str) -> bool {
-    !HARMLESS.iter().any(|harmless| name.eq_ignore_ascii_case(harmless)) && is_secret(name)
+    !PUBLIC_HEADERS.iter().any(|public| name.eq_ignore_ascii_case(public)) && is_secret(name)
 }
 
-/// Whether what a query says by this name does, as it is spelled there.
+/// Returns true if the values of this query parameter are secrets. The name may be percent-encoded.
 pub(super) fn is_secret_query(name: &str) -> bool {
     let mut pairs = url::form_urlencoded::parse(name.as_bytes());
     let decoded = pairs.next().map(|(name, _)| name).unwrap_or_default();
-    QUERIES.iter().any(|query| decoded.eq_ignore_ascii_case(query)) || is_secret(&decoded)
+    QUERY_NAMES.iter().any(|query| decoded.eq_ignore_ascii_case(query)) || is_secret(&decoded)
 }
 
 fn is_secret(name: &str) -> bool {
-    let mut last = false;
-    for word in words(name) {
-        let is_one_of = |set: &[&str]| set.iter().any(|known| word.eq_ignore_ascii_case(known));
-        if is_one_of(&WORDS) {
-            return true;
-        }
-        last = is_one_of(&LAST_WORDS);
-    }
-    let letters = || name.bytes().filter(u8::is_ascii_alphanumeric).map(|b| b.to_ascii_lowercase());
-    last || PARTS.iter().any(|part| has(letters(), part.as_bytes()))
+    let words = words(name);
+    let letters = words.concat();
+    words.iter().any(|word| WORDS.contains(&&**word))
+        || words.last().is_some_and(|word| LAST_WORDS.contains(&&**word))
+        || PARTS.iter().any(|part| letters.contains(part))
 }
 
-/// The words of a name: `access-key`, `access_key` and `accessKey` have two.
-fn words(name: &str) -> impl Iterator<Item = &str> {
-    let parts = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
-    parts.flat_map(|part| {
-        let bytes = part.as_bytes();
-        let begins =
-            move |at: usize| bytes[at].is_ascii_uppercase() && !bytes[at - 1].is_ascii_uppercase();
-        let mut from = 0;
-        let ends = (1..part.len()).filter(move |at| begins(*at)).chain([part.len()]);
-        ends.map(move |end| &part[std::mem::replace(&mut from, end)..end])
-    })
-}
-
-/// Whether something stands among the letters.
-fn has(letters: impl Iterator<Item = u8> + Clone, part: &[u8]) -> bool {
-    let mut rest = letters;
-    loop {
-        if rest.clone().take(part.len()).eq(part.iter().copied()) {
-            return true;
+/// Splits a name into words in lower case: `access-key`, `access_key` and `accessKey` have two.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for part in name.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let mut was_upper = true;
+        let mut word = String::new();
+        for c in part.chars() {
+            if c.is_ascii_uppercase() && !was_upper {
+                words.push(std::mem::take(&mut word));
+            }
+            was_upper = c.is_ascii_uppercase();
+            word.push(c.to_ascii_lowercase());
         }
-        if rest.next().is_none() {
-            return false;
+        if !word.is_empty() {
+            words.push(word);
         }
     }
+    words
 }
 
 #[cfg(test)]
@@ -88,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_what_lets_somebody_in_are_known_however_they_are_spelled() {
+    fn secret_names_are_found_in_any_spelling() {
         for name in [
             "x-auth",
             "x-auth-request-user",
@@ -124,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not() {
+    fn other_names_are_not_secret() {
         for name in [
             "content-type",
             "user-agent",
@@ -147,8 +136,8 @@ mod tests {
             assert!(!is_secret_header(name), "{name}");
             assert!(!is_secret_query(name), "{name}");
         }
-        for harmless in HARMLESS {
-            assert!(!is_secret_header(harmless), "{harmless}");
+        for name in PUBLIC_HEADERS {
+            assert!(!is_secret_header(name), "{name}");
         }
     }
 }
