@@ -13,6 +13,7 @@
 //! | addresses of targets | [`target`] |
 //! | headers of forwarded requests | [`mod@http`] |
 //! | warnings of the listener | [`warning`] |
+//! | forwarding to targets, relayed responses | [`forward`] |
 
 #![expect(
     missing_docs,
@@ -22,6 +23,7 @@
 pub mod attempts;
 pub mod delivery;
 pub mod filter;
+pub mod forward;
 pub mod http;
 pub mod mask;
 pub mod record;

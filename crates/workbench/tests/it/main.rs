@@ -1,0 +1,5 @@
+//! Tests of the workbench with sockets and files.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+mod forward;
