@@ -7,6 +7,7 @@
 //! | verification of a signature | [`verdict`] |
 //! | the JSON of deliveries | [`record`] |
 //! | conditions on deliveries | [`filter`] |
+//! | differences between deliveries | [`compare`] |
 //! | changes of JSON bodies | [`edit`] |
 //! | masking of secrets | [`mask`] |
 //! | signing secrets | [`secrets`] |
@@ -22,6 +23,7 @@
 )]
 
 pub mod attempts;
+pub mod compare;
 pub mod delivery;
 pub mod edit;
 pub mod filter;
