@@ -7,6 +7,7 @@
 //! | verification of a signature | [`verdict`] |
 //! | the JSON of deliveries | [`record`] |
 //! | conditions on deliveries | [`filter`] |
+//! | formats of other programs: HTTP, curl, HAR | [`export`] |
 //! | differences between deliveries | [`compare`] |
 //! | changes of JSON bodies | [`edit`] |
 //! | masking of secrets | [`mask`] |
@@ -26,6 +27,7 @@ pub mod attempts;
 pub mod compare;
 pub mod delivery;
 pub mod edit;
+pub mod export;
 pub mod filter;
 pub mod forward;
 pub mod http;

@@ -1,0 +1,172 @@
+//! Writes deliveries, and requests that are made of them, in formats of other programs.
+
+mod curl;
+mod har;
+mod message;
+
+use formsvc_contract::send::Outgoing;
+use http::header;
+use url::Url;
+
+pub use self::curl::{CurlCommand, curl, curl_with_file};
+pub use self::message::message;
+
+use crate::delivery::{CaptureNumber, Delivery};
+use crate::http::as_received;
+use crate::mask;
+use crate::record::DeliveryRecord;
+
+/// A format for deliveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    Http,
+    Curl,
+    Har,
+    Ndjson,
+}
+
+/// Properties of a format.
+#[derive(Debug)]
+pub struct FormatRow {
+    pub format: ExportFormat,
+    /// Its value on the command line.
+    pub name: &'static str,
+    pub description: &'static str,
+    /// True if it contains requests that can be sent, without responses.
+    pub is_request: bool,
+}
+
+const fn row(
+    format: ExportFormat,
+    name: &'static str,
+    description: &'static str,
+    is_request: bool,
+) -> FormatRow {
+    FormatRow { format, name, description, is_request }
+}
+
+/// All formats.
+pub const FORMATS: [FormatRow; 4] = [
+    row(ExportFormat::Http, "http", "HTTP requests, separated by lines that begin with ###", true),
+    row(ExportFormat::Curl, "curl", "Shell commands, one for each delivery", true),
+    row(ExportFormat::Har, "har", "An HTTP archive (HAR 1.2), with responses", false),
+    row(ExportFormat::Ndjson, "ndjson", "One JSON object per line, with all fields", false),
+];
+
+impl ExportFormat {
+    /// Returns its row.
+    pub fn row(self) -> &'static FormatRow {
+        FORMATS.iter().find(|row| row.format == self).expect("every format has a row")
+    }
+}
+
+/// Writes deliveries one after another, in one format.
+#[derive(Debug)]
+pub struct Exporter {
+    format: ExportFormat,
+    reveal: bool,
+    count: usize,
+    has_masked: bool,
+    has_http_file_syntax: bool,
+}
+
+impl Exporter {
+    /// Creates an exporter. It masks signatures and secrets unless `reveal`.
+    pub fn new(format: ExportFormat, reveal: bool) -> Self {
+        Self { format, reveal, count: 0, has_masked: false, has_http_file_syntax: false }
+    }
+
+    /// Returns the text before the first delivery.
+    pub fn begin(&self) -> &'static str {
+        if self.format == ExportFormat::Har { har::BEGIN } else { "" }
+    }
+
+    /// Returns the text after the last delivery.
+    pub fn end(&self) -> &'static str {
+        if self.format == ExportFormat::Har { har::END } else { "" }
+    }
+
+    /// Returns a delivery as it arrived. With `to`, requests go to that URL instead.
+    pub fn delivery(&mut self, delivery: &Delivery, to: Option<&Url>) -> Vec<u8> {
+        let summary = &delivery.summary;
+        if let Some(to) = to.filter(|_| self.format.row().is_request) {
+            return self.request(summary.number, &as_received(delivery, to.clone()));
+        }
+        self.has_masked |= mask::hides_of(&delivery.headers, &summary.request_target);
+        let text = match self.format {
+            ExportFormat::Http => message::received(delivery, self.reveal),
+            ExportFormat::Curl => curl::received(delivery, self.reveal).on_lines(),
+            ExportFormat::Har => har::entry(delivery, self.reveal).to_string().into_bytes(),
+            ExportFormat::Ndjson => {
+                let record = DeliveryRecord::of(delivery, self.reveal);
+                serde_json::to_vec(&record).expect("a record serializes")
+            }
+        };
+        self.joined(summary.number, text)
+    }
+
+    /// Returns a request that was made of a delivery. Empty if the format is not one of requests.
+    pub fn request(&mut self, number: Option<CaptureNumber>, outgoing: &Outgoing) -> Vec<u8> {
+        let text = match self.format {
+            ExportFormat::Http => message(outgoing, self.reveal),
+            ExportFormat::Curl => curl(outgoing, self.reveal).on_lines(),
+            ExportFormat::Har | ExportFormat::Ndjson => return Vec::new(),
+        };
+        self.has_masked |= mask::hides_of(&outgoing.headers, outgoing.url.as_str());
+        self.joined(number, text)
+    }
+
+    /// Returns warnings about the exported requests.
+    pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
+        let masked = self.has_masked && !self.reveal && self.format.row().is_request;
+        let all = [
+            (
+                masked,
+                "signatures and secrets are masked, so receivers refuse these requests; use \
+                 `--reveal` to export them",
+            ),
+            (
+                self.has_http_file_syntax,
+                "a body has a line that begins with `###`, `<` or `>`, which is syntax in an HTTP \
+                 file: check it before you send it, or use `--as har` or `--as ndjson`",
+            ),
+        ];
+        all.into_iter().filter(|(applies, _)| *applies).map(|(_, warning)| warning)
+    }
+
+    /// Returns the number of exported deliveries.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Adds the separator before a delivery, and its number.
+    fn joined(&mut self, number: Option<CaptureNumber>, text: Vec<u8>) -> Vec<u8> {
+        let is_first = self.count == 0;
+        self.count += 1;
+        let title = number.map_or("capture".to_owned(), |number| format!("capture {number}"));
+        let mut lines = text.split(|byte| matches!(byte, b'\n' | b'\r'));
+        self.has_http_file_syntax |= self.format == ExportFormat::Http
+            && lines
+                .any(|line| line.starts_with(b"###") || matches!(line.first(), Some(b'<' | b'>')));
+        let (before, after) = match (self.format, is_first) {
+            // A single request is exported without additions.
+            (ExportFormat::Http | ExportFormat::Har, true) => (String::new(), ""),
+            (ExportFormat::Http, false) => (format!("\n\n### {title}\n"), ""),
+            (ExportFormat::Curl, true) => (format!("# {title}\n"), ""),
+            (ExportFormat::Curl, false) => (format!("\n# {title}\n"), ""),
+            (ExportFormat::Har, false) => (",\n".to_owned(), ""),
+            (ExportFormat::Ndjson, _) => (String::new(), "\n"),
+        };
+        [before.as_bytes(), &text, after.as_bytes()].concat()
+    }
+}
+
+/// Returns the URL that a request was sent to. The sender chose its host.
+fn address(delivery: &Delivery) -> String {
+    let host = delivery.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
+    format!("http://{host}{}", delivery.summary.request_target)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Requests as curl commands for a POSIX shell. curl sends the same headers and body.
+//!
+//! Users paste such commands, and most of the content is from strangers. So no part of it has an effect on
+//! the terminal or the shell, and no part is invisible: `printf` in the command writes such characters.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use formsvc_contract::send::Outgoing;
+use formsvc_protocol::is_unsafe_in_terminals;
+use http::{HeaderMap, Method, header};
+use unicode_width::UnicodeWidthChar;
+
+use super::address;
+use crate::delivery::Delivery;
+use crate::http::end_to_end;
+use crate::mask;
+
+/// Longest body that is an argument: systems limit its length.
+const ARGUMENT_MAX: usize = 64 << 10;
+/// Headers that curl adds unless they are disabled.
+const ADDED_BY_CURL: [header::HeaderName; 4] =
+    [header::ACCEPT, header::USER_AGENT, header::CONTENT_TYPE, header::EXPECT];
+
+/// A curl command.
+#[derive(Debug)]
+pub struct CurlCommand {
+    /// The command with its URL, then each header, then the body.
+    parts: Vec<String>,
+}
+
+impl CurlCommand {
+    /// Returns the command on one line without a line feed, so that a pasted command does not run yet.
+    pub fn on_one_line(&self) -> String {
+        self.parts.join(" ")
+    }
+
+    /// Returns the command on one line for each part, with a final line feed.
+    pub fn on_lines(&self) -> Vec<u8> {
+        (self.parts.join(" \\\n  ") + "\n").into_bytes()
+    }
+}
+
+/// Returns the command that sends a request. Secrets are masked unless `reveal`.
+pub fn curl(outgoing: &Outgoing, reveal: bool) -> CurlCommand {
+    let Outgoing { method, url, headers, body } = outgoing;
+    command(method, url.as_str(), headers, &BodyArgument::new(body), reveal)
+}
+
+/// Returns the command that sends a request with a file as its body.
+pub fn curl_with_file(outgoing: &Outgoing, path: &str, reveal: bool) -> CurlCommand {
+    let Outgoing { method, url, headers, .. } = outgoing;
+    let body = BodyArgument::from_input(String::new(), format!("@{path}"));
+    command(method, url.as_str(), headers, &body, reveal)
+}
+
+/// Returns the command that sends a delivery again to the URL that it was sent to.
+pub(super) fn received(delivery: &Delivery, reveal: bool) -> CurlCommand {
+    let (headers, body) = (end_to_end(&delivery.headers), BodyArgument::new(&delivery.body));
+    command(&delivery.summary.method, &address(delivery), &headers, &body, reveal)
+}
+
+/// The body of a command.
+struct BodyArgument {
+    /// A pipe before the command that writes the body, if it is not an argument.
+    input: String,
+    flag: &'static str,
+    value: String,
+}
+
+impl BodyArgument {
+    fn new(body: &[u8]) -> Self {
+        let text = std::str::from_utf8(body).ok();
+        match text.filter(|text| text.len() <= ARGUMENT_MAX && !text.contains('\0')) {
+            // Unlike --data, --data-raw does not read a file if the value begins with @.
+            Some(text) if text.chars().all(is_plain) => {
+                Self { input: String::new(), flag: "--data-raw", value: text.to_owned() }
+            }
+            Some(text) => {
+                let format = printf_format(text.as_bytes());
+                Self::from_input(format!("printf {format} | "), "@-".to_owned())
+            }
+            // The printf that is built into shells has no limit.
+            None => {
+                let base64 = STANDARD.encode(body);
+                Self::from_input(format!("printf %s '{base64}' | base64 -d | "), "@-".to_owned())
+            }
+        }
+    }
+
+    fn from_input(input: String, value: String) -> Self {
+        Self { input, flag: "--data-binary", value }
+    }
+}
+
+fn command(
+    method: &Method,
+    url: &str,
+    headers: &HeaderMap,
+    body: &BodyArgument,
+    reveal: bool,
+) -> CurlCommand {
+    let mut first = format!("{}curl --globoff --path-as-is ", body.input);
+    if *method != Method::POST {
+        first += &format!("--request {} ", word(method.as_str().as_bytes()));
+    }
+    first += &word(mask::target(url, reveal).as_bytes());
+    let mut parts = vec![first];
+    for (name, value) in &mask::headers(headers, reveal) {
+        let header = if value.is_empty() {
+            format!("{name};").into_bytes()
+        } else {
+            [name.as_str().as_bytes(), b": ", value.as_bytes()].concat()
+        };
+        parts.push(format!("--header {}", word(&header)));
+    }
+    for name in ADDED_BY_CURL.iter().filter(|name| !headers.contains_key(*name)) {
+        parts.push(format!("--header {name}:"));
+    }
+    parts.push(format!("{} {}", body.flag, word(body.value.as_bytes())));
+    CurlCommand { parts }
+}
+
+/// Returns true if a character is visible and has no effect, so that it can be copied from a screen.
+fn is_plain(c: char) -> bool {
+    let is_visible = !c.is_whitespace() && c.width().is_some_and(|cells| cells > 0);
+    c == ' ' || is_visible && !is_unsafe_in_terminals(c)
+}
+
+/// Returns a shell word for these bytes.
+fn word(bytes: &[u8]) -> String {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.chars().all(is_plain));
+    let Some(text) = text else { return format!("\"$(printf {})\"", printf_format(bytes)) };
+    let is_unquoted = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+".contains(c);
+    // In zsh, `=ls` is the path of `ls`.
+    if !text.is_empty() && !text.starts_with('=') && text.chars().all(is_unquoted) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Returns the quoted format for which `printf` writes these bytes.
+fn printf_format(bytes: &[u8]) -> String {
+    let mut format = String::from("'");
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => format.push_str("\\n"),
+                '\t' => format.push_str("\\t"),
+                '%' => format.push_str("%%"),
+                '\\' => format.push_str("\\\\"),
+                // The first one would begin an option.
+                '-' if format.len() == 1 => push_octal(&mut format, b"-"),
+                // `'` ends the word, and interactive shells expand `!`.
+                c if is_plain(c) && c != '\'' && c != '!' => format.push(c),
+                c => push_octal(&mut format, c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        push_octal(&mut format, chunk.invalid());
+    }
+    format + "'"
+}
+
+fn push_octal(format: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        // Writing to a `String` cannot fail.
+        let _ = write!(format, "\\{byte:03o}");
+    }
+}
+
+#[cfg(test)]
+mod tests;
