@@ -7,6 +7,7 @@
 //! | verification of a signature | [`verdict`] |
 //! | the JSON of deliveries | [`record`] |
 //! | conditions on deliveries | [`filter`] |
+//! | explanations of signatures, HTTP dumps | [`verify`] |
 //! | formats of other programs: HTTP, curl, HAR | [`export`] |
 //! | differences between deliveries | [`compare`] |
 //! | changes of JSON bodies | [`edit`] |
@@ -36,4 +37,5 @@ pub mod record;
 pub mod secrets;
 pub mod target;
 pub mod verdict;
+pub mod verify;
 pub mod warning;
