@@ -22,8 +22,14 @@ const COMPRESSIONS: [(&str, &[u8]); 4] = [
 pub(super) type SignedBody<'a> = (Option<Found>, Cow<'a, [u8]>);
 
 /// The causes that are tried by changing the body.
-pub(super) const BODY_CAUSES: [Cause; 4] =
-    [Cause::BodyEnds, Cause::BodyEncoded, Cause::Charset, Cause::JsonPrinted];
+pub(super) const BODY_CAUSES: [Cause; 6] = [
+    Cause::BodyEnds,
+    Cause::BodyEncoded,
+    Cause::Charset,
+    Cause::JsonPrinted,
+    Cause::KeysSorted,
+    Cause::NumberKeysFirst,
+];
 
 /// Returns the given body, then what it may have been before, the most likely first.
 pub(super) fn bodies(body: &[u8]) -> Vec<SignedBody<'_>> {
@@ -70,7 +76,7 @@ fn printed(body: &[u8]) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
 }
 
 /// Prints JSON in another format; `None` if the text is not JSON or nested deeper than 128 levels.
-fn print(body: &[u8], formatter: impl Formatter) -> Option<Vec<u8>> {
+pub(super) fn print(body: &[u8], formatter: impl Formatter) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(body.len());
     let mut from = serde_json::Deserializer::from_slice(body);
     let mut to = Serializer::with_formatter(&mut out, formatter);

@@ -37,6 +37,10 @@ pub enum Cause {
     Charset,
     /// The JSON was parsed and printed again.
     JsonPrinted,
+    /// The keys of the JSON were sorted.
+    KeysSorted,
+    /// The keys that are numbers were moved to the front, as JavaScript does.
+    NumberKeysFirst,
     /// The body is shorter than its `Content-Length`.
     BodyTruncated,
     /// The body is a form instead of JSON.
@@ -131,6 +135,12 @@ pub const CAUSES: &[CauseRow] = &[
         .fix("verify the raw bytes of the request, which are UTF-8"),
     row(Cause::JsonPrinted, "json_printed")
         .means("the JSON was parsed and printed again")
+        .fix(RAW),
+    row(Cause::KeysSorted, "keys_sorted")
+        .means("the JSON was parsed and printed again with sorted keys")
+        .fix(RAW),
+    row(Cause::NumberKeysFirst, "number_keys_first")
+        .means("the JSON was parsed and printed again by JavaScript, which moves keys that are numbers to the front")
         .fix(RAW),
     row(Cause::BodyTruncated, "body_truncated")
         .means("the body is shorter than its Content-Length")

@@ -7,6 +7,7 @@
 mod body;
 mod cause;
 mod header;
+mod order;
 mod secret;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use self::cause::{CAUSES, Cause, CauseRow};
 
 use self::body::{BODY_CAUSES, SignedBody, bodies, compression};
 use self::header::Reading;
+use self::order::reordering;
 use self::secret::{Key, keys};
 use crate::{members, nesting};
 
@@ -37,6 +39,8 @@ const CHANGES_MAX: usize = 2;
 const NAME_MAX: usize = 64;
 /// Value of [`Explanation::limit`].
 pub const TOO_DEEP: &str = "the body is nested too deeply to compare";
+/// Value of [`Explanation::limit`].
+pub const TOO_MANY_KEYS: &str = "JavaScript may have moved the keys that are numbers to the front; there are too many keys to try";
 /// Value of [`Explanation::limit`].
 pub const TOO_LONG: &str = "the body is too long to try what changed it";
 
@@ -105,9 +109,9 @@ pub struct Explanation {
     pub secret: Option<Arc<str>>,
     /// What to check if nothing is proven.
     pub clues: Vec<&'static str>,
-    /// The causes that were not tried, because the body is too long or nested too deeply.
+    /// The causes that were not tried, because the body is too long, nested too deeply, or has too many keys.
     pub untried: Vec<Cause>,
-    /// Why they were not tried: [`TOO_DEEP`] or [`TOO_LONG`].
+    /// Why they were not tried: [`TOO_DEEP`], [`TOO_LONG`] or [`TOO_MANY_KEYS`].
     pub limit: Option<&'static str>,
 }
 
@@ -128,15 +132,28 @@ pub fn explain(request: &ExplainRequest<'_>) -> Explanation {
     let too_deep = nesting::depth(request.body) > nesting::DEPTH_MAX;
     let bodies = if too_long { vec![(None, request.body.into())] } else { bodies(request.body) };
     let keys = keys(request.secrets, request.api_key);
-    if let Some((found, key, reading)) = search(&keys, &bodies, &readings) {
+    let reordering = if too_long { None } else { reordering(request.body) };
+    let reordered = reordering.as_ref().and_then(|reordering| reordering.bodies.as_deref());
+    let matched = search(&keys, &bodies, &readings).or_else(|| {
+        // Many bodies: with the given secrets only.
+        search(&keys[..request.secrets.len()], reordered?, &readings)
+    });
+    if let Some((found, key, reading)) = matched {
         let found = renamed.into_iter().chain(found).chain(age(request, reading)).collect();
         return Explanation { secret: key.name.clone(), ..explanation(found, Proof::Signature) };
     }
-    let found = facts(request, renamed, &readings);
+    let mut found = facts(request, renamed, &readings);
+    let order = reordering.as_ref().map(|reordering| reordering.cause);
+    found.extend(
+        order.filter(|cause| *cause == Cause::KeysSorted).map(|cause| Found::new(cause, None)),
+    );
     let proof = if found.is_empty() { Proof::None } else { Proof::Fact };
     let (untried, limit) = match (too_long, too_deep) {
         (true, _) => (BODY_CAUSES.to_vec(), Some(TOO_LONG)),
-        (_, true) => (vec![Cause::JsonPrinted], Some(TOO_DEEP)),
+        (_, true) => (BODY_CAUSES[3..].to_vec(), Some(TOO_DEEP)),
+        _ if order == Some(Cause::NumberKeysFirst) && reordered.is_none() => {
+            (vec![Cause::NumberKeysFirst], Some(TOO_MANY_KEYS))
+        }
         _ => (Vec::new(), None),
     };
     Explanation { clues: clues(request), untried, limit, ..explanation(found, proof) }

@@ -137,7 +137,49 @@ fn body_over_the_limit_is_only_tried_unchanged() {
 fn deeply_nested_body_is_not_printed_again() {
     let body = "[".repeat(BODY_MAX / 2) + &"]".repeat(BODY_MAX / 2);
     let found = explain_body(&format!("t={NOW},v1={}", "0".repeat(64)), body.as_bytes());
-    assert_eq!((found.limit, &*found.untried), (Some(TOO_DEEP), &[Cause::JsonPrinted][..]));
+    assert_eq!((found.limit, &*found.untried), (Some(TOO_DEEP), &BODY_CAUSES[3..]));
+}
+
+/// Explains an event whose `data` was reordered after signing.
+fn explain_reordered(signed: &[String], given: &[String]) -> Explanation {
+    let body = |names: &[String]| {
+        let members: Vec<_> = names.iter().map(|name| format!(r#""{name}":"x""#)).collect();
+        format!(r#"{{"event":"e","data":{{{}}},"created_at":"t"}}"#, members.join(","))
+    };
+    let key = SigningSecret::new(SECRET).unwrap();
+    explain_body(&sign([&key], NOW, body(signed).as_bytes()), body(given).as_bytes())
+}
+
+#[test]
+fn number_keys_are_tried_up_to_a_limit_of_orders() {
+    let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let (signed, given) = (names(&["b", "10", "a", "2"]), names(&["2", "10", "b", "a"]));
+    let found = explain_reordered(&signed, &given);
+    assert_eq!((ids(&found), found.proof), (vec!["number_keys_first"], Proof::Signature));
+    // Not the order of JavaScript.
+    for other in [["10", "2", "b", "a"], ["2", "b", "10", "a"], ["02", "10", "b", "a"]] {
+        assert_eq!(ids(&explain_reordered(&signed, &names(&other))), [""; 0], "{other:?}");
+    }
+    let numbers: Vec<String> = (0..8).map(|number: u32| number.to_string()).collect();
+    let reversed: Vec<String> = numbers.iter().rev().cloned().collect();
+    let found = explain_reordered(&reversed, &numbers);
+    assert_eq!(
+        (found.limit, &*found.untried),
+        (Some(TOO_MANY_KEYS), &[Cause::NumberKeysFirst][..])
+    );
+    let found = explain_reordered(&reversed[1..], &numbers[..7]);
+    assert_eq!((ids(&found), found.limit), (vec!["number_keys_first"], None));
+}
+
+#[test]
+fn sorted_keys_are_a_fact_if_the_order_is_not_found() {
+    let sorted = br#"{"created_at":"t","data":{"a":1,"b":2},"event":"e"}"#;
+    let found = explain_body(&format!("t={NOW},v1={}", "0".repeat(64)), sorted);
+    assert_eq!((ids(&found), found.proof), (vec!["keys_sorted"], Proof::Fact));
+    // The order of the service.
+    let found =
+        explain_body(&format!("t={NOW},v1={}", "0".repeat(64)), br#"{"event":1,"form_id":2}"#);
+    assert_eq!(found.proof, Proof::None);
 }
 
 fn body() -> impl Strategy<Value = Vec<u8>> {
