@@ -103,7 +103,10 @@ pub fn responses(old: &TargetResponse, new: &TargetResponse, reveal: bool) -> Ve
     }
     let headers = headers(&old.headers, &new.headers, reveal).into_iter();
     all.extend(headers.filter(|header| header.path != "date"));
-    all.extend(bodies(&mask::answer(&old.body, reveal), &mask::answer(&new.body, reveal)));
+    all.extend(bodies(
+        &mask::response_body(&old.body, reveal),
+        &mask::response_body(&new.body, reveal),
+    ));
     all
 }
 

@@ -92,7 +92,7 @@ impl Exporter {
         if let Some(to) = to.filter(|_| self.format.row().is_request) {
             return self.request(summary.number, &as_received(delivery, to.clone()));
         }
-        self.has_masked |= mask::hides_of(&delivery.headers, &summary.request_target);
+        self.has_masked |= mask::hides_in_request(&delivery.headers, &summary.request_target);
         let text = match self.format {
             ExportFormat::Http => message::received(delivery, self.reveal),
             ExportFormat::Curl => curl::received(delivery, self.reveal).on_lines(),
@@ -112,7 +112,7 @@ impl Exporter {
             ExportFormat::Curl => curl(outgoing, self.reveal).on_lines(),
             ExportFormat::Har | ExportFormat::Ndjson => return Vec::new(),
         };
-        self.has_masked |= mask::hides_of(&outgoing.headers, outgoing.url.as_str());
+        self.has_masked |= mask::hides_in_request(&outgoing.headers, outgoing.url.as_str());
         self.joined(number, text)
     }
 

@@ -81,7 +81,7 @@ fn orders<'a>(
     max: usize,
 ) -> Option<Vec<Members<'a>>> {
     let kept = members.len() - moved;
-    let count = (kept + 1..=members.len()).try_fold(1_usize, |count, n| count.checked_mul(n));
+    let count = (kept + 1..=members.len()).try_fold(1, usize::checked_mul);
     count.filter(|count| *count <= max)?;
     let mut orders = vec![members[moved..].to_vec()];
     for member in &members[..moved] {

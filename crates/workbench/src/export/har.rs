@@ -65,7 +65,7 @@ fn response(delivery: &Delivery, reveal: bool) -> Value {
     let (headers, body, size) = match relayed {
         Some(response) => {
             let size = i64::try_from(response.body.len()).unwrap_or(-1);
-            (&response.headers, mask::answer(&response.body, reveal), size)
+            (&response.headers, mask::response_body(&response.body, reveal), size)
         }
         None => (&empty, [].as_slice().into(), -1),
     };
