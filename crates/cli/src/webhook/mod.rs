@@ -1,5 +1,5 @@
 //! What the webhook commands share: captures, verdicts, secrets, the store of captures, the listener, and
-//! the page and the terminal interface that show it.
+//! the inspector page.
 
 mod accept;
 pub(crate) mod advice;
@@ -32,6 +32,5 @@ pub(crate) mod statuses;
 pub(crate) mod store;
 pub(crate) mod target;
 pub(crate) mod tone;
-pub(crate) mod tui;
 pub(crate) mod variants;
 pub(crate) mod verdict;

@@ -10,15 +10,12 @@ use super::text::{self, Line, View};
 use crate::error::CliError;
 use crate::output::Live;
 use crate::progress::Progress;
-use crate::webhook::tui::Notes;
 
 /// Tells of a listener: data on standard output, everything else on standard error.
 pub(crate) struct Report<'a> {
     pub(crate) live: Live<'a>,
     pub(crate) progress: &'a Progress,
     pub(crate) view: View,
-    /// Where it is shown instead of told.
-    pub(crate) shown: Option<Notes>,
 }
 
 impl Report<'_> {
@@ -90,29 +87,18 @@ impl Report<'_> {
         warned.chain(record::delivered(told, self.view.reveal)).collect()
     }
 
-    /// What people are told of it; nothing where it is shown instead.
+    /// The terminal lines of it.
     fn lines(&self, happened: &Happened) -> Vec<Line> {
-        let told = match (happened, &self.shown) {
-            (Happened::Delivered(told), _) => told,
-            (Happened::Refused(refused), None) => return vec![text::refused(refused, &self.view)],
-            (Happened::Refused(refused), Some(notes)) => {
-                let line = text::refused(refused, &self.view);
-                notes.refused(line.into_iter().map(|(_, text)| text).collect());
-                return Vec::new();
-            }
+        let told = match happened {
+            Happened::Delivered(told) => told,
+            Happened::Refused(refused) => return vec![text::refused(refused, &self.view)],
         };
         // The line of the delivery tells why it was not answered.
         let known = |warning: &&Warning| warning.code == WarningCode::TargetDown;
         for warning in told.warnings.iter().filter(|warning| !known(warning)) {
             self.warn(warning);
         }
-        match &self.shown {
-            None => text::delivered(told, &self.view),
-            Some(notes) => {
-                notes.delivered();
-                Vec::new()
-            }
-        }
+        text::delivered(told, &self.view)
     }
 
     fn warn(&self, warning: &Warning) {

@@ -30,6 +30,4 @@ mod store;
 mod support;
 #[cfg(unix)]
 mod trigger;
-#[cfg(unix)]
-mod tui;
 mod verify;

@@ -6,7 +6,6 @@ mod list;
 mod prune;
 mod show;
 mod tail;
-mod tui;
 
 pub(in crate::cmd) use diff::FIELDS as DIFF_FIELDS;
 pub(in crate::cmd) use prune::FIELDS as PRUNE_FIELDS;
@@ -25,7 +24,6 @@ pub(crate) enum Events {
     Diff(diff::Diff),
     Export(export::Export),
     Prune(prune::Prune),
-    Tui(tui::Tui),
 }
 
 impl Events {
@@ -37,7 +35,6 @@ impl Events {
             Self::Diff(diff) => diff.run(cx).await,
             Self::Export(export) => export.run(cx).await,
             Self::Prune(prune) => prune.run(cx).await,
-            Self::Tui(tui) => tui.run(cx).await,
         }
     }
 }

@@ -44,7 +44,6 @@ use crate::webhook::listen::server::{self, Sockets};
 use crate::webhook::listen::text::View;
 use crate::webhook::secrets::{SecretArgs, Secrets};
 use crate::webhook::store::{StoreArgs, StoreError};
-use crate::webhook::tui::{Tui, TuiArgs};
 
 /// Port to listen on where none is named: that of the examples.
 const PORT: u16 = 9000;
@@ -99,8 +98,6 @@ pub(crate) struct Listen {
     store: StoreArgs,
     #[command(flatten)]
     inspector: InspectorArgs,
-    #[command(flatten)]
-    terminal: TuiArgs,
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -235,14 +232,13 @@ impl Listen {
         let (zone, width, reveal) = (TimeZone::system(), live.width(), self.reveal);
         let several = running.facts.targets.len() > 1;
         let view = View { zone, width, secrets, reveal, several };
-        let mut report = Report { live, progress: &cx.progress, view, shown: None };
+        let report = Report { live, progress: &cx.progress, view };
         report.ready(&running.ready())?;
-        let tui = show(self.terminal, cx, running, &mut report)?;
         warnings.iter().try_for_each(|warning| report.warned(warning))?;
         let (count, within) = (self.ends.count(), self.ends.expect_within);
         let goal = Goal::new(count, self.ends.expect, self.ends.expect_every, within);
         let Running { facts, engine, server, intake, happened, .. } = running;
-        let session = Session { server, happened, report, goal, schedule, tui }.run(until);
+        let session = Session { server, happened, report, goal, schedule }.run(until);
         let path = facts.path.as_deref().unwrap_or("/");
         let taker = Taker { intake: intake.clone(), engine, schedule, path };
         match polling {
@@ -402,21 +398,6 @@ impl Demo {
     fn client(&self, _: &Context) -> Result<formsvc_client::Client, CliError> {
         match *self {}
     }
-}
-
-/// Shows what comes instead of telling it, where that is wanted and there is a terminal.
-fn show(
-    terminal: TuiArgs,
-    cx: &Context,
-    running: &Running,
-    report: &mut Report<'_>,
-) -> Result<Option<Tui>, CliError> {
-    if !terminal.is_shown(cx, !report.live.is_for_programs()) {
-        return Ok(None);
-    }
-    let tui = Tui::start(running.watched(cx)?, &cx.progress)?;
-    report.shown = Some(tui.notes());
-    Ok(Some(tui))
 }
 
 /// Whether a service is to be started for this one run.

@@ -6,7 +6,6 @@ use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
 use jiff::Timestamp;
 use serde_json::value::to_raw_value;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc::Receiver;
 use url::Url;
 
@@ -25,9 +24,7 @@ use crate::webhook::listen::record::Ready;
 use crate::webhook::listen::server::{Server, Sockets};
 use crate::webhook::mask;
 use crate::webhook::secrets::Secrets;
-use crate::webhook::sender::plain;
-use crate::webhook::store::{Query, Store};
-use crate::webhook::tui::Watched;
+use crate::webhook::store::Store;
 
 /// What is known of a listener before it answers.
 pub(super) struct Facts {
@@ -53,7 +50,6 @@ pub(super) struct Running {
     pub(super) server: Server,
     pub(super) intake: Intake,
     pub(super) happened: Receiver<Happened>,
-    inspected: Inspected,
     inspector: Option<Inspector>,
     store: Store,
     ready_file: Option<ReadyFile>,
@@ -80,7 +76,7 @@ impl Running {
             schedule: facts.schedule,
             reveal: facts.reveal,
         };
-        let inspector = match engine.within(|| Inspector::start(page, inspected.clone())) {
+        let inspector = match engine.within(|| Inspector::start(page, inspected)) {
             Ok(inspector) => inspector,
             Err(error) => {
                 store.close().await;
@@ -89,39 +85,7 @@ impl Running {
         };
         let server = engine.within(|| Server::start(sockets, intake.clone()));
         let ready_file = None;
-        Ok(Self {
-            facts,
-            engine,
-            server,
-            intake,
-            happened,
-            inspected,
-            inspector,
-            store,
-            ready_file,
-        })
-    }
-
-    /// What the terminal interface shows.
-    pub(super) fn watched(&self, cx: &Context) -> Result<Watched, CliError> {
-        let Inspected { store, bus, secrets, targets, address, sender, schedule, reveal } =
-            self.inspected.clone();
-        Ok(Watched {
-            captures: store.captures().clone(),
-            bus: Some(bus.subscribe()),
-            secrets,
-            plain: plain(&sender)?,
-            sender,
-            schedule,
-            address: Some(address),
-            targets,
-            reveal,
-            within: Query::default(),
-            narrowed: false,
-            colors: cx.output.has_colors(),
-            runtime: self.engine.within(Handle::current),
-            abort: cx.abort.clone(),
-        })
+        Ok(Self { facts, engine, server, intake, happened, inspector, store, ready_file })
     }
 
     /// What is told once it answers.

@@ -15,7 +15,6 @@ use crate::webhook::listen::happened::Happened;
 use crate::webhook::listen::report::Report;
 use crate::webhook::listen::server::Server;
 use crate::webhook::listen::tally::Tally;
-use crate::webhook::tui::Tui;
 
 /// Time that deliveries under way have when it ends.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
@@ -32,15 +31,6 @@ pub(super) struct Session<'a> {
     pub(super) report: Report<'a>,
     pub(super) goal: Goal,
     pub(super) schedule: RetrySchedule,
-    /// Where it is shown instead of told.
-    pub(super) tui: Option<Tui>,
-}
-
-/// How it ended.
-enum Ended {
-    As(End),
-    /// What shows it cannot go on, and whoever looks at it has not ended it.
-    Broken(CliError),
 }
 
 /// What ends it, besides what comes.
@@ -58,26 +48,15 @@ impl Session<'_> {
     pub(super) async fn run(mut self, until: Until) -> Result<(), CliError> {
         let mut tally = Tally::default();
         let ended = self.listen(until, &mut tally).await;
-        let tui = self.tui.take();
-        let leave = async {
-            if let Some(tui) = tui {
-                // Somebody may be in an editor, for as long as they like.
-                let _ = timeout(DRAIN, tui.leave()).await;
-            }
-        };
-        // Only after both there is somewhere to say how it ended.
-        let (drained, ()) = tokio::join!(self.drain(&mut tally), leave);
-        let (end, failed) = match ended? {
-            Ended::As(end) => (end, None),
-            Ended::Broken(error) => (End::Stopped, Some(error)),
-        };
+        let drained = self.drain(&mut tally).await;
+        let end = ended?;
         drained?;
         let lines = tally.lines(&self.schedule);
         self.report.summary(&tally, &lines, end, &self.goal.met(end))?;
-        failed.map_or_else(|| self.goal.outcome(end), Err)
+        self.goal.outcome(end)
     }
 
-    async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<Ended, CliError> {
+    async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<End, CliError> {
         let Until { mut stop, ends_at, within, stdin_eof } = until;
         // A time beyond what a clock has is no time.
         let mut silent = within.and_then(|time| Instant::now().checked_add(time));
@@ -86,18 +65,15 @@ impl Session<'_> {
         loop {
             tokio::select! {
                 biased;
-                exit = &mut stop => return Ok(Ended::As(match exit {
+                exit = &mut stop => return Ok(match exit {
                     Ok(Exit::Failed) => End::PollEnded,
                     _ => End::Stopped,
-                })),
-                ended = left(&mut self.tui) => {
-                    return Ok(ended.map_or_else(Ended::Broken, |()| Ended::As(End::Stopped)));
-                }
-                () = at(ends_at) => return Ok(Ended::As(End::TimedOut)),
+                }),
+                () = at(ends_at) => return Ok(End::TimedOut),
                 () = at(resting) => resting = None,
                 1.. = self.happened.recv_many(&mut news, TOGETHER), if resting.is_none() => {
                     if let Some(end) = tell(&news, tally, &self.report, &mut self.goal)? {
-                        return Ok(Ended::As(end));
+                        return Ok(end);
                     }
                     let now = Instant::now();
                     let delivered = |happened: Happened| matches!(happened, Happened::Delivered(_));
@@ -106,12 +82,12 @@ impl Session<'_> {
                         resting = now.checked_add(REST);
                     } else if silent.is_some_and(|silent| silent <= now) {
                         // Whatever else anybody sends.
-                        return Ok(Ended::As(End::Silence));
+                        return Ok(End::Silence);
                     }
                 }
                 // What came in time is told first.
-                () = at(silent), if resting.is_none() => return Ok(Ended::As(End::Silence)),
-                () = &mut stdin_ended => return Ok(Ended::As(End::StdinEof)),
+                () = at(silent), if resting.is_none() => return Ok(End::Silence),
+                () = &mut stdin_ended => return Ok(End::StdinEof),
             }
         }
     }
@@ -158,14 +134,6 @@ fn tell(
         }
     }
     Ok(end)
-}
-
-/// Waits until whoever looks at the interface ends it; for ever where nobody does.
-async fn left(tui: &mut Option<Tui>) -> Result<(), CliError> {
-    match tui {
-        Some(tui) => tui.ended().await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Waits until then; for ever where there is no such time.
