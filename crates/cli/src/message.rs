@@ -71,7 +71,7 @@ impl Message {
     }
 
     /// The message as one line of text, not sanitized.
-    pub(crate) fn line(&self) -> Cow<'_, str> {
+    fn line(&self) -> Cow<'_, str> {
         match self.level {
             Level::Info => Cow::Borrowed(&self.text),
             Level::Warning => Cow::Owned(format!("warning: {}", self.text)),

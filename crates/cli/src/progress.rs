@@ -34,9 +34,6 @@ pub(crate) fn took(time: Duration) -> String {
     }
 }
 
-/// Messages that are buffered while something else has the terminal, at most.
-const HELD_MAX: usize = 200;
-
 /// How long no line moves after the first data went elsewhere.
 const ASIDE: Duration = Duration::from_secs(1);
 
@@ -52,8 +49,6 @@ struct State {
     /// Format of messages and of progress that is written line by line.
     format: ErrorFormat,
     told: Arc<Mutex<Told>>,
-    /// While something else has the terminal.
-    held: Option<Held>,
 }
 
 /// What is told. A moving line asks for it whenever it is drawn: it never stands still while time goes on.
@@ -78,12 +73,6 @@ enum Status {
 struct Wait {
     until: Instant,
     why: String,
-}
-
-/// Messages that are printed once the terminal is free again, and reported elsewhere at once.
-struct Held {
-    messages: Vec<Message>,
-    tell: Box<dyn Fn(&str) + Send>,
 }
 
 enum Mode {
@@ -117,7 +106,7 @@ impl Progress {
         let status = Status::Words(String::new());
         let told = Told { began, status, estimate: Estimate::default(), wait: None };
         let told = Arc::new(Mutex::new(told));
-        Self(Arc::new(Mutex::new(State { mode, format, told, held: None })))
+        Self(Arc::new(Mutex::new(State { mode, format, told })))
     }
 
     /// Starts the clock of an operation.
@@ -178,15 +167,14 @@ impl Progress {
 
     /// Prints a line that stays; not with `--quiet`. It may contain text of strangers.
     pub(crate) fn remark(&self, text: &str) {
-        self.report(Message::info(text));
+        self.report(&Message::info(text));
     }
 
     /// Prints a warning, of which `text` has no prefix; not with `--quiet`.
     pub(crate) fn warn(&self, text: &str) {
-        self.report(Message::warning(text));
+        self.report(&Message::warning(text));
     }
 
-    /// Prints a command to continue with, on one line however long it is, to be copied.
     /// Warns that the service does not answer, for this reason, and that requests are repeated.
     pub(crate) fn outage(&self, reason: &str) {
         self.warn(&format!("{reason}; asking again until the service answers"));
@@ -197,41 +185,18 @@ impl Progress {
         self.remark(&format!("the service is back after {}", took(elapsed)));
     }
 
+    /// Prints a command to continue with, on one line however long it is, to be copied.
     pub(crate) fn command(&self, title: &str, command: &str) {
-        self.report(Message::command(title, command));
+        self.report(&Message::command(title, command));
     }
 
     /// Prints a message; not with `--quiet`.
-    pub(crate) fn report(&self, message: Message) {
-        let mut state = self.state();
-        if let State { held: Some(held), mode: Mode::Moving { .. } | Mode::Lines { .. }, .. } =
-            &mut *state
-        {
-            (held.tell)(&message.line());
-            if held.messages.len() < HELD_MAX {
-                held.messages.push(message);
-            }
-            return;
-        }
+    pub(crate) fn report(&self, message: &Message) {
+        let state = self.state();
         match &state.mode {
             Mode::Quiet => {}
             Mode::Moving { bar: Some(bar), .. } => bar.suspend(|| message.print(state.format)),
             _ => message.print(state.format),
-        }
-    }
-
-    /// Something else has the terminal from now on: no line moves, and remarks are told by this, and said
-    /// once it is there for them again.
-    pub(crate) fn hold(&self, tell: impl Fn(&str) + Send + 'static) {
-        self.share_terminal();
-        self.state().held = Some(Held { messages: Vec::new(), tell: Box::new(tell) });
-    }
-
-    /// The terminal is there again.
-    pub(crate) fn release(&self) {
-        let held = self.state().held.take();
-        for message in held.into_iter().flat_map(|held| held.messages) {
-            self.report(message);
         }
     }
 
@@ -240,7 +205,7 @@ impl Progress {
         let state = self.state();
         let Mode::Moving { from, bar } = &state.mode else { return };
         let is_drawn = bar.is_some() && from.is_some_and(|from| from <= Instant::now());
-        if !is_drawn && state.held.is_none() {
+        if !is_drawn {
             // If nobody can read it, there is nobody to tell.
             let _ = writeln!(std::io::stderr().lock());
         }

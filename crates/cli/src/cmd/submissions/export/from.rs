@@ -97,7 +97,7 @@ impl Export {
         let rendered =
             rendered.map_err(|error| failure::explain(error, path, format, None, false))?;
         report_rendered(cx, &rendered);
-        cx.progress.report(summary(&rendered, rows.completeness, path, began.elapsed()));
+        cx.progress.report(&summary(&rendered, rows.completeness, path, began.elapsed()));
         if is_incomplete { Err(incomplete) } else { Ok(()) }
     }
 }

@@ -294,7 +294,7 @@ impl Export {
             cx.progress.warn(&format!("{replaced} came again with other content, which was kept"));
         }
         let completeness = exported.pull.completeness;
-        cx.progress.report(summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
+        cx.progress.report(&summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
         Ok(exported)
     }
 
