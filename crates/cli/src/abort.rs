@@ -26,8 +26,6 @@ struct Left {
     exports: Vec<WorkingFiles>,
     files: Vec<PathBuf>,
     busy: Busy,
-    /// Gives the terminal back as it was.
-    terminal: Option<Box<dyn FnOnce() + Send>>,
     /// Time that the command takes to end by itself once a signal came.
     ends_within: Option<Duration>,
     /// The command that continues this one.
@@ -69,11 +67,6 @@ impl Abort {
     /// A file that says something which is true only while the process runs.
     pub(crate) fn removes_file(&self, path: PathBuf) {
         self.left().files.push(path);
-    }
-
-    /// The terminal is set otherwise than it was; this gives it back.
-    pub(crate) fn gives_back(&self, terminal: Box<dyn FnOnce() + Send>) {
-        self.left().terminal = Some(terminal);
     }
 
     /// The command calculates: a signal has nothing to wait for.
@@ -150,10 +143,6 @@ impl Abort {
 
     /// Removes it all.
     pub(crate) fn run(&self) {
-        let terminal = self.left().terminal.take();
-        if let Some(give_back) = terminal {
-            give_back();
-        }
         let mut left = self.left();
         left.exports.drain(..).for_each(|files| files.remove());
         for path in left.files.drain(..) {
