@@ -132,11 +132,6 @@ impl Output {
         is_in_columns && fields.is_none() && jq.is_none() && template.is_none()
     }
 
-    /// Whether text has colours.
-    pub(crate) fn has_colors(&self) -> bool {
-        self.screen.paint.0
-    }
-
     /// Something to fill with items that have these fields. Call it before anything is asked of the
     /// service: a wrong field, expression or template costs no request then, and `--json` without a
     /// value ends here, with the names of the fields.

@@ -61,7 +61,7 @@ pub(crate) fn reached(target: &Url, came_to: &str) -> Url {
 }
 
 /// Whether a target has no path of its own.
-pub(crate) fn is_bare(target: &Url) -> bool {
+fn is_bare(target: &Url) -> bool {
     target.path() == "/" && target.query().is_none() && target.fragment().is_none()
 }
 

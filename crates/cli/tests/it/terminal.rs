@@ -18,20 +18,16 @@
 //! `formsvc … > file`. Nothing sleeps: waiting is for output, or for the end. What does not come
 //! within [`PATIENCE`] fails the test, which then shows the screen.
 
-use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
 use pty_process::Size;
 use pty_process::blocking::{Command as InTerminal, Pty};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::pty::{OpenptFlags, ptsname};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::processes;
@@ -49,8 +45,6 @@ pub(crate) struct Terminal {
     /// How the terminal was set when the program began.
     settings: Termios,
     output: Receiver<Vec<u8>>,
-    /// Held while nobody reads what the program writes.
-    reading: Arc<Mutex<()>>,
     emulator: vt100::Parser,
     raw: Vec<u8>,
 }
@@ -77,8 +71,7 @@ impl Terminal {
         tcsetattr(&pty, OptionalActions::Now, &settings).unwrap();
         let child = change(InTerminal::from(command)).spawn(inner).unwrap();
         let (pty, (sent, output)) = (Arc::new(pty), channel());
-        let (reader, reading) = (Arc::clone(&pty), Arc::<Mutex<()>>::default());
-        let may_read = Arc::clone(&reading);
+        let reader = Arc::clone(&pty);
         // Ends with the program: the kernel then says that nobody is in the terminal any more.
         thread::spawn(move || {
             let mut buf = [0; 4096];
@@ -86,12 +79,11 @@ impl Terminal {
                 if sent.send(buf[..read].to_vec()).is_err() {
                     return;
                 }
-                drop(may_read.lock());
             }
         });
         let [rows, columns] = [rows, columns].map(|size| NonZeroU16::new(size).unwrap());
         let emulator = vt100::Parser::new(rows, columns, 1000);
-        Self { child, pty, settings, output, reading, emulator, raw: Vec::new() }
+        Self { child, pty, settings, output, emulator, raw: Vec::new() }
     }
 
     /// Waits until the text stands on the screen.
@@ -136,29 +128,6 @@ impl Terminal {
     /// Types.
     pub(crate) fn send(&self, keys: &str) {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Has nobody read what the program writes while something is done, as in a window that has stopped.
-    pub(crate) fn unread<T>(&mut self, during: impl FnOnce(&mut Self) -> T) -> T {
-        let reading = Arc::clone(&self.reading);
-        let _stopped = reading.lock().unwrap();
-        during(self)
-    }
-
-    /// Returns true if the terminal takes no more output: whatever writes to it waits until it is read.
-    pub(crate) fn is_full(&self) -> bool {
-        let path = ptsname(&*self.pty, Vec::new()).unwrap().into_string().unwrap();
-        let flags = OpenptFlags::NOCTTY.bits().cast_signed();
-        let inner = OpenOptions::new().write(true).custom_flags(flags).open(path).unwrap();
-        let mut writable = [PollFd::new(&inner, PollFlags::OUT)];
-        // A write that is under way makes it unwritable for a moment.
-        let moment = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-        poll(&mut writable, Some(&moment)).unwrap() == 0
-    }
-
-    /// Whether what is set of the terminal is as it was when the program began.
-    pub(crate) fn is_set_as_before(&self) -> bool {
-        format!("{:?}", tcgetattr(&self.pty).unwrap()) == format!("{:?}", self.settings)
     }
 
     /// Gives the window another size, of which the program is told.

@@ -42,7 +42,6 @@ use crate::error::CliError;
 use crate::exit::Exit;
 
 /// What a listener has to be inspected.
-#[derive(Clone)]
 pub(crate) struct Inspected {
     pub(crate) store: Store,
     /// Each capture twice: when it came, and when it was answered.

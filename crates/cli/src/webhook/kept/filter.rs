@@ -109,7 +109,7 @@ impl FilterArgs {
 }
 
 /// Reads a verdict.
-pub(crate) fn verdict(text: &str) -> Result<&'static str, String> {
+fn verdict(text: &str) -> Result<&'static str, String> {
     let mut names = VERDICTS.iter().map(|row| row.name).chain([INVALID]);
     names.clone().find(|name| *name == text).ok_or_else(|| {
         let last = names.next_back().unwrap_or_default();

@@ -190,7 +190,7 @@ fn verdict(capture: &Capture, secrets: &Secrets) -> (Look, CompactString) {
 }
 
 /// Which attempt it is.
-pub(crate) fn attempt(number: u32) -> CompactString {
+fn attempt(number: u32) -> CompactString {
     if number <= ATTEMPTS {
         format_compact!("{number}/{ATTEMPTS}")
     } else {
@@ -275,7 +275,7 @@ pub(crate) fn took(time: Duration) -> CompactString {
 }
 
 /// A length of time in seconds, or more when it is long.
-pub(crate) fn seconds(time: Duration) -> CompactString {
+pub(super) fn seconds(time: Duration) -> CompactString {
     let (seconds, tenths) = (time.as_secs(), (time.as_millis() + 50) / 100);
     match seconds {
         0..100 => format_compact!("{}.{}s", tenths / 10, tenths % 10),
@@ -285,7 +285,7 @@ pub(crate) fn seconds(time: Duration) -> CompactString {
 }
 
 /// How old a signature is, in seconds; one of the future is ahead.
-pub(crate) fn age(seconds: i64) -> CompactString {
+fn age(seconds: i64) -> CompactString {
     let far = seconds.unsigned_abs();
     let text = match far {
         0..6_000 => format_compact!("{far}s"),

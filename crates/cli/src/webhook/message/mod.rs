@@ -6,7 +6,7 @@ use formsvc_contract::send::Outgoing;
 use http::{HeaderMap, HeaderValue, Method, header};
 use url::Position;
 
-pub(crate) use command::{Command, curl, curl_of, curl_with_file};
+pub(crate) use command::{curl, curl_of, curl_with_file};
 
 use super::capture::Received;
 use super::mask;

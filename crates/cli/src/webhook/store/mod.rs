@@ -30,7 +30,9 @@ pub(crate) use args::{StoreArgs, age};
 pub(crate) use caps::Caps;
 pub(crate) use error::StoreError;
 pub(crate) use prune::Pruned;
-pub(crate) use query::{INVALID, Listed, ListedOutcome, Query};
+#[cfg(test)]
+pub(crate) use query::ListedOutcome;
+pub(crate) use query::{INVALID, Listed, Query};
 
 use self::log::LogMover;
 use self::prune::Pruner;

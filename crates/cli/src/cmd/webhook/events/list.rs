@@ -32,11 +32,6 @@ pub(crate) struct List {
 const LIMIT: usize = 30;
 
 impl List {
-    /// Those that a filter leaves.
-    pub(super) fn of(filter: FilterArgs) -> Self {
-        Self { filter, limit: LIMIT, before: None }
-    }
-
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         // One more, to know whether there are.
