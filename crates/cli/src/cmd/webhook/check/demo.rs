@@ -40,8 +40,9 @@ impl Demo {
         let failed = |error: &dyn std::error::Error| {
             CliError::new(Exit::LocalIo, "cannot start a receiver on this machine").because(error)
         };
-        let secret: String = (0..32).map(|_| fastrand::alphanumeric()).collect();
-        let secret: SecretString = format!("whsec_{secret}").into();
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| failed(&error))?;
+        let secret: SecretString = format!("whsec_{}", hex::encode(bytes)).into();
         let verifier = Verifier::new(secret.expose_secret()).map_err(|error| failed(&error))?;
         let inbox = MemoryInbox::new();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
@@ -64,4 +65,18 @@ async fn take(
     submission: Verified<SubmissionCreated>,
 ) -> impl IntoResponse {
     process_once(app.inbox, submission, |_, _| async { Ok::<(), Infallible>(()) }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn demo_secret_does_not_depend_on_the_fastrand_seed() {
+        fastrand::seed(1);
+        let first = Demo::start().await.unwrap();
+        fastrand::seed(1);
+        let second = Demo::start().await.unwrap();
+        assert_ne!(first.secret.expose_secret(), second.secret.expose_secret());
+    }
 }
