@@ -121,3 +121,23 @@ fn a_tail_ends_with_a_signal_and_with_its_time() {
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn tail_shows_an_answer_behind_many_waiting_deliveries() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(b"x"), 200);
+    assert_eq!(listener.end(), Some(0));
+    let path = home.state().join("webhook/captures.db");
+    let database = rusqlite::Connection::open(path).unwrap();
+    database.execute_batch("BEGIN; CREATE TEMP TABLE copy AS SELECT * FROM captures;").unwrap();
+    for number in 2..=601 {
+        database.execute("UPDATE copy SET number = ?1", [number]).unwrap();
+        database.execute("INSERT INTO captures SELECT * FROM copy", []).unwrap();
+    }
+    // Only the newest capture has an answer.
+    database.execute_batch("UPDATE outcomes SET number = 601; COMMIT").unwrap();
+    drop(database);
+    let args = ["webhook", "events", "tail", "--last", "601", "--count", "1", "--jq", ".capture"];
+    assert_eq!(home.succeed(&args), "601\n");
+}

@@ -24,8 +24,6 @@ const EVERY: Duration = Duration::from_millis(150);
 /// How long a delivery may be without an answer, before it is shown without one: longer than any target
 /// has to answer.
 const UNANSWERED: Duration = Duration::from_secs(15);
-/// Captures looked at in one go.
-const AT_ONCE: usize = 500;
 
 /// Print deliveries as the listeners on this machine record them
 ///
@@ -193,7 +191,7 @@ impl Follower<'_> {
         new.reverse();
         let now = Instant::now();
         self.waiting.extend(new.iter().filter_map(|new| Some((new.number?, now))));
-        let numbers: Vec<_> = self.waiting.keys().copied().take(AT_ONCE).collect();
+        let numbers: Vec<_> = self.waiting.keys().copied().collect();
         for number in numbers {
             self.show_answered(captures, number, now).await?;
             if self.left == Some(0) {
