@@ -133,6 +133,14 @@ where
     B: HttpBody<Data = Bytes> + Unpin,
     B::Error: Into<BoxError>,
 {
+    let too_large = || {
+        let what = format!("The request is broken off, or longer than {BODY_MAX} bytes.");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what)
+    };
+    // Before the first read, which answers `100 Continue`.
+    if body.size_hint().lower() > BODY_MAX as u64 {
+        return Err(too_large());
+    }
     let mut body = Limited::new(body, BODY_MAX);
     let read = async {
         // Copied, because a chunk that is kept keeps the buffer that it was read into.
@@ -146,10 +154,7 @@ where
     };
     match tokio::time::timeout(BODY_TIME, read).await {
         Ok(Ok(whole)) => Ok(whole),
-        Ok(Err(_)) => {
-            let what = format!("The request is broken off, or longer than {BODY_MAX} bytes.");
-            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, what))
-        }
+        Ok(Err(_)) => Err(too_large()),
         Err(_) => {
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "The request did not come in time."))
         }

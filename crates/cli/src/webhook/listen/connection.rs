@@ -102,6 +102,13 @@ fn locked(wait: &Mutex<Option<Wait>>) -> MutexGuard<'_, Option<Wait>> {
     wait.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns true if the sender waits for `100 Continue` before it sends the body. Such a sender reads an answer
+/// that comes before that, so that nothing of the body has to be read for it.
+fn waits_for_continue(headers: &HeaderMap) -> bool {
+    let expected = headers.get(header::EXPECT).map(HeaderValue::as_bytes);
+    expected.is_some_and(|expected| expected.eq_ignore_ascii_case(b"100-continue"))
+}
+
 /// Whether a page in a browser sent the request, which no sender of deliveries is: any page that somebody
 /// has open here could otherwise deliver to a listener that is given no secret.
 fn is_from_a_page(headers: &HeaderMap) -> bool {
@@ -134,6 +141,9 @@ async fn answer(
         return refuse(Refusal::CrossSite);
     }
     let limits = intake.rules().limits;
+    if waits_for_continue(&parts.headers) && unread.size_hint().lower() > limits.body as u64 {
+        return refuse(Refusal::TooLarge);
+    }
     let body = if unread.is_end_stream() {
         bytes::Bytes::new()
     } else {

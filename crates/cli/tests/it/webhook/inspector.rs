@@ -29,20 +29,26 @@ impl Page {
         Self { listener, host: host.to_owned(), token: token.to_owned() }
     }
 
-    /// Sends a request below the token, and reads the answer: its status, and its JSON.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+    /// Sends a request below the token, and reads the answer.
+    fn exchange(&self, method: &str, path: &str, headers: &str, body: &str) -> String {
         let Self { host, token, .. } = self;
         let mut stream = TcpStream::connect(host).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let length = body.len();
         write!(
             stream,
             "{method} /{token}/{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\
-             content-length: {length}\r\n{headers}\r\n{body}"
+             {headers}\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Sends a request below the token, and reads the answer: its status, and its JSON.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+        let headers = format!("content-length: {}\r\n{headers}", body.len());
+        let answer = self.exchange(method, path, &headers, body);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, serde_json::from_str(body).unwrap())
@@ -60,8 +66,12 @@ impl Page {
         if let Some(flag) = flag {
             asked["unverified"] = json!(flag);
         }
-        let headers = format!("content-type: application/json\r\norigin: http://{}\r\n", self.host);
-        self.ask("POST", "api/replay", &headers, &asked.to_string())
+        self.ask("POST", "api/replay", &self.headers(), &asked.to_string())
+    }
+
+    /// The headers that a script of the page sends.
+    fn headers(&self) -> String {
+        format!("content-type: application/json\r\norigin: http://{}\r\n", self.host)
     }
 
     /// How many requests came to the listener.
@@ -244,4 +254,13 @@ fn explaining_a_deeply_nested_body_keeps_the_listener() {
     let clues = explained["clues"].as_array().unwrap();
     assert_eq!(clues[0], "the body is nested too deeply to compare", "{explained}");
     assert_eq!(page.listener.deliver(&event("sub_1")).status(), 200, "it still listens");
+}
+
+#[test]
+fn inspector_refuses_a_too_large_body_at_its_head() {
+    let page = Page::start(&[]);
+    let length = (4 << 20) + 1;
+    let headers = format!("{}expect: 100-continue\r\ncontent-length: {length}\r\n", page.headers());
+    let answer = page.exchange("POST", "api/replay", &headers, "");
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
 }
