@@ -75,6 +75,18 @@ fn a_delivery_is_as_the_service_makes_it_and_what_came_back_is_told() {
 }
 
 #[test]
+fn trigger_output_in_a_pipe_is_ndjson() {
+    let receiver = Recorder::of(&[200]);
+    let url = receiver.url("/");
+    for count in ["1", "2"] {
+        let output = succeed(&[&url, "--count", count]);
+        let rows: Vec<Value> = output.lines().map(json).collect();
+        assert_eq!(rows.len().to_string(), count, "{output}");
+        assert!(rows.iter().all(|row| row["status"] == 200), "{output}");
+    }
+}
+
+#[test]
 fn event_as_argument_gets_a_command_to_copy() {
     let url = "http://localhost:9000/a b";
     for (args, command) in [

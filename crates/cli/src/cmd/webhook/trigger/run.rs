@@ -17,7 +17,7 @@ use super::{FIELDS, unmet};
 use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Look, Stream};
+use crate::output::{Look, Output, Stream};
 use crate::settings::written;
 use crate::webhook::columns::{Column, Columns};
 use crate::webhook::expected::Answers;
@@ -71,7 +71,7 @@ impl Run<'_> {
         let show = if self.count == 1 && self.simulate.is_none() {
             // It stands among what is shown, whole.
             answers = answers.said_elsewhere();
-            Show::One
+            Show::One(&output)
         } else if output.is_for_reading() {
             Show::Lines(Columns::new(output.live()?, self.columns()))
         } else {
@@ -183,10 +183,10 @@ impl Run<'_> {
         match show {
             Show::Items(stream) => stream.show(&row),
             Show::Lines(columns) => self.line(columns, &row, &text::took(took)),
-            Show::One => {
-                let mut listing = self.cx.output.listing(FIELDS)?;
+            Show::One(output) => {
+                let mut listing = output.listing(FIELDS)?;
                 listing.push(&row);
-                self.cx.output.item(&listing)
+                output.item(&listing)
             }
         }
     }
@@ -234,7 +234,7 @@ impl Run<'_> {
 /// How attempts are shown.
 enum Show<'a> {
     /// The one there is, as an item.
-    One,
+    One(&'a Output),
     /// Each as it ends, for people.
     Lines(Columns<'a>),
     /// The same, for programs.
