@@ -11,6 +11,7 @@
 //! | formats of other programs: HTTP, curl, HAR | [`export`] |
 //! | differences between deliveries | [`compare`] |
 //! | changes of JSON bodies | [`edit`] |
+//! | stored deliveries | [`store`] |
 //! | masking of secrets | [`mask`] |
 //! | signing secrets | [`secrets`] |
 //! | count of attempts, duplicates | [`attempts`] |
@@ -35,6 +36,7 @@ pub mod http;
 pub mod mask;
 pub mod record;
 pub mod secrets;
+pub mod store;
 pub mod target;
 pub mod verdict;
 pub mod verify;

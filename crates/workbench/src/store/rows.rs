@@ -1,0 +1,274 @@
+//! Conversion of deliveries to rows, and back.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use jiff::Timestamp;
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Row, params};
+
+use super::error::RowError;
+use crate::delivery::{
+    AnsweredBy, Attempt, CaptureNumber, Delivery, DeliverySummary, EventNames, Forward,
+    ForwardError, ForwardErrorKind, Response, Source, TargetResponse,
+};
+use crate::verdict::{Verdict, VerdictCode};
+
+/// Bytes that a row may occupy in addition to its contents: the rest of a page.
+const ROW_OVERHEAD: u64 = 4_096;
+
+/// The columns that [`summary`] reads.
+pub(super) const SUMMARY: &str = "c.number, c.received_at, c.peer, c.method, c.request_target, \
+    c.verdict, c.secret, c.age_secs, c.event, c.submission_id, c.form_id, c.attempt, c.gap_us, \
+    c.is_duplicate, length(c.body) AS body_size, o.status, o.answered_by, o.took_us";
+/// The tables of [`SUMMARY`].
+pub(super) const TABLES: &str = "captures c LEFT JOIN outcomes o ON o.number = c.number";
+
+const ERROR_KINDS: [(ForwardErrorKind, &str); 3] = [
+    (ForwardErrorKind::Unreachable, "unreachable"),
+    (ForwardErrorKind::Timeout, "timeout"),
+    (ForwardErrorKind::NotHttp, "not_http"),
+];
+
+/// Returns the bytes that a delivery occupies, estimated.
+pub(super) fn size(delivery: &Delivery) -> u64 {
+    let DeliverySummary { request_target, names, .. } = &delivery.summary;
+    let names = [&names.event, &names.submission_id, &names.form_id];
+    let names = names.into_iter().flatten().map(String::len);
+    let headers = delivery.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    let lengths = headers.chain(names).chain([request_target.len(), delivery.body.len()]);
+    lengths.sum::<usize>() as u64 + ROW_OVERHEAD
+}
+
+/// Inserts a delivery without its response, and returns its number.
+pub(super) fn insert(db: &Connection, delivery: &Delivery) -> rusqlite::Result<CaptureNumber> {
+    let summary = &delivery.summary;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO captures (received_at, peer, method, request_target, verdict, is_trusted, secret,
+            age_secs, event, submission_id, form_id, attempt, gap_us, is_duplicate, size, headers, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+    )?;
+    insert.insert(params![
+        nanos_since_1970(summary.received_at),
+        summary.source.peer().map(|peer| peer.to_string()),
+        summary.method.as_str(),
+        summary.request_target,
+        summary.verdict.code.row().name,
+        summary.verdict.code.is_trusted(),
+        summary.verdict.secret,
+        summary.verdict.age_secs,
+        summary.names.event,
+        summary.names.submission_id,
+        summary.names.form_id,
+        summary.attempt.number,
+        summary.attempt.gap.map(micros),
+        summary.attempt.is_duplicate,
+        i64::try_from(size(delivery)).unwrap_or(i64::MAX),
+        encode_headers(&delivery.headers),
+        &delivery.body[..],
+    ])
+}
+
+/// Stores the response and the forwards of a capture, and returns its number. Does nothing if the capture
+/// was removed or already has a response.
+pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Result<CaptureNumber> {
+    let number = delivery.summary.number.unwrap_or_default();
+    let Some(response) = &delivery.summary.response else { return Ok(number) };
+    let mut insert = db.prepare_cached(
+        "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took_us, relayed_forward)
+         SELECT number, ?2, ?3, ?4, ?5 FROM captures WHERE number = ?1",
+    )?;
+    let inserted = insert.execute(params![
+        number,
+        response.status,
+        response.answered_by.name(),
+        micros(response.took),
+        delivery.relayed_forward.and_then(|position| i64::try_from(position).ok()),
+    ])?;
+    if inserted == 0 {
+        return Ok(number);
+    }
+    let mut insert = db.prepare_cached(
+        "INSERT INTO forwards (number, position, url, took_us, error_kind, error, status, is_truncated,
+            headers, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    for (position, forward) in (0_i64..).zip(&delivery.forwards) {
+        let (response, error) = (forward.result.as_ref().ok(), forward.result.as_ref().err());
+        let kind = error.and_then(|error| ERROR_KINDS.iter().find(|(kind, _)| *kind == error.kind));
+        insert.execute(params![
+            number,
+            position,
+            forward.url,
+            micros(forward.took),
+            kind.map(|(_, name)| name),
+            error.map(|error| &error.message),
+            response.map(|response| response.status),
+            response.map(|response| response.is_truncated),
+            response.map(|response| encode_headers(&response.headers)),
+            response.map(|response| &response.body[..]),
+        ])?;
+    }
+    Ok(number)
+}
+
+/// Reads a delivery.
+pub(super) fn delivery(
+    db: &Connection,
+    number: CaptureNumber,
+) -> Result<Option<Delivery>, RowError> {
+    let sql = format!(
+        "SELECT {SUMMARY}, o.relayed_forward, c.headers, c.body FROM {TABLES} WHERE c.number = ?1"
+    );
+    let mut select = db.prepare_cached(&sql)?;
+    let mut rows = select.query([number])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let columns = Columns { row, number };
+    Ok(Some(Delivery {
+        summary: summary(row)?,
+        headers: columns.parse("headers", |bytes: Vec<u8>| decode_headers(&bytes))?,
+        body: Bytes::from(columns.get::<Vec<u8>>("body")?),
+        forwards: forwards(db, number)?,
+        relayed_forward: columns
+            .parse_optional("relayed_forward", |position: i64| usize::try_from(position).ok())?,
+    }))
+}
+
+/// Reads the columns of [`SUMMARY`].
+pub(super) fn summary(row: &Row<'_>) -> Result<DeliverySummary, RowError> {
+    let number = row.get("number")?;
+    let columns = Columns { row, number };
+    let peer = columns.parse_optional("peer", |text: String| text.parse::<SocketAddr>().ok())?;
+    let answered_by =
+        columns.parse_optional("answered_by", |name: String| AnsweredBy::from_name(&name))?;
+    let response = match answered_by {
+        None => None,
+        Some(answered_by) => Some(Response {
+            status: columns.get("status")?,
+            answered_by,
+            took: columns.parse("took_us", duration)?,
+        }),
+    };
+    Ok(DeliverySummary {
+        number: Some(number),
+        received_at: columns
+            .parse("received_at", |nanos: i64| Timestamp::from_nanosecond(nanos.into()).ok())?,
+        source: peer.map_or(Source::Poll, Source::Request),
+        method: columns.parse("method", |name: String| Method::from_bytes(name.as_bytes()).ok())?,
+        request_target: columns.get("request_target")?,
+        body_size: columns.parse("body_size", |size: i64| u64::try_from(size).ok())?,
+        verdict: Verdict {
+            code: columns.parse("verdict", |name: String| VerdictCode::from_name(&name))?,
+            secret: columns.get::<Option<Arc<str>>>("secret")?,
+            age_secs: columns.get("age_secs")?,
+        },
+        names: EventNames {
+            event: columns.get("event")?,
+            submission_id: columns.get("submission_id")?,
+            form_id: columns.get("form_id")?,
+        },
+        attempt: Attempt {
+            number: columns.get("attempt")?,
+            gap: columns.parse_optional("gap_us", duration)?,
+            is_duplicate: columns.get("is_duplicate")?,
+        },
+        response,
+    })
+}
+
+fn forwards(db: &Connection, number: CaptureNumber) -> Result<Vec<Forward>, RowError> {
+    let mut select = db.prepare_cached(
+        "SELECT url, took_us, error_kind, error, status, is_truncated, headers, body FROM forwards
+         WHERE number = ?1 ORDER BY position",
+    )?;
+    let (mut rows, mut forwards) = (select.query([number])?, Vec::new());
+    while let Some(row) = rows.next()? {
+        let columns = Columns { row, number };
+        let kind = columns.parse_optional("error_kind", |name: String| {
+            ERROR_KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+        })?;
+        let result = match kind {
+            Some(kind) => Err(ForwardError { kind, message: columns.get("error")? }),
+            None => Ok(TargetResponse {
+                status: columns.get("status")?,
+                headers: columns.parse("headers", |bytes: Vec<u8>| decode_headers(&bytes))?,
+                body: columns.get::<Vec<u8>>("body")?.into(),
+                is_truncated: columns.get("is_truncated")?,
+            }),
+        };
+        let (url, took) = (columns.get("url")?, columns.parse("took_us", duration)?);
+        forwards.push(Forward { url, result, took });
+    }
+    Ok(forwards)
+}
+
+/// A row of a capture. An error names the capture and the column.
+struct Columns<'r> {
+    row: &'r Row<'r>,
+    number: CaptureNumber,
+}
+
+impl Columns<'_> {
+    fn get<T: FromSql>(&self, column: &'static str) -> Result<T, RowError> {
+        self.row.get(column).map_err(|_| RowError::Damaged { number: self.number, column })
+    }
+
+    fn parse<S: FromSql, T>(
+        &self,
+        column: &'static str,
+        parse: impl FnOnce(S) -> Option<T>,
+    ) -> Result<T, RowError> {
+        parse(self.get(column)?).ok_or(RowError::Damaged { number: self.number, column })
+    }
+
+    fn parse_optional<S: FromSql, T>(
+        &self,
+        column: &'static str,
+        parse: impl FnOnce(S) -> Option<T>,
+    ) -> Result<Option<T>, RowError> {
+        self.parse(column, |value: Option<S>| match value {
+            Some(value) => parse(value).map(Some),
+            None => Some(None),
+        })
+    }
+}
+
+/// Encodes headers as lines. A value contains no line feed.
+fn encode_headers(headers: &HeaderMap) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    for (name, value) in headers {
+        bytes.extend_from_slice(name.as_str().as_bytes());
+        bytes.extend_from_slice(b": ");
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// Decodes the result of [`encode_headers`]. Returns `None` for anything else.
+fn decode_headers(bytes: &[u8]) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\n")?;
+        let at = line.windows(2).position(|pair| pair == b": ")?;
+        let name = HeaderName::from_bytes(&line[..at]).ok()?;
+        headers.append(name, HeaderValue::from_bytes(&line[at + 2..]).ok()?);
+    }
+    Some(headers)
+}
+
+/// Nanoseconds since 1970, which fit until the year 2262.
+pub(super) fn nanos_since_1970(time: Timestamp) -> i64 {
+    time.as_nanosecond().clamp(i64::MIN.into(), i64::MAX.into()).try_into().unwrap_or(i64::MAX)
+}
+
+fn micros(duration: Duration) -> i64 {
+    duration.as_micros().try_into().unwrap_or(i64::MAX)
+}
+
+fn duration(micros: i64) -> Option<Duration> {
+    u64::try_from(micros).ok().map(Duration::from_micros)
+}

@@ -1,0 +1,123 @@
+//! The thread that writes. It commits waiting writes together, and reports success after the commit.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{StoreError, StoreLimits, prune, rows};
+use crate::delivery::{CaptureNumber, Delivery};
+
+/// Commands that wait in the queue, at most, and writes of one commit.
+pub(super) const QUEUE_LEN: usize = 256;
+
+/// Work on the connection.
+pub(super) type Work = Box<dyn FnOnce(&mut Connection) + Send>;
+
+pub(super) enum Command {
+    Write(Write),
+    /// Runs after the writes before it.
+    Run(Work),
+    /// Ends the thread after the commands before it.
+    Close,
+}
+
+/// An insert, or an outcome of a stored delivery.
+pub(super) struct Write {
+    pub(super) delivery: Arc<Delivery>,
+    /// Receives the result of an insert; `None` for an outcome.
+    pub(super) reply: Option<oneshot::Sender<Result<CaptureNumber, StoreError>>>,
+}
+
+/// The state of the thread. The connection is closed before the queue, so a sender that sees the queue
+/// closed knows that the database is complete.
+pub(super) struct Writer {
+    pub(super) db: Connection,
+    pub(super) path: PathBuf,
+    pub(super) limits: StoreLimits,
+    /// True if captures may exceed the limits, or free pages may be returned to the file system.
+    pub(super) needs_prune: bool,
+    pub(super) commands: mpsc::Receiver<Command>,
+}
+
+impl Writer {
+    /// Serves commands until [`Command::Close`], or until all senders are dropped.
+    pub(super) fn run(mut self) {
+        let mut commands = Vec::with_capacity(QUEUE_LEN);
+        loop {
+            if self.needs_prune && self.commands.is_empty() {
+                self.prune();
+            } else if self.commands.blocking_recv_many(&mut commands, QUEUE_LEN) == 0 {
+                return;
+            }
+            let mut writes = Vec::new();
+            for command in commands.drain(..) {
+                match command {
+                    Command::Write(write) => writes.push(write),
+                    Command::Run(work) => {
+                        self.commit(std::mem::take(&mut writes));
+                        work(&mut self.db);
+                    }
+                    Command::Close => return self.commit(writes),
+                }
+            }
+            self.commit(writes);
+        }
+    }
+
+    /// Removes captures while no command waits.
+    fn prune(&mut self) {
+        let now = Timestamp::now();
+        let step = prune::step(&mut self.db, self.limits, now);
+        self.needs_prune = step.unwrap_or_else(|error| {
+            tracing::warn!(%error, "captures over the limits are not removed now");
+            false
+        });
+    }
+
+    fn commit(&mut self, writes: Vec<Write>) {
+        if writes.is_empty() {
+            return;
+        }
+        let results = match self.transact(&writes) {
+            Ok(numbers) => numbers.into_iter().map(Ok).collect(),
+            // Without a large delivery there may be room for the others.
+            Err(StoreError::Full { .. }) if writes.len() > 1 => {
+                let alone = writes.iter().map(|write| {
+                    self.transact(std::slice::from_ref(write)).map(|numbers| numbers[0])
+                });
+                alone.collect()
+            }
+            Err(error) => vec![Err(error); writes.len()],
+        };
+        for (write, result) in writes.into_iter().zip(results) {
+            match (write.reply, result) {
+                // A caller that has gone does not need the result.
+                (Some(reply), result) => drop(reply.send(result)),
+                (None, Err(error)) => tracing::warn!(%error, "an outcome is not stored"),
+                (None, Ok(_)) => {}
+            }
+        }
+    }
+
+    /// Runs writes in one transaction. Returns the number of each capture.
+    fn transact(&mut self, writes: &[Write]) -> Result<Vec<CaptureNumber>, StoreError> {
+        let done = (|| {
+            let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let numbers = writes.iter().map(|write| match write.reply {
+                Some(_) => rows::insert(&transaction, &write.delivery),
+                None => rows::set_outcome(&transaction, &write.delivery),
+            });
+            let numbers = numbers.collect::<rusqlite::Result<Vec<_>>>()?;
+            // Twice as many as are added may be removed, so that the size converges to the limit.
+            let max = (2 * writes.len()).max(prune::STEP_ROWS as usize);
+            let removed = prune::remove_excess(&transaction, self.limits, Timestamp::now(), max)?;
+            transaction.commit()?;
+            self.needs_prune |= removed > 0;
+            Ok(numbers)
+        })();
+        done.map_err(|error| StoreError::database("store", &self.path, error))
+    }
+}
