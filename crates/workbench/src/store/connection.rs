@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::{StoreError, private};
 
@@ -34,47 +34,39 @@ pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
 
 /// Opens the database for writing. Returns `None` if no listener has created it.
 pub(super) fn open_existing(path: &Path) -> Result<Option<Connection>, StoreError> {
-    let folder = path.parent().unwrap_or(path);
-    if !private::folder_exists(folder)? || !private::file_exists(path)? {
-        return Ok(None);
-    }
-    open_checked(path).map(Some)
+    let exists = private::folder_exists(path.parent().unwrap_or(path))?;
+    if exists && private::file_exists(path)? { open_checked(path).map(Some) } else { Ok(None) }
 }
 
 /// Opens the database, which was checked before, for one read.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-        .map_err(|error| StoreError::database("read", path, error))
 }
 
 /// Opens a new database in memory.
-pub(super) fn open_in_memory(path: &Path) -> Result<Connection, StoreError> {
-    let db = Connection::open_in_memory();
-    let mut db = db.map_err(|error| StoreError::database("store", path, error))?;
-    create_schema(&mut db, path)?;
+pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
+    let mut db = Connection::open_in_memory()?;
+    create_schema(&mut db, Path::new(""))?;
     Ok(db)
 }
 
 fn open_checked(path: &Path) -> Result<Connection, StoreError> {
-    let failed = |error| StoreError::database("store", path, error);
     // They contain the same data as the database.
     for suffix in SUFFIXES {
         let mut beside = path.as_os_str().to_owned();
         beside.push(suffix);
         private::file_exists(Path::new(&beside))?;
     }
-    let mut db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
+    let mut db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // Before the first write: a foreign file stays as it is.
     has_schema(&db, path)?;
     // Takes effect only in a new database.
-    db.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
-    let mode = db.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
-    if mode.map_err(failed)? != "wal" {
-        return Err(StoreError::NoWriteAheadLog { path: path.to_owned() });
-    }
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // A file system without shared memory keeps the rollback journal, which is slower.
+    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     // A commit is durable when it returns.
-    db.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
-    db.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX).map_err(failed)?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_MAX, |_| Ok(()))?;
     create_schema(&mut db, path)?;
     Ok(db)
 }
@@ -87,35 +79,32 @@ fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
 }
 
 fn create_schema(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let failed = |error| StoreError::database("store", path, error);
-    db.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-    if has_schema(db, path)? {
-        return Ok(());
+    db.pragma_update(None, "foreign_keys", true)?;
+    // Overwrites removed captures.
+    db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
+    if !has_schema(db, path)? {
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have created it meanwhile.
+        if !has_schema(&transaction, path)? {
+            transaction.execute_batch(SCHEMA)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        }
+        transaction.commit()?;
     }
-    let transaction =
-        db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    // Another process may have created it meanwhile.
-    if !has_schema(&transaction, path)? {
-        transaction.execute_batch(SCHEMA).map_err(failed)?;
-        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
-        transaction.pragma_update(None, "user_version", SCHEMA_VERSION).map_err(failed)?;
-    }
-    transaction.commit().map_err(failed)
+    Ok(())
 }
 
 /// Returns false if the database is empty, and an error if another program or version wrote it.
 fn has_schema(db: &Connection, path: &Path) -> Result<bool, StoreError> {
-    let read = |sql| {
-        let value = db.query_row(sql, [], |row| row.get::<_, i64>(0));
-        value.map_err(|error| StoreError::database("read", path, error))
-    };
-    match (
-        read("PRAGMA application_id")?,
-        read("PRAGMA user_version")?,
-        read("SELECT count(*) FROM sqlite_schema")?,
-    ) {
-        (APPLICATION_ID, SCHEMA_VERSION, _) => Ok(true),
-        (0, 0, 0) => Ok(false),
+    let sql = "SELECT (SELECT application_id FROM pragma_application_id),
+        (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)";
+    match db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?))) {
+        Ok((APPLICATION_ID, SCHEMA_VERSION, _)) => Ok(true),
+        Ok((0_i64, 0_i64, 0)) => Ok(false),
+        Err(error) if error.sqlite_error_code() != Some(ErrorCode::NotADatabase) => {
+            Err(error.into())
+        }
         _ => Err(StoreError::Foreign { path: path.to_owned() }),
     }
 }

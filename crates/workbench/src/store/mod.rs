@@ -27,15 +27,12 @@ mod writer;
 pub use error::StoreError;
 pub use prune::PruneReport;
 
-use error::RowError;
 use writer::{Command, QUEUE_LEN, Write, Writer};
 
 /// Largest capture, in bytes. SQLite's own limit is higher.
 const CAPTURE_BYTES_MAX: u64 = 512 << 20;
 /// Largest store in memory, in bytes.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
-/// The path of a store in memory, in errors.
-const MEMORY: &str = "memory";
 
 /// The limits of a store. The oldest captures are removed first. They are removed when the store is opened
 /// and at each insert, so an idle store may have expired captures.
@@ -70,13 +67,6 @@ pub struct CaptureStore {
     /// None if it is in memory.
     file: Option<PathBuf>,
     limits: StoreLimits,
-}
-
-impl Default for StoreLimits {
-    /// 256 MiB and 7 days.
-    fn default() -> Self {
-        Self { bytes: 256 << 20, age: Duration::from_secs(7 * 24 * 60 * 60) }
-    }
 }
 
 impl StoreLimits {
@@ -116,7 +106,7 @@ impl CaptureStore {
     /// Fails if there is no memory or no thread for it.
     pub fn in_memory(limits: StoreLimits) -> Result<Self, StoreError> {
         let limits = StoreLimits { bytes: limits.bytes.min(MEMORY_BYTES_MAX), ..limits };
-        Self::start(connection::open_in_memory(Path::new(MEMORY))?, None, limits)
+        Self::start(connection::open_in_memory()?, None, limits)
     }
 
     fn start(
@@ -125,15 +115,12 @@ impl CaptureStore {
         limits: StoreLimits,
     ) -> Result<Self, StoreError> {
         let (sender, commands) = mpsc::channel(QUEUE_LEN);
-        let store = Self { commands: sender, file, limits };
         let needs_prune = limits != StoreLimits::UNLIMITED;
-        let path = store.path().to_owned();
-        let writer = Writer { db, path, limits, needs_prune, commands };
-        std::thread::Builder::new()
-            .name("captures".into())
-            .spawn(|| writer.run())
-            .map_err(|error| StoreError::io("start the writer of", store.path(), error))?;
-        Ok(store)
+        let writer = Writer { db, limits, needs_prune, commands };
+        let thread = std::thread::Builder::new().name("captures".to_owned());
+        let path = file.as_deref().unwrap_or(Path::new("memory"));
+        thread.spawn(|| writer.run()).map_err(|error| StoreError::io(path, error))?;
+        Ok(Self { commands: sender, file, limits })
     }
 
     /// Returns the folder; `None` for a store in memory.
@@ -144,10 +131,6 @@ impl CaptureStore {
     /// Returns true if other processes can read the captures.
     pub fn is_on_disk(&self) -> bool {
         self.file.is_some()
-    }
-
-    fn path(&self) -> &Path {
-        self.file.as_deref().unwrap_or(Path::new(MEMORY))
     }
 
     /// Stores a delivery without its response. It is durable when this returns. Waits while the queue is full.
@@ -193,7 +176,7 @@ impl CaptureStore {
     }
 
     /// Removes all captures, or those received before a time, and overwrites them. With `dry_run` it only
-    /// counts them.
+    /// counts them. Inserts into this store wait for it, those of other processes do not.
     ///
     /// # Errors
     /// [`StoreError::Busy`] if another process writes for more than 5 seconds.
@@ -202,35 +185,7 @@ impl CaptureStore {
         before: Option<Timestamp>,
         dry_run: bool,
     ) -> Result<PruneReport, StoreError> {
-        // On the thread, so that an insert before this call is included.
-        let (numbers, total, bytes) = self
-            .run(move |db| {
-                let numbers = prune::select(db, before)?;
-                Ok((numbers, prune::count(db)?, prune::total_bytes(db)?))
-            })
-            .await?;
-        let mut report = PruneReport {
-            removed: numbers.len() as u64,
-            left: total.saturating_sub(numbers.len() as u64),
-            bytes_before: bytes,
-            bytes_after: bytes,
-        };
-        if dry_run {
-            return Ok(report);
-        }
-        report.removed = 0;
-        for chunk in numbers.chunks(prune::CHUNK_ROWS) {
-            let chunk = chunk.to_vec();
-            report.removed += self.run(move |db| Ok(prune::remove(db, &chunk)?)).await?;
-        }
-        while self.run(|db| Ok(prune::return_pages(db, 0)?)).await? {}
-        (report.left, report.bytes_after) = self
-            .run(|db| {
-                prune::truncate_log(db)?;
-                Ok((prune::count(db)?, prune::total_bytes(db)?))
-            })
-            .await?;
-        Ok(report)
+        self.run(move |db| Ok(prune::prune(db, before, dry_run)?)).await
     }
 
     /// Ends the store after all writes in the queue. Later writes of all clones fail with
@@ -248,33 +203,29 @@ impl CaptureStore {
     /// Runs work on the thread that writes, after the writes before it.
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, RowError> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, result) = oneshot::channel();
         // A caller that has gone does not need the result.
         let work = move |db: &mut Connection| drop(reply.send(work(db)));
         self.send(Command::Run(Box::new(work))).await?;
-        let result = result.await.map_err(|_| StoreError::Closed)?;
-        result.map_err(|error| error.in_store("access", self.path()))
+        result.await.unwrap_or(Err(StoreError::Closed))
     }
 
     /// Runs a read: of a file on a blocking thread with a connection of its own, else on the thread that
     /// writes.
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, RowError> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let Some(path) = self.file.clone() else { return self.run(|db| work(db)).await };
-        let read = move || {
-            let db = connection::open_reader(&path)?;
-            work(&db).map_err(|error| error.in_store("read", &path))
-        };
+        let read = move || work(&connection::open_reader(&path)?);
         tokio::task::spawn_blocking(read).await.unwrap_or(Err(StoreError::Closed))
     }
 }
 
 /// Selects captures, newest first.
-fn select(db: &Connection, query: &CaptureQuery) -> Result<Vec<DeliverySummary>, RowError> {
+fn select(db: &Connection, query: &CaptureQuery) -> Result<Vec<DeliverySummary>, StoreError> {
     let (condition, filter_params, needs_check) = query.filter.to_sql(4);
     let limit = query.limit.unwrap_or(usize::MAX);
     let mut params = vec![

@@ -15,45 +15,43 @@ use super::StoreError;
 pub(super) fn create_folder(path: &Path) -> Result<(), StoreError> {
     if !folder_exists(path)? {
         let mut builder = DirBuilder::new();
-        builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path).map_err(|error| StoreError::io("create", path, error))?;
-        folder_exists(path)?;
+        builder.recursive(true).create(path).map_err(|error| StoreError::io(path, error))?;
     }
-    Ok(())
+    folder_exists(path).map(drop)
 }
 
 /// Creates the file with mode 600 unless it exists, and checks it.
 pub(super) fn create_file(path: &Path) -> Result<(), StoreError> {
     if !file_exists(path)? {
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(path) {
+        match options.write(true).create_new(true).open(path) {
+            // Another process may have created it meanwhile.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(StoreError::io("create", path, error));
+                return Err(StoreError::io(path, error));
             }
-            // Another process was faster, or the file is new.
-            _ => file_exists(path)?,
-        };
+            _ => {}
+        }
     }
-    Ok(())
+    file_exists(path).map(drop)
 }
 
 /// Returns false if nothing is there, and an error if it is not a folder of the user alone.
 pub(super) fn folder_exists(path: &Path) -> Result<bool, StoreError> {
-    exists(path, "is not a folder", Metadata::is_dir)
+    exists(path, "700", "is not a folder", Metadata::is_dir)
 }
 
 /// Returns false if nothing is there, and an error if it is not a file of the user alone.
 pub(super) fn file_exists(path: &Path) -> Result<bool, StoreError> {
-    exists(path, "is not a regular file", Metadata::is_file)
+    exists(path, "600", "is not a regular file", Metadata::is_file)
 }
 
 fn exists(
     path: &Path,
+    mode: &str,
     wrong_kind: &'static str,
     is_kind: impl Fn(&Metadata) -> bool,
 ) -> Result<bool, StoreError> {
@@ -63,42 +61,35 @@ fn exists(
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(false);
         }
-        Err(error) => return Err(StoreError::io("inspect", path, error)),
+        Err(error) => return Err(StoreError::io(path, error)),
     };
-    let path_text = path.display();
+    let (is_of_another_user, is_open_to_others) = access(&metadata);
+    let text = format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     let (problem, fix) = if metadata.is_symlink() {
-        ("is a symbolic link", format!("remove the link `{path_text}`"))
+        ("is a symbolic link", format!("`rm {text}`"))
     } else if !is_kind(&metadata) {
-        (wrong_kind, format!("move `{path_text}` away"))
-    } else if is_of_another_user(&metadata) {
-        ("belongs to another user", "run as its owner, or use another folder".to_owned())
-    } else if is_open_to_others(&metadata) {
-        let mode = if metadata.is_dir() { "700" } else { "600" };
-        let path_text = path_text.to_string().replace('\'', r"'\''");
-        ("can be read or changed by others", format!("`chmod {mode} '{path_text}'`"))
+        (wrong_kind, format!("`mv {text} {text}.old`"))
+    } else if is_of_another_user {
+        ("belongs to another user", format!("run as its owner, or `chown \"$(id -u)\" {text}`"))
+    } else if is_open_to_others {
+        ("can be read or changed by others", format!("`chmod {mode} {text}`"))
     } else {
         return Ok(true);
     };
     Err(StoreError::Unsafe { path: path.to_owned(), problem, fix })
 }
 
+/// Returns whether the owner is another user, and whether others have access.
 #[cfg(unix)]
-fn is_of_another_user(metadata: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::uid(metadata) != rustix::process::geteuid().as_raw()
-}
+fn access(metadata: &Metadata) -> (bool, bool) {
+    use std::os::unix::fs::MetadataExt;
 
-#[cfg(unix)]
-fn is_open_to_others(metadata: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::mode(metadata) & 0o077 != 0
-}
-
-#[cfg(not(unix))]
-fn is_of_another_user(_: &Metadata) -> bool {
-    false
+    let user = rustix::process::geteuid().as_raw();
+    (metadata.uid() != user, metadata.mode() & 0o077 != 0)
 }
 
 /// Files in the user's profile are private by default.
 #[cfg(not(unix))]
-fn is_open_to_others(_: &Metadata) -> bool {
-    false
+fn access(_: &Metadata) -> (bool, bool) {
+    (false, false)
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row, params};
 
-use super::error::RowError;
+use super::StoreError;
 use crate::delivery::{
     AnsweredBy, Attempt, CaptureNumber, Delivery, DeliverySummary, EventNames, Forward,
     ForwardError, ForwardErrorKind, Response, Source, TargetResponse,
@@ -119,7 +119,7 @@ pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Res
 pub(super) fn delivery(
     db: &Connection,
     number: CaptureNumber,
-) -> Result<Option<Delivery>, RowError> {
+) -> Result<Option<Delivery>, StoreError> {
     let sql = format!(
         "SELECT {SUMMARY}, o.relayed_forward, c.headers, c.body FROM {TABLES} WHERE c.number = ?1"
     );
@@ -138,7 +138,7 @@ pub(super) fn delivery(
 }
 
 /// Reads the columns of [`SUMMARY`].
-pub(super) fn summary(row: &Row<'_>) -> Result<DeliverySummary, RowError> {
+pub(super) fn summary(row: &Row<'_>) -> Result<DeliverySummary, StoreError> {
     let number = row.get("number")?;
     let columns = Columns { row, number };
     let peer = columns.parse_optional("peer", |text: String| text.parse::<SocketAddr>().ok())?;
@@ -179,7 +179,7 @@ pub(super) fn summary(row: &Row<'_>) -> Result<DeliverySummary, RowError> {
     })
 }
 
-fn forwards(db: &Connection, number: CaptureNumber) -> Result<Vec<Forward>, RowError> {
+fn forwards(db: &Connection, number: CaptureNumber) -> Result<Vec<Forward>, StoreError> {
     let mut select = db.prepare_cached(
         "SELECT url, took_us, error_kind, error, status, is_truncated, headers, body FROM forwards
          WHERE number = ?1 ORDER BY position",
@@ -212,23 +212,23 @@ struct Columns<'r> {
 }
 
 impl Columns<'_> {
-    fn get<T: FromSql>(&self, column: &'static str) -> Result<T, RowError> {
-        self.row.get(column).map_err(|_| RowError::Damaged { number: self.number, column })
+    fn get<T: FromSql>(&self, column: &'static str) -> Result<T, StoreError> {
+        self.row.get(column).map_err(|_| StoreError::DamagedRow { number: self.number, column })
     }
 
     fn parse<S: FromSql, T>(
         &self,
         column: &'static str,
         parse: impl FnOnce(S) -> Option<T>,
-    ) -> Result<T, RowError> {
-        parse(self.get(column)?).ok_or(RowError::Damaged { number: self.number, column })
+    ) -> Result<T, StoreError> {
+        parse(self.get(column)?).ok_or(StoreError::DamagedRow { number: self.number, column })
     }
 
     fn parse_optional<S: FromSql, T>(
         &self,
         column: &'static str,
         parse: impl FnOnce(S) -> Option<T>,
-    ) -> Result<Option<T>, RowError> {
+    ) -> Result<Option<T>, StoreError> {
         self.parse(column, |value: Option<S>| match value {
             Some(value) => parse(value).map(Some),
             None => Some(None),

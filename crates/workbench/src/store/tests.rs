@@ -183,7 +183,7 @@ async fn store_in_memory_has_captures_until_closed() {
 #[tokio::test]
 async fn panic_of_writer_closes_store() {
     let store = CaptureStore::in_memory(LIMITS).unwrap();
-    let panicked = store.run(|_| -> Result<(), RowError> { panic!("on purpose") }).await;
+    let panicked = store.run(|_| -> Result<(), StoreError> { panic!("on purpose") }).await;
     assert!(matches!(panicked, Err(StoreError::Closed)));
     let error = store.insert(delivery("").into()).await.unwrap_err();
     assert!(matches!(error, StoreError::Closed), "{error:?}");
@@ -376,14 +376,16 @@ async fn byte_limit_removes_oldest_captures() {
     assert!(left.is_sorted_by(|newer, older| *newer == *older + 1), "the oldest are removed");
     insert(&store, &delivery(vec![b'x'; 1_000_000]), 1).await;
     insert(&store, &delivery(""), 8).await;
-    let left = all_numbers(&store).await;
-    assert!(left.contains(&1_001) && left.len() < 20, "{left:?}");
+    while all_numbers(&store).await.len() >= 20 {
+        tokio::task::yield_now().await;
+    }
+    assert!(all_numbers(&store).await.contains(&1_001));
     store.close().await;
     let size = || home.path().metadata().unwrap().len();
     assert!(size() < 3 << 20, "{} bytes", size());
     // A lower limit removes captures when the store is opened, and shrinks the file.
     let store = home.open_with(StoreLimits { bytes: 256 << 10, ..LIMITS });
-    while all_numbers(&store).await.contains(&1_001) || size() >= 3 << 20 {
+    while all_numbers(&store).await.contains(&1_001) {
         tokio::task::yield_now().await;
     }
     assert_eq!(all_numbers(&store).await[0], 1_009);
@@ -493,7 +495,7 @@ async fn full_disk_is_an_error_for_what_does_not_fit() {
     limit("100").await.unwrap();
     let bodies = [0, 1_000_000, 0].map(|length| Arc::new(delivery(vec![b'x'; length])));
     let results = join_all(bodies.map(|one| store.insert(one))).await;
-    assert!(matches!(results[..], [Ok(_), Err(StoreError::Full { .. }), Ok(_)]), "{results:?}");
+    assert!(matches!(results[..], [Ok(_), Err(StoreError::Full), Ok(_)]), "{results:?}");
     limit("100000").await.unwrap();
     insert(&store, &delivery(vec![b'x'; 1_000_000]), 1).await;
     assert_eq!(all_numbers(&store).await.len(), 3);
@@ -589,7 +591,7 @@ async fn damaged_database_is_an_error() {
     fs::write(home.path(), bytes).unwrap();
     let store = home.open();
     let error = store.list(CaptureQuery::default()).await.unwrap_err();
-    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Damaged), "{error:?}");
 }
 
 #[tokio::test]
@@ -662,8 +664,8 @@ mod modes {
             fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
             let error = home.refused();
             assert!(error.to_string().ends_with("can be read or changed by others"), "{error}");
-            let fix = format!("`chmod 600 '{}'`", path.display());
-            assert_eq!(error.hint(), Some(fix));
+            let expected = format!("`chmod 600 '{}'`", path.display());
+            assert!(matches!(error, StoreError::Unsafe { fix, .. } if fix == expected));
             assert_eq!(mode(&path), 0o644);
             fs::remove_file(&path).unwrap();
             fs::create_dir(&path).unwrap();
@@ -677,7 +679,8 @@ mod modes {
         home.open().close().await;
         fs::set_permissions(home.folder(), Permissions::from_mode(0o755)).unwrap();
         let error = home.refused();
-        assert_eq!(error.hint(), Some(format!("`chmod 700 '{}'`", home.folder().display())));
+        let expected = format!("`chmod 700 '{}'`", home.folder().display());
+        assert!(matches!(error, StoreError::Unsafe { fix, .. } if fix == expected));
         let moved = home.0.path().join("moved");
         fs::rename(home.folder(), &moved).unwrap();
         symlink(&moved, home.folder()).unwrap();
@@ -692,6 +695,6 @@ mod modes {
         let folder = Path::new("/dev/null/formsvc/webhook");
         assert!(CaptureStore::open_existing(folder).unwrap().is_none());
         let error = CaptureStore::open(folder, LIMITS).unwrap_err().to_string();
-        assert_eq!(error, "cannot create `/dev/null/formsvc/webhook`");
+        assert_eq!(error, "cannot access `/dev/null/formsvc/webhook`");
     }
 }

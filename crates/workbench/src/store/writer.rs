@@ -1,9 +1,7 @@
 //! The thread that writes. It commits waiting writes together, and reports success after the commit.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,7 +33,6 @@ pub(super) struct Write {
 /// closed knows that the database is complete.
 pub(super) struct Writer {
     pub(super) db: Connection,
-    pub(super) path: PathBuf,
     pub(super) limits: StoreLimits,
     /// True if captures may exceed the limits, or free pages may be returned to the file system.
     pub(super) needs_prune: bool,
@@ -69,8 +66,7 @@ impl Writer {
 
     /// Removes captures while no command waits.
     fn prune(&mut self) {
-        let now = Timestamp::now();
-        let step = prune::step(&mut self.db, self.limits, now);
+        let step = prune::step(&mut self.db, self.limits);
         self.needs_prune = step.unwrap_or_else(|error| {
             tracing::warn!(%error, "captures over the limits are not removed now");
             false
@@ -84,7 +80,7 @@ impl Writer {
         let results = match self.transact(&writes) {
             Ok(numbers) => numbers.into_iter().map(Ok).collect(),
             // Without a large delivery there may be room for the others.
-            Err(StoreError::Full { .. }) if writes.len() > 1 => {
+            Err(StoreError::Full) if writes.len() > 1 => {
                 let alone = writes.iter().map(|write| {
                     self.transact(std::slice::from_ref(write)).map(|numbers| numbers[0])
                 });
@@ -104,20 +100,19 @@ impl Writer {
 
     /// Runs writes in one transaction. Returns the number of each capture.
     fn transact(&mut self, writes: &[Write]) -> Result<Vec<CaptureNumber>, StoreError> {
-        let done = (|| {
-            let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let numbers = writes.iter().map(|write| match write.reply {
-                Some(_) => rows::insert(&transaction, &write.delivery),
-                None => rows::set_outcome(&transaction, &write.delivery),
-            });
-            let numbers = numbers.collect::<rusqlite::Result<Vec<_>>>()?;
-            // Twice as many as are added may be removed, so that the size converges to the limit.
-            let max = (2 * writes.len()).max(prune::STEP_ROWS as usize);
-            let removed = prune::remove_excess(&transaction, self.limits, Timestamp::now(), max)?;
-            transaction.commit()?;
-            self.needs_prune |= removed > 0;
-            Ok(numbers)
-        })();
-        done.map_err(|error| StoreError::database("store", &self.path, error))
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (mut numbers, mut removed) = (Vec::new(), 0);
+        for Write { delivery, reply } in writes {
+            if reply.is_none() {
+                numbers.push(rows::set_outcome(&transaction, delivery)?);
+            } else {
+                numbers.push(rows::insert(&transaction, delivery)?);
+                removed += prune::remove_excess(&transaction, self.limits, prune::INSERT_ROWS)?;
+            }
+        }
+        removed += prune::remove_expired(&transaction, self.limits)?;
+        transaction.commit()?;
+        self.needs_prune |= removed > 0;
+        Ok(numbers)
     }
 }
