@@ -1,13 +1,13 @@
 //! Connections to the database, and its schema.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::{StoreError, private};
 
-const FILE_NAME: &str = "captures.db";
+pub(super) const FILE_NAME: &str = "captures.db";
 /// Suffixes of the files that SQLite creates beside the database.
 const SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Marks the file as a capture store ("fswb"); the tool `file` shows it.
@@ -18,12 +18,6 @@ const SCHEMA: &str = include_str!("schema.sql");
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Size to which SQLite cuts the write-ahead log after a checkpoint.
 const LOG_BYTES_MAX: i64 = 16 << 20;
-
-/// Returns the path of the database in a folder.
-pub(super) fn path_in(folder: &Path) -> PathBuf {
-    // Without a trailing slash, which would follow a symbolic link.
-    folder.components().collect::<PathBuf>().join(FILE_NAME)
-}
 
 /// Opens the database for writing. Creates it and its folder if they do not exist.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {

@@ -85,7 +85,7 @@ impl CaptureStore {
     /// [`StoreError::Unsafe`] if other users have access to the folder or file, [`StoreError::Foreign`] if it
     /// is not a store of this version.
     pub fn open(folder: &Path, limits: StoreLimits) -> Result<Self, StoreError> {
-        let path = connection::path_in(folder);
+        let path = folder.join(connection::FILE_NAME);
         let db = connection::create(&path)?;
         Self::start(db, Some(path), limits)
     }
@@ -95,7 +95,7 @@ impl CaptureStore {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_existing(folder: &Path) -> Result<Option<Self>, StoreError> {
-        let path = connection::path_in(folder);
+        let path = folder.join(connection::FILE_NAME);
         let Some(db) = connection::open_existing(&path)? else { return Ok(None) };
         Self::start(db, Some(path), StoreLimits::UNLIMITED).map(Some)
     }

@@ -111,6 +111,31 @@ async fn insert(store: &CaptureStore, delivery: &Delivery, times: usize) {
     try_join_all(inserts).await.unwrap();
 }
 
+/// Blocks the writer until that many commands wait, which the future sends.
+async fn while_blocked<T>(store: &CaptureStore, len: usize, sends: impl Future<Output = T>) -> T {
+    let (is_blocked, block) = std::sync::mpsc::channel();
+    let (unblock, is_unblocked) = std::sync::mpsc::channel::<()>();
+    let blocked = store.run(move |_| {
+        is_blocked.send(()).unwrap();
+        is_unblocked.recv().unwrap();
+        Ok(())
+    });
+    let fill = async {
+        while block.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        sends.await
+    };
+    let release = async {
+        while store.commands.capacity() > QUEUE_LEN - len {
+            tokio::task::yield_now().await;
+        }
+        unblock.send(()).unwrap();
+    };
+    let (_, result, ()) = tokio::join!(blocked, fill, release);
+    result
+}
+
 async fn numbers(store: &CaptureStore, query: CaptureQuery) -> Vec<CaptureNumber> {
     let listed = store.list(query).await.unwrap();
     listed.iter().map(|summary| summary.number.unwrap()).collect()
@@ -206,23 +231,8 @@ async fn panic_of_writer_closes_store() {
 #[tokio::test]
 async fn full_queue_makes_callers_wait() {
     let store = CaptureStore::in_memory(LIMITS).unwrap();
-    let (start, started) = std::sync::mpsc::channel::<()>();
-    let blocked = store.run(move |_| {
-        started.recv().unwrap();
-        Ok(())
-    });
-    let fill = async {
-        // The writer takes the command that blocks it, or some of the inserts too.
-        let inserts = (0..3 * QUEUE_LEN).map(|_| store.insert(delivery("").into()));
-        try_join_all(inserts).await.unwrap()
-    };
-    let unblock = async {
-        while store.commands.capacity() > 0 {
-            tokio::task::yield_now().await;
-        }
-        start.send(()).unwrap();
-    };
-    let (_, inserted, ()) = tokio::join!(blocked, fill, unblock);
+    let inserts = (0..3 * QUEUE_LEN).map(|_| store.insert(delivery("").into()));
+    let inserted = while_blocked(&store, QUEUE_LEN, try_join_all(inserts)).await.unwrap();
     assert_eq!(inserted.len(), 3 * QUEUE_LEN);
 }
 
@@ -503,7 +513,8 @@ async fn full_disk_is_an_error_for_what_does_not_fit() {
     };
     limit("100").await.unwrap();
     let bodies = [0, 1_000_000, 0].map(|length| Arc::new(delivery(vec![b'x'; length])));
-    let results = join_all(bodies.map(|one| store.insert(one))).await;
+    let inserts = join_all(bodies.map(|one| store.insert(one)));
+    let results = while_blocked(&store, 3, inserts).await;
     assert!(matches!(results[..], [Ok(_), Err(StoreError::Full), Ok(_)]), "{results:?}");
     limit("100000").await.unwrap();
     insert(&store, &delivery(vec![b'x'; 1_000_000]), 1).await;
