@@ -1,0 +1,84 @@
+//! The limits of bytes and age.
+
+use super::*;
+
+#[tokio::test]
+async fn byte_limit_removes_oldest_captures() {
+    let home = Home::new();
+    let limits = StoreLimits { bytes: 1 << 20, ..LIMITS };
+    let store = home.open_with(limits);
+    for _ in 0..20 {
+        insert(&store, &delivery(vec![b'x'; 2_000]), 50).await;
+    }
+    let left = all_numbers(&store).await;
+    assert!(left.len() > 200 && left[0] == 1_000, "{} are left", left.len());
+    assert!(left.is_sorted_by(|newer, older| *newer == *older + 1), "the oldest are removed");
+    insert(&store, &delivery(vec![b'x'; 1_000_000]), 1).await;
+    insert(&store, &delivery(""), 8).await;
+    wait_until(&store, |left| left.len() < 20).await;
+    assert!(all_numbers(&store).await.contains(&1_001));
+    store.close().await;
+    let size = || home.path().metadata().unwrap().len();
+    assert!(size() < 3 << 20, "{} bytes", size());
+    // A lower limit removes captures when the store is opened, and shrinks the file.
+    let store = home.open_with(StoreLimits { bytes: 256 << 10, ..LIMITS });
+    wait_until(&store, |left| !left.contains(&1_001)).await;
+    assert_eq!(all_numbers(&store).await[0], 1_009);
+    store.close().await;
+    assert!(size() < 3 << 20, "{} bytes", size());
+}
+
+#[tokio::test]
+async fn untrusted_captures_use_half_of_byte_limit() {
+    let home = Home::new();
+    let store = home.open_with(StoreLimits { bytes: 4 << 20, ..LIMITS });
+    insert(&store, &delivery(vec![b'x'; 100_000]), 60).await;
+    for _ in 0..20 {
+        insert(&store, &untrusted(vec![b'x'; 400_000]), 2).await;
+        insert(&store, &untrusted(""), 20).await;
+    }
+    let left = all_numbers(&store).await;
+    let genuine = left.iter().filter(|number| **number <= 60).count();
+    assert!((19..30).contains(&genuine), "{genuine} of 100 kB in 2 MiB or more");
+    assert!(left.len() - genuine > 40, "{left:?}");
+    insert(&store, &delivery(vec![b'x'; 100_000]), 60).await;
+    wait_until(&store, |left| left.iter().all(|number| *number > 500)).await;
+    assert!(all_numbers(&store).await.len() >= 30, "the oldest of all are removed");
+    store.close().await;
+    let size = home.path().metadata().unwrap().len();
+    assert!(size < 6 << 20, "{size} bytes");
+}
+
+#[tokio::test]
+async fn capture_larger_than_its_share_is_refused() {
+    let store = CaptureStore::in_memory(StoreLimits { bytes: 1 << 20, ..LIMITS }).unwrap();
+    insert(&store, &delivery("genuine"), 1).await;
+    let body = vec![b'x'; 600_000];
+    let error = store.insert(untrusted(body.clone()).into()).await.unwrap_err();
+    assert!(matches!(error, StoreError::TooLarge { size: 600_000.., max: 524_288 }), "{error}");
+    insert(&store, &delivery(body), 1).await;
+    let error = store.insert(delivery(vec![b'x'; 1 << 20]).into()).await.unwrap_err();
+    assert!(matches!(error, StoreError::TooLarge { max: 1_048_576, .. }), "{error}");
+    assert_eq!(all_numbers(&store).await, [2, 1]);
+}
+
+#[tokio::test]
+async fn age_limit_removes_expired_captures() {
+    let home = Home::new();
+    let store = home.open();
+    let mut recent = delivery("");
+    recent.summary.received_at = Timestamp::now();
+    insert(&store, &delivery(""), 2).await;
+    insert(&store, &recent, 1).await;
+    store.close().await;
+    let store = home.open_with(StoreLimits { age: Duration::from_secs(3_600), ..LIMITS });
+    // Before or after this insert.
+    insert(&store, &recent, 1).await;
+    assert_eq!(all_numbers(&store).await, [4, 3]);
+    insert(&store, &delivery(""), 1).await;
+    assert_eq!(all_numbers(&store).await, [4, 3]);
+    store.close().await;
+    let store = CaptureStore::open_existing(&home.folder()).unwrap().unwrap();
+    insert(&store, &delivery(""), 1).await;
+    assert_eq!(all_numbers(&store).await, [6, 4, 3], "without limits");
+}
