@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use http::StatusCode;
-use rustls::{CertificateError, InvalidMessage, OtherError};
+use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 use url::Url;
 
 use super::{NetworkError, NetworkSettings, ProxyInfo, Route};
@@ -267,6 +267,11 @@ fn of_tls(error: &rustls::Error, subject: &str) -> (ConnectFailureKind, String) 
         rustls::Error::InvalidCertificate(why) => of_certificate(why, subject),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             (ConnectFailureKind::NotTls, format!("{subject} does not use TLS"))
+        }
+        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            let message =
+                format!("{subject} accepts no HTTP/1.1 over TLS; it may speak only HTTP/2");
+            (ConnectFailureKind::Tls, message)
         }
         rustls::Error::Other(OtherError(inner)) if inner.is::<NetworkError>() => {
             let why = inner.source().map_or_else(String::new, |why| format!(": {why}"));

@@ -108,28 +108,47 @@ impl Attempt<'_> {
     fn not_connected(&self, failure: &ConnectFailure) -> SendError {
         use ConnectFailureKind as Kind;
         let is_local = self.url.host_str().is_some_and(is_localhost);
-        let (kind, question) = match failure.kind() {
-            Kind::Dns => (SendErrorKind::Dns, ""),
-            Kind::Refused if is_local => (SendErrorKind::Refused, ": is your server running?"),
-            Kind::Refused => (SendErrorKind::Refused, ""),
-            Kind::Timeout => (SendErrorKind::Timeout, ""),
-            Kind::ProxyUnreachable | Kind::ProxyAuth | Kind::ProxyRefused => {
-                (SendErrorKind::Proxy, "")
-            }
-            Kind::NotTls => (SendErrorKind::Tls, ": is its URL http://…?"),
-            kind if kind.is_certificate() => (SendErrorKind::Untrusted, ""),
-            kind if kind.is_tls() => (SendErrorKind::Tls, ""),
-            _ => (SendErrorKind::Connect, ""),
+        let kind = match failure.kind() {
+            Kind::Dns => SendErrorKind::Dns,
+            Kind::Refused => SendErrorKind::Refused,
+            Kind::Timeout => SendErrorKind::Timeout,
+            Kind::ProxyUnreachable | Kind::ProxyAuth | Kind::ProxyRefused => SendErrorKind::Proxy,
+            kind if kind.is_certificate() => SendErrorKind::Untrusted,
+            kind if kind.is_tls() => SendErrorKind::Tls,
+            _ => SendErrorKind::Connect,
+        };
+        let server = self.server();
+        let advice = match failure.kind() {
+            Kind::Refused if is_local => ": is your server running?".to_owned(),
+            Kind::NotTls => format!(": its URL may be http://{server}"),
+            Kind::Timeout if self.url.scheme() == "https" => format!(
+                ": TLS was tried and nothing came back; if the server does not use TLS, its URL is \
+                 http://{server}"
+            ),
+            _ => String::new(),
         };
         let connect_failure = Some(failure.kind());
-        SendError { connect_failure, ..SendError::new(kind, format!("{failure}{question}")) }
+        SendError { connect_failure, ..SendError::new(kind, format!("{failure}{advice}")) }
     }
 
     fn bad_answer(&self, cause: &str) -> SendError {
-        // The parser's error for bytes that do not begin like an answer, such as a TLS alert.
-        let is_alert = self.url.scheme() == "http" && cause == "invalid HTTP version parsed";
-        let question = if is_alert { ". Is its URL https://…?" } else { "" };
-        let message = format!("the answer of {} is not HTTP: {cause}{question}", self.server());
+        let (server, scheme) = (self.server(), self.url.scheme());
+        let cause = match cause {
+            OTHER_VERSION => "it does not begin with HTTP/1",
+            TOO_EARLY => "it arrived before the request",
+            cause => {
+                let message = format!("the answer of {server} is not HTTP: {cause}");
+                return SendError::new(SendErrorKind::BadAnswer, message);
+            }
+        };
+        let tls = match scheme {
+            "http" => format!("if the server uses TLS, its URL is https://{server}; "),
+            _ => String::new(),
+        };
+        let message = format!(
+            "the answer of {server} is not HTTP: {cause}. An HTTP/1.1 request was sent to \
+             {scheme}://{server}: {tls}if it speaks only HTTP/2, it cannot receive deliveries"
+        );
         SendError::new(SendErrorKind::BadAnswer, message)
     }
 
@@ -151,6 +170,11 @@ impl SendError {
     }
 }
 
+/// hyper's error for an answer of another protocol, such as a TLS alert.
+const OTHER_VERSION: &str = "invalid HTTP version parsed";
+/// hyper's error for bytes that arrive on a new connection before the request is sent.
+const TOO_EARLY: &str = "received unexpected message from connection";
+
 /// An error and its sources, outermost first.
 fn causes<'a>(
     error: &'a (dyn StdError + 'static),
@@ -165,7 +189,7 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
 /// Returns true if the error is about the received bytes and not about the connection.
 fn is_malformed_answer(error: &(dyn StdError + 'static)) -> bool {
     if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
-        return hyper.is_parse();
+        return hyper.is_parse() || hyper.to_string() == TOO_EARLY;
     }
     // The decoder of chunked bodies reports bad chunks like this.
     error.downcast_ref::<io::Error>().is_some_and(|error| {

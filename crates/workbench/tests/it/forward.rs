@@ -318,3 +318,36 @@ async fn dead_target_does_not_delay_200_deliveries_in_flight() {
         }
     }
 }
+
+#[tokio::test]
+async fn target_of_another_protocol_is_explained() {
+    let (listener, address) = silent_target().await;
+    let delivery = delivery("/", &[]);
+    let tls = forwarder(1, &[format!("https://{address}")]);
+    let http = forwarder(1, &[address.to_string()]);
+    tokio::time::pause();
+    let results = tls.forward(&delivery).await;
+    let error = results.forwards[0].result.as_ref().unwrap_err();
+    assert_eq!(error.kind, ForwardErrorKind::Timeout);
+    assert!(error.message.contains("TLS was tried and nothing came back"), "{error:?}");
+    assert!(error.message.ends_with(&format!("its URL is http://{address}")), "{error:?}");
+    assert_eq!(results.warnings[0].message, error.message);
+    assert_eq!(relay(&results.forwards[0]).status(), 504);
+    tokio::time::resume();
+
+    let server = tokio::spawn(async move {
+        // The first connection is that of the TLS target.
+        let _ = listener.accept().await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        // SETTINGS of a server that speaks only HTTP/2.
+        stream.write_all(b"\0\0\0\x04\0\0\0\0\0").await.unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.unwrap_or_default();
+    });
+    let results = http.forward(&delivery).await;
+    let error = results.forwards[0].result.as_ref().unwrap_err();
+    assert_eq!(error.kind, ForwardErrorKind::NotHttp, "{error:?}");
+    assert!(error.message.contains("if it speaks only HTTP/2"), "{error:?}");
+    assert_eq!(relay(&results.forwards[0]).status(), 502);
+    server.await.unwrap();
+}

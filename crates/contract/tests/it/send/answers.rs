@@ -96,17 +96,40 @@ async fn incomplete_and_malformed_answers_differ_in_kind() {
 }
 
 #[tokio::test]
-async fn https_is_suggested_for_a_tls_alert_only() {
-    for (bytes, is_suggested) in [
+async fn other_protocol_error_names_tls_and_http_2() {
+    for (bytes, is_other_protocol) in [
+        // A TLS alert.
         (&b"\x15\x03\x01\x00\x02\x02\x46"[..], true),
+        // SETTINGS and GOAWAY of a server that speaks only HTTP/2.
+        (b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01", true),
         (b"HTTP/1.1 200 OK\r\nBroken Header\r\n\r\n", false),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", false),
     ] {
         let (address, _) = answering(bytes).await;
         let (kind, message) = failure(&sender(), url(address, "/")).await;
         assert_eq!(kind, SendErrorKind::BadAnswer, "{message}");
-        assert_eq!(message.contains("Is its URL https://"), is_suggested, "{message}");
+        let expected = format!(
+            "the answer of {address} is not HTTP: it does not begin with HTTP/1. An HTTP/1.1 request \
+             was sent to http://{address}: if the server uses TLS, its URL is https://{address}; if it \
+             speaks only HTTP/2, it cannot receive deliveries"
+        );
+        assert_eq!(message == expected, is_other_protocol, "{message}");
     }
+}
+
+#[tokio::test]
+async fn answer_before_the_request_is_not_http() {
+    let (listener, address) = listener().await;
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"\0\0\0\x04\0\0\0\0\0").await.unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.unwrap_or_default();
+    });
+    let (kind, message) = failure(&sender(), url(address, "/")).await;
+    assert_eq!(kind, SendErrorKind::BadAnswer, "{message}");
+    assert!(message.contains("if it speaks only HTTP/2, it cannot"), "{message}");
+    server.await.unwrap();
 }
 
 /// Accepts one connection, answers after the first byte, and closes it without reading the rest. It has

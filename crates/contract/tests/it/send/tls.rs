@@ -7,6 +7,7 @@ use formsvc_client::network::{CertificateOrigin, NetworkSettings};
 use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendErrorKind};
 use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use url::Url;
 
@@ -145,19 +146,48 @@ async fn trusted_certificate_after_its_end_is_refused() {
     }
 }
 
-#[tokio::test]
-async fn plain_http_port_is_reported_as_not_tls() {
+/// Accepts one connection and sends these bytes, whatever the client's TLS greeting is.
+async fn answering_greeting(bytes: &'static [u8]) -> (SocketAddr, JoinHandle<()>) {
     let (listener, address) = listener().await;
     let task = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
-        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        stream.write_all(bytes).await.unwrap();
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.unwrap_or_default();
     });
+    (address, task)
+}
+
+#[tokio::test]
+async fn plain_http_port_is_reported_as_not_tls() {
+    let (address, task) = answering_greeting(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
     let (kind, message) = failure(&sender(), format!("https://{address}/").parse().unwrap()).await;
     assert_eq!(kind, SendErrorKind::Tls, "{message}");
-    assert_eq!(message, format!("{address} does not use TLS: is its URL http://…?"));
+    assert_eq!(message, format!("{address} does not use TLS: its URL may be http://{address}"));
     task.await.unwrap();
+}
+
+#[tokio::test]
+async fn silence_after_the_tls_greeting_offers_http() {
+    let (_listener, address) = listener().await;
+    tokio::time::pause();
+    let (kind, message) = failure(&sender(), format!("https://{address}/").parse().unwrap()).await;
+    assert_eq!(kind, SendErrorKind::Timeout, "{message}");
+    let expected = format!(
+        "no connection to {address} in time: TLS was tried and nothing came back; if the server does \
+         not use TLS, its URL is http://{address}"
+    );
+    assert_eq!(message, expected);
+}
+
+#[tokio::test]
+async fn tls_server_without_http_1_is_reported() {
+    // The alert no_application_protocol, which a server that speaks only HTTP/2 sends.
+    let (address, _) = answering_greeting(b"\x15\x03\x03\0\x02\x02\x78").await;
+    let (kind, message) = failure(&sender(), format!("https://{address}/").parse().unwrap()).await;
+    assert_eq!(kind, SendErrorKind::Tls, "{message}");
+    let expected = format!("{address} accepts no HTTP/1.1 over TLS; it may speak only HTTP/2");
+    assert_eq!(message, expected);
 }
 
 #[tokio::test]
