@@ -164,12 +164,13 @@ impl Forwarder {
             let error = ForwardError { kind: ForwardErrorKind::Unreachable, message };
             return (Forward { url, result: Err(error), took: started.elapsed() }, Vec::new());
         };
-        // One limit for waiting and sending, because the sender of the delivery waits for both.
-        let sent = tokio::time::timeout(self.sender.timeout(), self.send(target, to, delivery));
-        let result = sent.await.unwrap_or_else(|_| {
+        // One limit for waiting and sending, because the delivery's sender waits for both.
+        let timeout = self.sender.timeout();
+        let sent = tokio::time::timeout(timeout, self.send(target, to, delivery)).await;
+        let result = sent.unwrap_or_else(|_| {
             let message = format!(
-                "the time limit ended while {MAX_REQUESTS} other deliveries waited for a response \
-                 of {}",
+                "{} did not respond within {timeout:?}; at most {MAX_REQUESTS} deliveries are sent to \
+                 it at the same time",
                 target.shown()
             );
             Err(ForwardError { kind: ForwardErrorKind::Timeout, message })
