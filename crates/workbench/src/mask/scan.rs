@@ -16,8 +16,6 @@ const CREDENTIAL_NAMES: [&str; 2] = ["authorization", "cookie"];
 /// Schemes before a token, in any case, and the length of the shortest token.
 const SCHEMES: [&str; 2] = ["bearer ", "basic "];
 const MIN_TOKEN_LEN: usize = 8;
-/// Longest name of a query parameter that is checked.
-const MAX_PARAMETER_LEN: usize = 100;
 const HOST_ENDS: &[u8] = b"/?# \t\r\n\"'<>\\";
 
 /// The kind of text, which decides the end of a query parameter.
@@ -145,9 +143,8 @@ impl Scanner<'_> {
             Context::RequestTarget => b"&#",
             Context::Text => b"&# \t\r\n\"'<>\\",
         };
-        let bytes = self.bytes()[name_start..].iter().take(MAX_PARAMETER_LEN + 1);
-        let is_name_byte = |byte: &&u8| !b"=?;".contains(byte) && !value_ends.contains(byte);
-        let name_end = name_start + bytes.take_while(is_name_byte).count();
+        let is_name_byte = |byte: u8| !b"=?;".contains(&byte) && !value_ends.contains(&byte);
+        let name_end = self.end_of(name_start, is_name_byte);
         if self.bytes().get(name_end) != Some(&b'=') {
             return None;
         }

@@ -8,7 +8,10 @@ use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_workbench::delivery::{
     Attempt, Delivery, DeliverySummary, EventNames, ForwardErrorKind, Source,
 };
-use formsvc_workbench::forward::{Forwarded, Forwarder, MAX_RESPONSE_BODY, Route, relay};
+use formsvc_workbench::forward::{
+    Forwarded, Forwarder, MAX_RESPONSE_BODY, Route, parse_header, relay, sender_for_entered_address,
+};
+use formsvc_workbench::http::as_received;
 use formsvc_workbench::target;
 use formsvc_workbench::verdict::{Verdict, VerdictCode};
 use formsvc_workbench::warning::WarningCode;
@@ -168,6 +171,22 @@ async fn target_without_path_gets_the_path_of_the_delivery() {
         let request = requests.recv().await.unwrap();
         let line = format!("POST {sent} HTTP/1.1\r\n");
         assert!(request.starts_with(line.as_bytes()), "{request_target}");
+    }
+}
+
+#[tokio::test]
+async fn sender_for_entered_address_has_no_extra_headers() {
+    let (address, mut requests) = target(200).await;
+    let headers = HeaderMap::from_iter([parse_header("X-Tenant: 7").unwrap()]);
+    let options = HttpSenderOptions { headers, ..HttpSenderOptions::default() };
+    let sender = HttpSender::new(options).unwrap();
+    let entered = sender_for_entered_address(&sender).unwrap();
+    for (sender, expected) in [(sender, true), (entered, false)] {
+        let url = target::parse(&address.to_string()).unwrap();
+        sender.send(as_received(&delivery("/", &[]), url)).await.unwrap();
+        let request = requests.recv().await.unwrap();
+        let has_header = String::from_utf8_lossy(&request).contains("X-Tenant: 7");
+        assert_eq!(has_header, expected);
     }
 }
 
