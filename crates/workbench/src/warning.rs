@@ -1,4 +1,4 @@
-//! Warnings for the user who runs a listener.
+//! Warnings for the user of a listener.
 
 /// A warning.
 #[derive(Clone, Debug, PartialEq, Eq)]

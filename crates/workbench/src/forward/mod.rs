@@ -65,7 +65,7 @@ enum Health {
 pub struct Forwarded {
     /// In the order of the targets; empty if no route matches.
     pub forwards: Vec<Forward>,
-    /// Index of the forward whose response is relayed: the first failed one, else the first.
+    /// Index of the relayed forward: the first failed one, else the first.
     pub relayed: Option<usize>,
     /// Changes of the targets' state.
     pub warnings: Vec<Warning>,

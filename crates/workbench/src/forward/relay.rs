@@ -9,8 +9,8 @@ use crate::http::end_to_end;
 /// Headers that are wrong for the beginning of a body.
 const WHOLE_BODY_HEADERS: [&str; 4] = ["content-encoding", "content-md5", "digest", "etag"];
 
-/// Returns the index of the forward whose result decides the response: the first that failed, so that
-/// the sender retries until all targets have accepted, else the first.
+/// Returns the index of the forward that decides the response: the first failed one, so that the sender
+/// retries until all targets have accepted, else the first.
 pub(super) fn deciding(forwards: &[Forward]) -> Option<usize> {
     let failed = forwards.iter().position(|forward| !forward.is_success());
     failed.or((!forwards.is_empty()).then_some(0))

@@ -1,4 +1,4 @@
-//! Names of headers and query parameters whose values are secrets.
+//! Names of headers and query parameters with secret values.
 
 /// Parts of a name without its separators: `X-Api-Key`, `apiKey`.
 const PARTS: [&str; 13] = [

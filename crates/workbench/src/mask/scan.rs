@@ -11,7 +11,7 @@ const KEY_PREFIXES: [&str; 2] = [formsvc_protocol::signature::SECRET_PREFIX, "fs
 /// Prefix of a signature, in any case, and the number of its hex digits.
 const SIGNATURE_PREFIX: &str = "v1=";
 const SIGNATURE_LEN: usize = 64;
-/// Ends of names whose values are credentials, in any case: `Set-Cookie`, `HTTP_COOKIE`.
+/// Ends of the names of credentials, in any case: `Set-Cookie`, `HTTP_COOKIE`.
 const CREDENTIAL_NAMES: [&str; 2] = ["authorization", "cookie"];
 /// Schemes before a token, in any case, and the length of the shortest token.
 const SCHEMES: [&str; 2] = ["bearer ", "basic "];
@@ -59,7 +59,7 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// Returns the secret whose name, prefix or sign begins at `at`. Takes constant time if there is
+    /// Returns the secret with a name, prefix or sign at `at`. Takes constant time if there is
     /// none, or time proportional to a part of the text in which no other secret begins.
     fn secret_from(self, at: usize) -> Option<Secret> {
         let range = match self.bytes()[at] {
@@ -97,7 +97,7 @@ impl Scanner<'_> {
         (end - start >= SIGNATURE_LEN).then(|| start + SIGNATURE_DIGITS..end)
     }
 
-    /// Finds the value of a header whose name ends at `name_end`: `: a`, `": "a"`, `=> a`, `', 'a'`.
+    /// Finds the value of a header after its name: `: a`, `": "a"`, `=> a`, `', 'a'`.
     fn header_value(self, name_end: usize) -> Option<Range<usize>> {
         let name_close = self.end_of_any(name_end, b"\\\"'])");
         let is_quoted = name_close > name_end;
@@ -129,7 +129,7 @@ impl Scanner<'_> {
         (end - start >= MIN_TOKEN_LEN && !is_word).then_some(start..end)
     }
 
-    /// Finds user name and password of a URL whose scheme ends at `scheme_end`.
+    /// Finds user name and password of a URL after its scheme.
     fn user_info(self, scheme_end: usize) -> Option<Range<usize>> {
         let start = self.has_word(scheme_end, "//").then_some(scheme_end + 2)?;
         let authority = &self.text[start..self.end_before(start, HOST_ENDS)];
@@ -137,7 +137,7 @@ impl Scanner<'_> {
         Some(start..start + len)
     }
 
-    /// Finds the value of a parameter whose name begins at `name_start`, if the name is a secret's.
+    /// Finds the value of the parameter at `name_start` if its name is a secret's.
     fn parameter_value(self, name_start: usize) -> Option<Range<usize>> {
         let value_ends: &[u8] = match self.context {
             Context::RequestTarget => b"&#",
