@@ -77,13 +77,14 @@ impl Found {
 }
 
 /// The certainty of an explanation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proof {
     /// The signature matches after fixing all found causes.
     Signature,
     /// The found causes prevent any signature from matching; there may be more.
     Fact,
     /// No cause applies.
+    #[default]
     None,
 }
 
@@ -99,7 +100,7 @@ impl Proof {
 }
 
 /// Why a signature does not match.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// All causes that apply together.
     pub found: Vec<Found>,
@@ -117,14 +118,7 @@ pub struct Explanation {
 
 /// Explains the signature of a delivery.
 pub fn explain(request: &ExplainRequest<'_>) -> Explanation {
-    let explanation = |found, proof| Explanation {
-        found,
-        proof,
-        secret: None,
-        clues: Vec::new(),
-        untried: Vec::new(),
-        limit: None,
-    };
+    let explanation = |found, proof| Explanation { found, proof, ..Explanation::default() };
     let Some((renamed, readings)) = read_header(request) else {
         return explanation(vec![Found::new(Cause::HeaderMissing, None)], Proof::Fact);
     };
@@ -184,33 +178,30 @@ fn search<'a>(
     bodies: &[SignedBody<'_>],
     readings: &'a [Reading],
 ) -> Option<(Vec<Found>, &'a Key, &'a Reading)> {
+    let pairs = keys.iter().flat_map(|key| bodies.iter().map(move |body| (key, body)));
+    let tries = pairs.flat_map(|(key, body)| [(key, body, false), (key, body, true)]);
     for changes in 0..=CHANGES_MAX {
-        for (key, (changed, body)) in
-            keys.iter().flat_map(|key| bodies.iter().map(move |body| (key, body)))
-        {
-            for without_time in [false, true] {
-                let made = [key.found.is_some(), changed.is_some(), without_time];
-                if made.into_iter().filter(|made| *made).count() != changes {
+        for (key, (changed, body), without_time) in tries.clone() {
+            let made = [key.found.is_some(), changed.is_some(), without_time];
+            if made.into_iter().filter(|made| *made).count() != changes {
+                continue;
+            }
+            for reading in readings {
+                let digest = match (&reading.t, without_time) {
+                    (_, true) => key.keyed.mac(&[body]),
+                    (Some(t), false) => key.keyed.mac(&[t.as_bytes(), b".", body]),
+                    (None, false) => continue,
+                };
+                let Some(mac) = reading.macs.iter().find(|mac| mac.bytes == digest) else {
                     continue;
-                }
-                for reading in readings {
-                    let digest = match (&reading.t, without_time) {
-                        (_, true) => key.keyed.mac(&[body]),
-                        (Some(t), false) => key.keyed.mac(&[t.as_bytes(), b".", body]),
-                        (None, false) => continue,
-                    };
-                    let Some(mac) = reading.macs.iter().find(|mac| mac.bytes == digest) else {
-                        continue;
-                    };
-                    let header = reading.causes.iter().copied().chain(mac.cause);
-                    let header =
-                        header.chain(reading.t.is_none().then_some(Cause::HeaderIncomplete));
-                    let body_only = without_time.then_some(Cause::SignedBodyOnly);
-                    let found =
-                        header.map(|cause| Found::new(cause, None)).chain(key.found.clone());
-                    let found = found.chain(body_only.map(|cause| Found::new(cause, None)));
-                    return Some((found.chain(changed.clone()).collect(), key, reading));
-                }
+                };
+                let incomplete = reading.t.is_none().then_some(Cause::HeaderIncomplete);
+                let header = reading.causes.iter().copied().chain(mac.cause).chain(incomplete);
+                let mut found: Vec<Found> = header.map(|cause| Found::new(cause, None)).collect();
+                found.extend(key.found.clone());
+                found.extend(without_time.then(|| Found::new(Cause::SignedBodyOnly, None)));
+                found.extend(changed.clone());
+                return Some((found, key, reading));
             }
         }
     }

@@ -176,6 +176,9 @@ fn sorted_keys_are_a_fact_if_the_order_is_not_found() {
     let sorted = br#"{"created_at":"t","data":{"a":1,"b":2},"event":"e"}"#;
     let found = explain_body(&format!("t={NOW},v1={}", "0".repeat(64)), sorted);
     assert_eq!((ids(&found), found.proof), (vec!["keys_sorted"], Proof::Fact));
+    let indented = b"{\n \"created_at\":\"t\",\"data\":{\"a\":1},\"event\":\"e\"}";
+    let found = explain_body(&format!("t={NOW},v1={}", "0".repeat(64)), indented);
+    assert_eq!(ids(&found), ["json_printed", "keys_sorted"]);
     // The order of the service.
     let found =
         explain_body(&format!("t={NOW},v1={}", "0".repeat(64)), br#"{"event":1,"form_id":2}"#);
