@@ -95,25 +95,25 @@ impl Exporter {
         self.has_masked |= mask::hides_in_request(&delivery.headers, &summary.request_target);
         let text = match self.format {
             ExportFormat::Http => message::received(delivery, self.reveal),
-            ExportFormat::Curl => curl::received(delivery, self.reveal).on_lines(),
+            ExportFormat::Curl => curl::received(delivery, self.reveal).on_lines().into_bytes(),
             ExportFormat::Har => har::entry(delivery, self.reveal).to_string().into_bytes(),
             ExportFormat::Ndjson => {
                 let record = DeliveryRecord::of(delivery, self.reveal);
                 serde_json::to_vec(&record).expect("a record serializes")
             }
         };
-        self.joined(summary.number, text)
+        self.joined(summary.number, &text)
     }
 
     /// Returns a request that was made of a delivery. Empty if the format is not one of requests.
     pub fn request(&mut self, number: Option<CaptureNumber>, outgoing: &Outgoing) -> Vec<u8> {
         let text = match self.format {
             ExportFormat::Http => message(outgoing, self.reveal),
-            ExportFormat::Curl => curl(outgoing, self.reveal).on_lines(),
+            ExportFormat::Curl => curl(outgoing, self.reveal).on_lines().into_bytes(),
             ExportFormat::Har | ExportFormat::Ndjson => return Vec::new(),
         };
         self.has_masked |= mask::hides_in_request(&outgoing.headers, outgoing.url.as_str());
-        self.joined(number, text)
+        self.joined(number, &text)
     }
 
     /// Returns warnings about the exported requests.
@@ -140,7 +140,7 @@ impl Exporter {
     }
 
     /// Adds the separator before a delivery, and its number.
-    fn joined(&mut self, number: Option<CaptureNumber>, text: Vec<u8>) -> Vec<u8> {
+    fn joined(&mut self, number: Option<CaptureNumber>, text: &[u8]) -> Vec<u8> {
         let is_first = self.count == 0;
         self.count += 1;
         let title = number.map_or("capture".to_owned(), |number| format!("capture {number}"));
@@ -157,7 +157,7 @@ impl Exporter {
             (ExportFormat::Har, false) => (",\n".to_owned(), ""),
             (ExportFormat::Ndjson, _) => (String::new(), "\n"),
         };
-        [before.as_bytes(), &text, after.as_bytes()].concat()
+        [before.as_bytes(), text, after.as_bytes()].concat()
     }
 }
 

@@ -69,8 +69,9 @@ fn many_members_are_compared_in_linear_time() {
 
 #[test]
 fn comparison_by_line_has_a_time_limit() {
-    let lines = |from: u32| -> String {
-        (0..60_000_u32).map(|at| format!("{}\n", (at * from) % 60_013)).collect()
+    let lines = |step: u32| {
+        let lines = (0..60_000_u32).map(|at| (at * step % 60_013).to_string());
+        lines.collect::<Vec<_>>().join("\n")
     };
     let start = Instant::now();
     assert_eq!(bodies(lines(7).as_bytes(), lines(11).as_bytes()).len(), LISTED_MAX + 1);

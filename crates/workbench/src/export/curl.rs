@@ -37,8 +37,8 @@ impl CurlCommand {
     }
 
     /// Returns the command on one line for each part, with a final line feed.
-    pub fn on_lines(&self) -> Vec<u8> {
-        (self.parts.join(" \\\n  ") + "\n").into_bytes()
+    pub fn on_lines(&self) -> String {
+        self.parts.join(" \\\n  ") + "\n"
     }
 }
 
@@ -103,7 +103,8 @@ fn command(
 ) -> CurlCommand {
     let mut first = format!("{}curl --globoff --path-as-is ", body.input);
     if *method != Method::POST {
-        first += &format!("--request {} ", word(method.as_str().as_bytes()));
+        // Writing to a `String` cannot fail.
+        let _ = write!(first, "--request {} ", word(method.as_str().as_bytes()));
     }
     first += &word(mask::target(url, reveal).as_bytes());
     let mut parts = vec![first];

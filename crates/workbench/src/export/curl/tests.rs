@@ -36,7 +36,7 @@ fn command_quotes_shell_syntax() {
   --data-raw '@it'\''s `x`'
 ";
     let command = curl(&sent, false);
-    assert_eq!(command.on_lines(), expected.as_bytes());
+    assert_eq!(command.on_lines(), expected);
     assert_eq!(command.on_one_line(), expected.replace(" \\\n  ", " ").trim_end());
     let method = Method::from_bytes(b"DELETE").unwrap();
     let sent = Outgoing { method, ..outgoing("http://host/", &[], b"") };
