@@ -173,4 +173,4 @@ pub fn json_on_one_line(body: &[u8]) -> Option<Box<RawValue>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -69,7 +69,7 @@ fn json_of(delivery: &Delivery, reveal: bool) -> Value {
 
 /// Compares an object with the properties that the schema lists: all are present, no other is, and
 /// each has one of the types.
-fn assert_conforms(value: &Value, schema: &Value, path: &str) {
+pub(crate) fn assert_conforms(value: &Value, schema: &Value, path: &str) {
     let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

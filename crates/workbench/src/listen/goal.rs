@@ -1,0 +1,291 @@
+//! The purpose of a run: a number of deliveries, and conditions on them. Pure: the caller passes the time.
+
+use std::time::{Duration, Instant};
+
+use crate::delivery::Delivery;
+use crate::filter::DeliveryFilter;
+
+/// The reason why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// A signal.
+    Stopped,
+    /// All expected deliveries arrived.
+    Met,
+    /// The time limit of the run.
+    TimedOut,
+    /// The end of standard input.
+    StdinEof,
+    /// No delivery arrived within [`GoalOptions::expect_within`].
+    Silence,
+    /// Polling cannot continue.
+    PollEnded,
+    /// A delivery does not match [`GoalOptions::expect_every`].
+    Mismatch,
+}
+
+/// A condition with the text that it was parsed from.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    text: String,
+    filter: DeliveryFilter,
+}
+
+/// What a run waits for. The default is reached by no delivery and missed by none.
+#[derive(Clone, Debug, Default)]
+pub struct GoalOptions {
+    /// Number of deliveries that are not refused.
+    pub count: Option<u64>,
+    /// Each must match at least one delivery.
+    pub expect: Vec<Expression>,
+    /// Each must match every delivery.
+    pub expect_every: Vec<Expression>,
+    /// Longest time without a delivery.
+    pub expect_within: Option<Duration>,
+}
+
+/// A goal and the progress towards it.
+#[derive(Debug)]
+pub struct Goal {
+    options: GoalOptions,
+    /// One per [`GoalOptions::expect`].
+    progress: Vec<Progress>,
+    arrived: u64,
+    refused: u64,
+    /// The first delivery that does not match [`GoalOptions::expect_every`].
+    mismatch: Option<String>,
+    last_arrival: Instant,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    is_met: bool,
+    /// How the last delivery differs.
+    mismatch: Option<String>,
+}
+
+/// One part of a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectation {
+    /// `count 3`, `expect status=200`, `expect-every valid=true` or `expect-within 5s`.
+    pub text: String,
+    pub met: bool,
+    /// Why it is not met.
+    pub reason: Option<String>,
+}
+
+impl Ended {
+    /// All values with their names in JSON.
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::Stopped, "signal"),
+        (Self::Met, "met"),
+        (Self::TimedOut, "timeout"),
+        (Self::StdinEof, "stdin_eof"),
+        (Self::Silence, "silence"),
+        (Self::PollEnded, "poll_ended"),
+        (Self::Mismatch, "mismatch"),
+    ];
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(value, _)| *value == self).expect("every value has a name").1
+    }
+}
+
+impl Expression {
+    /// Parses a condition as [`DeliveryFilter::parse`] does.
+    ///
+    /// # Errors
+    /// Returns the rule that the text violates.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self { text: text.trim().to_owned(), filter: DeliveryFilter::parse(text)? })
+    }
+}
+
+impl Goal {
+    pub fn new(options: GoalOptions, now: Instant) -> Self {
+        let progress = vec![Progress::default(); options.expect.len()];
+        Self { options, progress, arrived: 0, refused: 0, mismatch: None, last_arrival: now }
+    }
+
+    /// Counts a delivery that was answered. Returns a value if the run ends with it.
+    pub fn observe(&mut self, delivery: &Delivery, now: Instant) -> Option<Ended> {
+        let response = delivery.summary.response.as_ref();
+        let is_refused = response.is_some_and(|response| response.is_refusal());
+        self.last_arrival = now;
+        self.arrived += u64::from(!is_refused);
+        self.refused += u64::from(is_refused);
+        for (expression, progress) in self.options.expect.iter().zip(&mut self.progress) {
+            // Any sender can cause a refusal, so a refused delivery counts only for conditions on the
+            // verdict.
+            if !progress.is_met && (!is_refused || expression.filter.names("verdict")) {
+                progress.mismatch = expression.filter.mismatch(delivery);
+                progress.is_met = progress.mismatch.is_none();
+            }
+        }
+        if self.mismatch.is_none() {
+            self.mismatch = self.options.expect_every.iter().find_map(|expression| {
+                let mismatch = expression.filter.mismatch(delivery)?;
+                Some(format!("{} does not match: {mismatch}", described(delivery)))
+            });
+        }
+        if self.mismatch.is_some() {
+            return Some(Ended::Mismatch);
+        }
+        let is_met = match self.options.count {
+            Some(count) => self.arrived >= count,
+            None => !self.progress.is_empty() && self.progress.iter().all(|one| one.is_met),
+        };
+        is_met.then_some(Ended::Met)
+    }
+
+    /// Returns the time at which the run ends with [`Ended::Silence`], unless a delivery arrives before.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.last_arrival.checked_add(self.options.expect_within?)
+    }
+
+    /// Returns all parts of the goal at the end of the run.
+    pub fn result(&self, ended: Ended) -> Vec<Expectation> {
+        let GoalOptions { count, expect, expect_every, expect_within } = &self.options;
+        let expectation = |text: String, reason: Option<String>| Expectation {
+            text,
+            met: reason.is_none(),
+            reason,
+        };
+        let mut result = Vec::new();
+        if let Some(count) = count {
+            let reason = (self.arrived < *count).then(|| self.arrivals());
+            result.push(expectation(format!("count {count}"), reason));
+        }
+        for (expression, progress) in expect.iter().zip(&self.progress) {
+            let reason = (!progress.is_met).then(|| match &progress.mismatch {
+                Some(mismatch) => format!("{}; of the last one, {mismatch}", self.arrivals()),
+                None => self.arrivals(),
+            });
+            result.push(expectation(format!("expect {}", expression.text), reason));
+        }
+        if !expect_every.is_empty() {
+            let texts: Vec<_> = expect_every.iter().map(|one| one.text.as_str()).collect();
+            let text = format!("expect-every {}", texts.join(" && "));
+            result.push(expectation(text, self.mismatch.clone()));
+        }
+        if let Some(within) = expect_within {
+            let reason = (ended == Ended::Silence)
+                .then(|| format!("no delivery arrived for {within:?}"));
+            result.push(expectation(format!("expect-within {within:?}"), reason));
+        }
+        result
+    }
+
+    fn arrivals(&self) -> String {
+        let arrived = match self.arrived {
+            0 => "no delivery arrived".to_owned(),
+            1 => "1 delivery arrived".to_owned(),
+            arrived => format!("{arrived} deliveries arrived"),
+        };
+        match self.refused {
+            0 => arrived,
+            refused => format!("{arrived}, and {refused} refused by the listener"),
+        }
+    }
+}
+
+fn described(delivery: &Delivery) -> String {
+    let summary = &delivery.summary;
+    match (summary.number, &summary.names.submission_id) {
+        (_, Some(id)) => format!("the delivery of `{id}`"),
+        (Some(number), None) => format!("capture {number}"),
+        (None, None) => "a delivery".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+    use crate::delivery::AnsweredBy;
+
+    const WITHIN: Duration = Duration::from_secs(5);
+
+    fn goal(count: Option<u64>, expect: &[&str], expect_every: &[&str]) -> Goal {
+        let parse = |texts: &[&str]| texts.iter().map(|text| Expression::parse(text).unwrap());
+        let (expect, expect_every) = (parse(expect).collect(), parse(expect_every).collect());
+        let options = GoalOptions { count, expect, expect_every, expect_within: Some(WITHIN) };
+        Goal::new(options, Instant::now())
+    }
+
+    fn answered(status: u16, answered_by: AnsweredBy) -> Delivery {
+        let mut delivery = samples::delivery();
+        let response = delivery.summary.response.as_mut().unwrap();
+        (response.status, response.answered_by) = (Some(status), answered_by);
+        delivery
+    }
+
+    fn observe(goal: &mut Goal, status: u16) -> Option<Ended> {
+        goal.observe(&answered(status, AnsweredBy::Target), Instant::now())
+    }
+
+    /// Returns the reasons of the parts that are not met.
+    fn reasons(goal: &Goal, ended: Ended) -> Vec<String> {
+        goal.result(ended).into_iter().filter_map(|one| one.reason).collect()
+    }
+
+    #[test]
+    fn count_ends_the_run() {
+        let mut goal = goal(Some(2), &["status=500"], &[]);
+        assert_eq!(observe(&mut goal, 503), None);
+        goal.observe(&answered(401, AnsweredBy::Listener), Instant::now());
+        let count = "1 delivery arrived, and 1 refused by the listener";
+        let status = format!("{count}; of the last one, its `status` is 503");
+        assert_eq!(reasons(&goal, Ended::Stopped), [count.to_owned(), status]);
+        assert_eq!(observe(&mut goal, 503), Some(Ended::Met));
+        let result = goal.result(Ended::Met);
+        let result: Vec<_> = result.iter().map(|one| (one.text.as_str(), one.met)).collect();
+        let expected = [("count 2", true), ("expect status=500", false), ("expect-within 5s", true)];
+        assert_eq!(result, expected);
+    }
+
+    #[test]
+    fn run_without_goal_never_ends_and_is_met() {
+        let mut goal = Goal::new(GoalOptions::default(), Instant::now());
+        assert_eq!((observe(&mut goal, 500), goal.deadline()), (None, None));
+        assert_eq!(goal.result(Ended::TimedOut), []);
+    }
+
+    #[test]
+    fn expectations_are_met_in_any_order() {
+        let mut goal = goal(None, &["status=503", "status=200"], &[]);
+        assert_eq!(observe(&mut goal, 200), None);
+        assert_eq!(observe(&mut goal, 503), Some(Ended::Met));
+        assert!(goal.result(Ended::Met).iter().all(|one| one.met));
+    }
+
+    #[test]
+    fn first_mismatch_ends_the_run_and_is_kept() {
+        let mut goal = goal(Some(9), &[], &["status<300"]);
+        assert_eq!(observe(&mut goal, 200), None);
+        assert_eq!(observe(&mut goal, 503), Some(Ended::Mismatch));
+        assert_eq!(observe(&mut goal, 200), Some(Ended::Mismatch));
+        let mismatch = "the delivery of `sub_1` does not match: its `status` is 503";
+        assert_eq!(reasons(&goal, Ended::Mismatch), ["3 deliveries arrived", mismatch]);
+    }
+
+    #[test]
+    fn refused_delivery_meets_only_conditions_on_the_verdict() {
+        let refused = answered(401, AnsweredBy::Listener);
+        for (text, met) in [("status=401", false), ("verdict=valid && status=401", true)] {
+            let mut goal = goal(None, &[text], &[]);
+            assert_eq!(goal.observe(&refused, Instant::now()).is_some(), met, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_delivery_moves_the_deadline() {
+        let mut goal = goal(None, &[], &[]);
+        let now = Instant::now() + WITHIN;
+        goal.observe(&answered(200, AnsweredBy::Target), now);
+        assert_eq!(goal.deadline(), Some(now + WITHIN));
+        assert_eq!(reasons(&goal, Ended::Silence), ["no delivery arrived for 5s"]);
+        assert!(reasons(&goal, Ended::Stopped).is_empty());
+    }
+}

@@ -1,0 +1,303 @@
+//! The lines that a listener prints for programs: one JSON object each. `line.schema.json` describes them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::goal::{Ended, Expectation};
+use super::intake::RefusedRequest;
+use super::totals::{Times, Totals};
+use crate::delivery::Delivery;
+use crate::mask;
+use crate::record::{DeliveryRecord, millis};
+use crate::warning::Warning;
+
+/// The JSON Schema (draft 2020-12) of [`ListenerLine`]. It refers to [`crate::record::SCHEMA`].
+pub const SCHEMA: &str = include_str!("line.schema.json");
+
+/// The version of the schema. It changes only if a field is removed or changes its meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A line.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ListenerLine<'a> {
+    Ready(ReadyLine<'a>),
+    Delivery(DeliveryRecord<'a>),
+    Refused(RefusedLine<'a>),
+    Warning(WarningLine<'a>),
+    Summary(SummaryLine<'a>),
+}
+
+/// The listener accepts deliveries.
+#[derive(Debug, Serialize)]
+pub struct ReadyLine<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema: u32,
+    pub at: String,
+    pub url: &'a str,
+    pub pid: u32,
+    pub version: &'a str,
+    /// Names. Without one nothing is verified.
+    pub secrets: Vec<&'a str>,
+    pub on_invalid: &'static str,
+    /// The only path of deliveries.
+    pub path: Option<&'a str>,
+    pub targets: Vec<String>,
+    /// The folder of the store; `None` if it is in memory.
+    pub store: Option<String>,
+    /// The address of the inspector.
+    pub ui_url: Option<&'a str>,
+}
+
+/// A request did not become a delivery.
+#[derive(Debug, Serialize)]
+pub struct RefusedLine<'a> {
+    at: String,
+    code: &'static str,
+    message: &'static str,
+    status: u16,
+    method: &'a str,
+    request_target: String,
+}
+
+/// A warning.
+#[derive(Debug, Serialize)]
+pub struct WarningLine<'a> {
+    at: String,
+    code: &'static str,
+    message: &'a str,
+}
+
+/// The end of the run.
+#[derive(Debug, Serialize)]
+pub struct SummaryLine<'a> {
+    at: String,
+    ended: &'static str,
+    received: u64,
+    verdicts: BTreeMap<&'static str, u64>,
+    duplicates: u64,
+    retries: u64,
+    refused: u64,
+    statuses: BTreeMap<String, u64>,
+    /// Connections closed without a response.
+    dropped: u64,
+    response_ms: Option<TimesRecord>,
+    forwards_answered: u64,
+    forwards_failed: u64,
+    unrouted: u64,
+    forward_ms: Option<TimesRecord>,
+    expectations: Vec<ExpectationRecord<'a>>,
+    met: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct TimesRecord {
+    p50: f64,
+    p95: f64,
+    max: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct ExpectationRecord<'a> {
+    text: &'a str,
+    met: bool,
+    reason: Option<&'a str>,
+}
+
+impl<'a> ListenerLine<'a> {
+    /// Creates the line of a delivery. Secrets are masked unless `reveal`.
+    pub fn delivery(delivery: &'a Delivery, reveal: bool) -> Self {
+        Self::Delivery(DeliveryRecord::of(delivery, reveal))
+    }
+
+    /// Creates the line of a refused request. Secrets are masked unless `reveal`.
+    pub fn refused(refused: &'a RefusedRequest, reveal: bool) -> Self {
+        let row = refused.refusal.row();
+        Self::Refused(RefusedLine {
+            at: instant(refused.at),
+            code: row.code,
+            message: row.message,
+            status: row.status,
+            method: refused.method.as_str(),
+            request_target: mask::target(&refused.request_target, reveal).into_owned(),
+        })
+    }
+
+    /// Creates the line of a warning.
+    pub fn warning(warning: &'a Warning, at: Timestamp) -> Self {
+        Self::Warning(WarningLine {
+            at: instant(at),
+            code: warning.code.name(),
+            message: &warning.message,
+        })
+    }
+
+    /// Creates the line at the end of the run.
+    pub fn summary(
+        totals: &Totals,
+        ended: Ended,
+        expectations: &'a [Expectation],
+        at: Timestamp,
+    ) -> Self {
+        let statuses = totals.statuses.iter();
+        let statuses = statuses.filter_map(|(status, count)| Some((status.as_ref()?, *count)));
+        let records = expectations.iter().map(|one| ExpectationRecord {
+            text: &one.text,
+            met: one.met,
+            reason: one.reason.as_deref(),
+        });
+        Self::Summary(SummaryLine {
+            at: instant(at),
+            ended: ended.name(),
+            received: totals.received,
+            verdicts: totals.verdicts().map(|(row, count)| (row.name, count)).collect(),
+            duplicates: totals.duplicates,
+            retries: totals.retries,
+            refused: totals.refused,
+            statuses: statuses.map(|(status, count)| (status.to_string(), count)).collect(),
+            dropped: totals.statuses.get(&None).copied().unwrap_or_default(),
+            response_ms: times(&totals.response_times),
+            forwards_answered: totals.forwards_answered,
+            forwards_failed: totals.forwards_failed,
+            unrouted: totals.unrouted,
+            forward_ms: times(&totals.forward_times),
+            expectations: records.collect(),
+            met: expectations.iter().all(|one| one.met),
+        })
+    }
+}
+
+/// Formats a time with milliseconds, as all records have it.
+pub fn instant(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+fn times(times: &Times) -> Option<TimesRecord> {
+    let (p50, p95) = (times.percentile(50)?, times.percentile(95)?);
+    Some(TimesRecord { p50: millis(p50), p95: millis(p95), max: millis(times.max()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use http::Method;
+    use serde_json::{Value, json};
+
+    use super::super::goal::{Expression, Goal, GoalOptions};
+    use super::super::policy::OnInvalid;
+    use super::super::response::{REFUSALS, Refusal};
+    use super::super::samples;
+    use super::*;
+    use crate::record::tests::assert_conforms;
+    use crate::warning::WarningCode;
+
+    fn summary(count: u64, ended: Ended) -> Value {
+        let mut totals = Totals::default();
+        let expect = vec![Expression::parse("status=503").unwrap()];
+        let goal = GoalOptions { count: Some(count), expect, ..GoalOptions::default() };
+        let mut goal = Goal::new(goal, Instant::now());
+        for _ in 0..count {
+            totals.add(&samples::delivery());
+            goal.observe(&samples::delivery(), Instant::now());
+        }
+        let result = goal.result(ended);
+        let line = ListenerLine::summary(&totals, ended, &result, Timestamp::UNIX_EPOCH);
+        serde_json::to_value(line).unwrap()
+    }
+
+    fn lines() -> Vec<Value> {
+        let ready = ReadyLine {
+            schema: SCHEMA_VERSION,
+            at: instant(Timestamp::UNIX_EPOCH),
+            url: "http://127.0.0.1:9000/",
+            pid: 1,
+            version: "0.1.0",
+            secrets: vec!["env"],
+            on_invalid: OnInvalid::Reject.name(),
+            path: None,
+            targets: vec!["http://localhost:4242/".to_owned()],
+            store: None,
+            ui_url: None,
+        };
+        let refused = RefusedRequest {
+            at: Timestamp::UNIX_EPOCH,
+            method: Method::GET,
+            request_target: "/?token=abc".to_owned(),
+            refusal: Refusal::MethodNotAllowed,
+        };
+        let warning = Warning { code: WarningCode::NotStored, message: "full".to_owned() };
+        let delivery = samples::delivery();
+        let lines = [
+            ListenerLine::Ready(ready),
+            ListenerLine::delivery(&delivery, false),
+            ListenerLine::refused(&refused, false),
+            ListenerLine::warning(&warning, Timestamp::UNIX_EPOCH),
+        ];
+        let lines = lines.iter().map(|line| serde_json::to_value(line).unwrap());
+        lines.chain([summary(0, Ended::Stopped), summary(2, Ended::Met)]).collect()
+    }
+
+    #[test]
+    fn each_kind_of_line_conforms_to_the_schema() {
+        let mut schema: Value = serde_json::from_str(SCHEMA).unwrap();
+        let record: Value = serde_json::from_str(crate::record::SCHEMA).unwrap();
+        let mut kinds = schema["$defs"].take();
+        let delivery = &mut kinds["delivery"];
+        assert_eq!(delivery["$ref"], record["$id"], "the delivery's schema is referred to");
+        let mut properties = record["properties"].clone();
+        properties["type"] = delivery["properties"]["type"].clone();
+        delivery["properties"] = properties;
+        for line in lines() {
+            let kind = line["type"].as_str().unwrap();
+            assert_eq!(kinds[kind]["properties"]["type"], json!({"const": kind}));
+            assert_conforms(&line, &kinds[kind], kind);
+        }
+        assert_eq!(kinds.as_object().unwrap().len(), 5);
+        let references: Vec<_> =
+            kinds.as_object().unwrap().keys().map(|kind| format!("#/$defs/{kind}")).collect();
+        let listed = schema["oneOf"].as_array().unwrap().iter();
+        assert!(listed.map(|one| one["$ref"].as_str().unwrap()).eq(&references));
+    }
+
+    #[test]
+    fn names_in_the_schema_are_those_of_the_tables() {
+        let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+        let listed = |kind: &str, member: &str| {
+            let names = &schema["$defs"][kind]["properties"][member]["enum"];
+            names.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned())
+        };
+        assert!(listed("summary", "ended").eq(Ended::ALL.map(|(_, name)| name)));
+        assert!(listed("ready", "on_invalid").eq(OnInvalid::ALL.map(|(_, name)| name)));
+        assert!(listed("warning", "code").eq(WarningCode::ALL.map(|(_, name)| name)));
+        assert!(listed("refused", "code").eq(REFUSALS.map(|row| row.code)));
+        assert_eq!(schema["$defs"]["ready"]["properties"]["schema"]["const"], SCHEMA_VERSION);
+    }
+
+    #[test]
+    fn lines_mask_secrets_and_keep_bodies() {
+        let lines = lines();
+        assert_eq!(lines[1]["request_target"], "/hook?token=…");
+        assert_eq!(lines[1]["body"], json!({}));
+        assert_eq!(lines[2]["request_target"], "/?token=…");
+        let text = serde_json::to_string(&ListenerLine::delivery(&samples::delivery(), false));
+        assert!(text.unwrap().starts_with(r#"{"type":"delivery","capture":7,"#));
+    }
+
+    #[test]
+    fn summary_has_counts_times_and_expectations() {
+        let line = summary(2, Ended::Met);
+        assert_eq!(line["verdicts"], json!({"valid": 2}));
+        assert_eq!(line["statuses"], json!({"200": 2}));
+        assert_eq!(line["response_ms"], json!({"p50": 41.0, "p95": 41.0, "max": 41.0}));
+        assert_eq!((&line["forward_ms"], &line["met"]), (&Value::Null, &json!(false)));
+        assert_eq!(line["expectations"][0]["met"], true);
+        let mut totals = Totals::default();
+        totals.response_times.add(Duration::ZERO);
+        let line = ListenerLine::summary(&totals, Ended::Stopped, &[], Timestamp::UNIX_EPOCH);
+        let line = serde_json::to_value(line).unwrap();
+        assert_eq!((&line["met"], &line["response_ms"]["max"]), (&json!(true), &json!(0.0)));
+    }
+}

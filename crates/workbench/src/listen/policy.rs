@@ -1,0 +1,169 @@
+//! The treatment of a delivery by its verdict, and injected faults.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::verdict::VerdictCode;
+
+/// The treatment of deliveries whose signature is missing or invalid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnInvalid {
+    /// Respond as a receiver must, and do not forward.
+    #[default]
+    Reject,
+    /// Respond with 200, and do not forward.
+    Accept,
+    /// Treat them as valid.
+    Forward,
+}
+
+/// The treatment of one delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Treatment {
+    Reject,
+    Accept,
+    /// Inject a fault or forward it.
+    Proceed,
+}
+
+/// Longest list of responses.
+const MAX_RESPONSES: usize = 64;
+
+/// Injected faults. They follow the attempts of each submission.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// The connection of so many first attempts is closed without a response.
+    pub drop: u32,
+    /// Responses to the attempts after those, in order. The last one applies to all later attempts.
+    pub respond: Vec<FaultResponse>,
+    /// Delay of every response.
+    pub delay: Option<Duration>,
+}
+
+/// One entry of [`Faults::respond`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultResponse {
+    Status(StatusCode),
+    /// No fault.
+    Pass,
+}
+
+/// The fault of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    None,
+    Drop,
+    Respond(StatusCode),
+}
+
+impl OnInvalid {
+    /// All values with their names in JSON and in flags.
+    pub const ALL: [(Self, &str); 3] =
+        [(Self::Reject, "reject"), (Self::Accept, "accept"), (Self::Forward, "forward")];
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(value, _)| *value == self).expect("every value has a name").1
+    }
+
+    /// Returns the treatment of a delivery with this verdict.
+    pub(super) fn treatment(self, verdict: VerdictCode) -> Treatment {
+        match self {
+            _ if !verdict.is_refusal() => Treatment::Proceed,
+            Self::Forward => Treatment::Proceed,
+            Self::Reject => Treatment::Reject,
+            Self::Accept => Treatment::Accept,
+        }
+    }
+}
+
+impl Faults {
+    /// Parses the responses `503,503,200` or `503,pass`.
+    ///
+    /// # Errors
+    /// Returns the rule that the text violates.
+    pub fn parse_responses(text: &str) -> Result<Vec<FaultResponse>, String> {
+        let rule = "expected statuses from 200 to 599, or `pass`, separated by commas: 503,503,200";
+        let responses: Vec<_> = text
+            .split(',')
+            .map(|response| match response.trim() {
+                "pass" => Ok(FaultResponse::Pass),
+                status => {
+                    let status = status.parse().ok().filter(|status| (200..600).contains(status));
+                    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+                    status.map(FaultResponse::Status).ok_or(rule)
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        if responses.len() > MAX_RESPONSES {
+            return Err(format!("expected at most {MAX_RESPONSES} responses"));
+        }
+        Ok(responses)
+    }
+
+    /// Returns the fault of an attempt; the first one has number 1.
+    pub(super) fn of_attempt(&self, attempt: u32) -> Fault {
+        let Some(after) = attempt.checked_sub(self.drop).and_then(|after| after.checked_sub(1))
+        else {
+            return Fault::Drop;
+        };
+        let last = self.respond.len().saturating_sub(1);
+        let index = usize::try_from(after).unwrap_or(usize::MAX).min(last);
+        match self.respond.get(index) {
+            Some(FaultResponse::Status(status)) => Fault::Respond(*status),
+            Some(FaultResponse::Pass) | None => Fault::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::VERDICTS;
+
+    #[test]
+    fn only_trusted_verdicts_proceed_unless_configured() {
+        for row in VERDICTS {
+            let proceeds = matches!(row.code, VerdictCode::Valid | VerdictCode::Unchecked);
+            let expected = |other| if proceeds { Treatment::Proceed } else { other };
+            for (on_invalid, treatment) in [
+                (OnInvalid::Reject, expected(Treatment::Reject)),
+                (OnInvalid::Accept, expected(Treatment::Accept)),
+                (OnInvalid::Forward, Treatment::Proceed),
+            ] {
+                assert_eq!(on_invalid.treatment(row.code), treatment, "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn attempts_are_dropped_first_and_the_last_response_repeats() {
+        for (drop, text, expected) in [
+            (0, None, ["-"; 5]),
+            (2, None, ["drop", "drop", "-", "-", "-"]),
+            (0, Some("503,503,200"), ["503", "503", "200", "200", "200"]),
+            (1, Some("500"), ["drop", "500", "500", "500", "500"]),
+            (0, Some("503, pass"), ["503", "-", "-", "-", "-"]),
+            (u32::MAX, None, ["drop"; 5]),
+        ] {
+            let respond = text.map(|text| Faults::parse_responses(text).unwrap());
+            let faults = Faults { drop, respond: respond.unwrap_or_default(), delay: None };
+            let name = |attempt| match faults.of_attempt(attempt) {
+                Fault::None => "-".to_owned(),
+                Fault::Drop => "drop".to_owned(),
+                Fault::Respond(status) => status.as_str().to_owned(),
+            };
+            assert_eq!((1..=5).map(name).collect::<Vec<_>>(), expected);
+            assert_eq!(name(u32::MAX) == "drop", drop == u32::MAX);
+        }
+    }
+
+    #[test]
+    fn invalid_response_list_error_contains_the_rule() {
+        for bad in ["", "100", "600", "200,", "2e2", "-200", "ok", "503;200", &"200,".repeat(70)] {
+            assert!(Faults::parse_responses(bad).unwrap_err().contains("expected"), "{bad:?}");
+        }
+        assert!(Faults::parse_responses(&vec!["200"; 65].join(",")).is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! The listener's own responses: constant texts in the error shape of the service (SPEC §7). They contain
+//! nothing from the request.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+
+use crate::verdict::VerdictCode;
+
+/// Reasons to refuse a request that does not become a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    NotFound,
+    MethodNotAllowed,
+    /// A page in a browser sent the request.
+    CrossSite,
+    TooLarge,
+    TooSlow,
+    Unreadable,
+    /// The limit of deliveries in flight is reached, or the events are not read.
+    Busy,
+    Stopping,
+    /// The handling of the request panicked.
+    Internal,
+}
+
+/// The response to a refused request.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusalRow {
+    pub refusal: Refusal,
+    pub status: u16,
+    /// Name in JSON.
+    pub code: &'static str,
+    /// A clause.
+    pub message: &'static str,
+}
+
+/// All refusals.
+pub const REFUSALS: [RefusalRow; 9] = [
+    row(Refusal::NotFound, 404, "not_found", "this listener accepts deliveries at another path"),
+    row(Refusal::MethodNotAllowed, 405, "method_not_allowed", "a delivery is a POST request"),
+    row(Refusal::CrossSite, 403, "cross_site", "pages in a browser cannot send deliveries"),
+    row(Refusal::TooLarge, 413, "payload_too_large", "the body exceeds the size limit"),
+    row(Refusal::TooSlow, 408, "body_timeout", "the body was not complete within the time limit"),
+    row(Refusal::Unreadable, 400, "unreadable_body", "the body could not be read"),
+    row(Refusal::Busy, 503, "busy", "too many deliveries are in flight"),
+    row(Refusal::Stopping, 503, "stopping", "this listener is stopping"),
+    row(Refusal::Internal, 500, "internal_error", "the listener failed"),
+];
+
+const fn row(
+    refusal: Refusal,
+    status: u16,
+    code: &'static str,
+    message: &'static str,
+) -> RefusalRow {
+    RefusalRow { refusal, status, code, message }
+}
+
+impl Refusal {
+    /// Returns the row of this reason.
+    pub fn row(self) -> &'static RefusalRow {
+        REFUSALS.iter().find(|row| row.refusal == self).expect("every refusal has a row")
+    }
+
+    pub(super) fn response(self) -> Response<Bytes> {
+        let row = self.row();
+        let mut response = error(row.status, row.code, row.message);
+        let (name, value) = match self {
+            Self::MethodNotAllowed => (header::ALLOW, "POST"),
+            Self::Busy | Self::Stopping => (header::RETRY_AFTER, "1"),
+            // The rest of the body is not read.
+            Self::TooLarge | Self::TooSlow | Self::Unreadable => (header::CONNECTION, "close"),
+            Self::NotFound | Self::CrossSite | Self::Internal => return response,
+        };
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response
+    }
+}
+
+/// Returns the response to an accepted delivery.
+pub(super) fn accepted() -> Response<Bytes> {
+    json(200, Bytes::from_static(br#"{"received":true}"#))
+}
+
+/// Returns the response to a health check.
+pub(super) fn healthy() -> Response<Bytes> {
+    json(200, Bytes::from_static(br#"{"status":"ok"}"#))
+}
+
+/// Returns the response of a receiver to a delivery with this verdict.
+pub(super) fn rejected(verdict: VerdictCode) -> Response<Bytes> {
+    let row = verdict.row();
+    error(row.status, row.name, row.meaning)
+}
+
+/// Returns the response of an injected fault.
+pub(super) fn injected(status: StatusCode) -> Response<Bytes> {
+    if status.is_success() {
+        return json(status.as_u16(), Bytes::from_static(br#"{"received":true}"#));
+    }
+    error(status.as_u16(), "injected", "the listener was started with this response")
+}
+
+/// Both texts are constants that JSON does not escape.
+fn error(status: u16, code: &'static str, message: &'static str) -> Response<Bytes> {
+    json(status, format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#).into())
+}
+
+fn json(status: u16, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).expect("constants are valid statuses");
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use formsvc_protocol::ErrorBody;
+
+    use super::*;
+    use crate::verdict::VERDICTS;
+
+    #[test]
+    fn every_response_is_an_error_of_the_service_with_its_code() {
+        let refusals = REFUSALS.iter().map(|row| (row.refusal.response(), row.status, row.code));
+        let verdicts = VERDICTS.iter().map(|row| (rejected(row.code), row.status, row.name));
+        let injected = [(injected(StatusCode::BAD_GATEWAY), 502, "injected")];
+        for (response, status, code) in refusals.chain(verdicts).chain(injected) {
+            assert_eq!(response.status().as_u16(), status);
+            let body: ErrorBody = serde_json::from_slice(response.body()).unwrap();
+            assert_eq!(body.error.code.as_str(), code);
+        }
+    }
+}

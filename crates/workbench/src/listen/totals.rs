@@ -1,0 +1,155 @@
+//! Counts and times of a run, in memory that does not grow with the number of deliveries.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::delivery::{AnsweredBy, Delivery};
+use crate::verdict::{VERDICTS, VerdictRow};
+
+/// Counts of everything that arrived.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    pub received: u64,
+    /// In the order of [`VERDICTS`].
+    verdicts: [u64; VERDICTS.len()],
+    pub duplicates: u64,
+    /// Attempts after the first that are no duplicates.
+    pub retries: u64,
+    /// Requests that did not become deliveries.
+    pub refused: u64,
+    /// By status; `None` if the connection was closed without a response.
+    pub statuses: BTreeMap<Option<u16>, u64>,
+    pub response_times: Times,
+    /// Forwards to which a target responded.
+    pub forwards_answered: u64,
+    pub forwards_failed: u64,
+    /// Deliveries that no route matched.
+    pub unrouted: u64,
+    pub forward_times: Times,
+}
+
+/// Durations, rounded up by at most 1/16 so that there are few different ones.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// Number of durations by microseconds.
+    counts: BTreeMap<u64, u64>,
+    max: Duration,
+}
+
+impl Totals {
+    /// Counts a delivery that was answered.
+    pub fn add(&mut self, delivery: &Delivery) {
+        let summary = &delivery.summary;
+        self.received += 1;
+        if let Some(index) = VERDICTS.iter().position(|row| row.code == summary.verdict.code) {
+            self.verdicts[index] += 1;
+        }
+        self.duplicates += u64::from(summary.attempt.is_duplicate);
+        self.retries += u64::from(summary.attempt.number > 1 && !summary.attempt.is_duplicate);
+        if let Some(response) = &summary.response {
+            *self.statuses.entry(response.status).or_default() += 1;
+            self.response_times.add(response.took);
+            self.unrouted += u64::from(response.answered_by == AnsweredBy::NoRoute);
+        }
+        for forward in &delivery.forwards {
+            self.forward_times.add(forward.took);
+            let is_answered = forward.result.is_ok();
+            self.forwards_answered += u64::from(is_answered);
+            self.forwards_failed += u64::from(!is_answered);
+        }
+    }
+
+    /// Returns the verdicts that occurred, with their counts.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&'static VerdictRow, u64)> {
+        VERDICTS.iter().zip(self.verdicts).filter(|(_, count)| *count > 0)
+    }
+}
+
+impl Times {
+    /// Adds a duration.
+    pub fn add(&mut self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let step = 1 << micros.checked_ilog2().unwrap_or_default().saturating_sub(4);
+        let rounded = micros.checked_next_multiple_of(step).unwrap_or(u64::MAX);
+        *self.counts.entry(rounded).or_default() += 1;
+        self.max = self.max.max(took);
+    }
+
+    /// Returns the duration that `percent` of all do not exceed, or `None` if there are none.
+    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        let total: u64 = self.counts.values().sum();
+        let rank = (total * percent).div_ceil(100).max(1);
+        let mut seen = 0;
+        let micros = self.counts.iter().find_map(|(micros, count)| {
+            seen += count;
+            (seen >= rank).then_some(*micros)
+        });
+        micros.map(|micros| Duration::from_micros(micros).min(self.max))
+    }
+
+    /// Returns the longest duration.
+    pub fn max(&self) -> Duration {
+        self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+    use crate::delivery::{Attempt, Forward, ForwardError, ForwardErrorKind, Response};
+    use crate::verdict::VerdictCode;
+
+    #[test]
+    fn percentiles_exceed_the_exact_ones_by_a_sixteenth_at_most() {
+        let mut times = Times::default();
+        assert_eq!(times.percentile(50), None);
+        (1..=1_000).for_each(|millis| times.add(Duration::from_millis(millis)));
+        for (percent, millis) in [(1, 10.0), (50, 500.0), (95, 950.0), (100, 1_000.0)] {
+            let found = times.percentile(percent).unwrap().as_secs_f64() * 1e3;
+            assert!(found >= millis && found <= millis * (1.0 + 1.0 / 16.0), "{percent}: {found}");
+        }
+        assert_eq!(times.max(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn number_of_different_times_is_bounded() {
+        let mut times = Times::default();
+        (0..200_000).for_each(|micros| times.add(Duration::from_micros(micros * micros)));
+        assert!(times.counts.len() < 17 * 36, "{}", times.counts.len());
+        for extreme in [Duration::ZERO, Duration::MAX] {
+            times.add(extreme);
+        }
+        assert_eq!(times.max(), Duration::MAX);
+    }
+
+    #[test]
+    fn totals_count_each_property() {
+        let mut totals = Totals::default();
+        let mut duplicate = samples::delivery();
+        duplicate.summary.attempt = Attempt { number: 3, gap: None, is_duplicate: true };
+        let mut old = samples::delivery();
+        old.summary.attempt.number = 2;
+        old.summary.verdict.code = VerdictCode::SignatureTooOld;
+        let mut dropped = samples::delivery();
+        let answered_by = AnsweredBy::Fault;
+        dropped.summary.response =
+            Some(Response { status: None, answered_by, took: Duration::from_millis(1) });
+        let mut unrouted = samples::delivery();
+        unrouted.summary.response.as_mut().unwrap().answered_by = AnsweredBy::NoRoute;
+        let message = "refused".to_owned();
+        let error = ForwardError { kind: ForwardErrorKind::Unreachable, message };
+        dropped.forwards =
+            vec![Forward { url: "x".into(), result: Err(error), took: Duration::from_millis(2) }];
+        for delivery in [duplicate, old, dropped, unrouted] {
+            totals.add(&delivery);
+        }
+        let verdicts: Vec<_> = totals.verdicts().map(|(row, count)| (row.name, count)).collect();
+        assert_eq!(verdicts, [("valid", 3), ("signature_too_old", 1)]);
+        assert_eq!((totals.received, totals.duplicates, totals.retries), (4, 1, 1));
+        assert_eq!(totals.statuses, BTreeMap::from([(None, 1), (Some(200), 3)]));
+        let forwards = (totals.forwards_answered, totals.forwards_failed, totals.unrouted);
+        assert_eq!(forwards, (0, 1, 1));
+        assert_eq!(totals.forward_times.percentile(95), Some(Duration::from_millis(2)));
+    }
+}
