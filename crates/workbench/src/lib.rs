@@ -19,6 +19,7 @@
 //! | headers of forwarded requests | [`mod@http`] |
 //! | warnings of the listener | [`warning`] |
 //! | forwarding to targets, relayed responses | [`forward`] |
+//! | listener: server, intake, goals, lines | [`listen`] |
 
 #![expect(
     missing_docs,
@@ -33,6 +34,7 @@ pub mod export;
 pub mod filter;
 pub mod forward;
 pub mod http;
+pub mod listen;
 pub mod mask;
 pub mod record;
 pub mod secrets;

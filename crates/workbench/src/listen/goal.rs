@@ -208,8 +208,9 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(5);
 
     fn goal(count: Option<u64>, expect: &[&str], expect_every: &[&str]) -> Goal {
-        let parse = |texts: &[&str]| texts.iter().map(|text| Expression::parse(text).unwrap());
-        let (expect, expect_every) = (parse(expect).collect(), parse(expect_every).collect());
+        let parse =
+            |texts: &[&str]| texts.iter().map(|text| Expression::parse(text).unwrap()).collect();
+        let (expect, expect_every) = (parse(expect), parse(expect_every));
         let options = GoalOptions { count, expect, expect_every, expect_within: Some(WITHIN) };
         Goal::new(options, Instant::now())
     }

@@ -130,6 +130,7 @@ mod tests {
             assert_eq!(response.status().as_u16(), status);
             let body: ErrorBody = serde_json::from_slice(response.body()).unwrap();
             assert_eq!(body.error.code.as_str(), code);
+            assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503);
         }
     }
 }

@@ -3,3 +3,4 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod forward;
+mod listen;

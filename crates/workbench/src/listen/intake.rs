@@ -1,0 +1,375 @@
+//! The handling of one delivery, from the complete request to the response.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use formsvc_receiver::Verifier;
+use futures_util::FutureExt as _;
+use http::{HeaderMap, Method};
+use jiff::Timestamp;
+use tokio::sync::mpsc::{self, OwnedPermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::event_names::event_names;
+use super::policy::{Fault, Faults, OnInvalid, Treatment};
+use super::response::{self, Refusal};
+use crate::attempts::AttemptCounter;
+use crate::delivery::{
+    AnsweredBy, Attempt, Delivery, DeliverySummary, Forward, Response, Source,
+};
+use crate::forward::{Forwarded, Forwarder, relay};
+use crate::store::{CaptureStore, StoreError};
+use crate::verdict::verify;
+use crate::warning::{Warning, WarningCode};
+
+/// Time that a delivery waits for room in the channel of events.
+const EVENT_WAIT: Duration = Duration::from_secs(1);
+/// Events in the channel, in addition to one for each delivery in flight.
+const WAITING_EVENTS: usize = 64;
+/// Deliveries that subscribers may be behind.
+const BROADCAST_LEN: usize = 256;
+/// Deliveries stored in a row after which the next failure is a new outage. On an almost full disk small
+/// deliveries are still stored.
+const OUTAGE_END: u64 = 16;
+
+/// What a listener does with deliveries.
+#[derive(Debug, Default)]
+pub struct ListenRules {
+    /// The only path of deliveries; any path if `None`.
+    pub path: Option<String>,
+    /// Without one, every delivery is trusted.
+    pub verifier: Option<Verifier>,
+    pub on_invalid: OnInvalid,
+    pub faults: Faults,
+    pub forwarder: Option<Arc<Forwarder>>,
+}
+
+/// The limits of a listener.
+#[derive(Clone, Copy, Debug)]
+pub struct ListenLimits {
+    /// Longest body, in bytes.
+    pub body: usize,
+    /// Time for the head of a request, and again for its body.
+    pub read_timeout: Duration,
+    pub connections: u32,
+    /// Deliveries handled at the same time.
+    pub in_flight: usize,
+    /// Deliveries after which others are refused. Rejected deliveries do not count.
+    pub deliveries: Option<u64>,
+}
+
+/// The end of a request.
+#[derive(Debug)]
+pub enum ListenerEvent {
+    /// A delivery was answered.
+    Delivered {
+        delivery: Arc<Delivery>,
+        /// Conditions that this delivery revealed.
+        warnings: Vec<Warning>,
+    },
+    /// A request did not become a delivery. Not sent while the channel is full.
+    Refused(RefusedRequest),
+}
+
+/// A request that did not become a delivery.
+#[derive(Debug)]
+pub struct RefusedRequest {
+    pub at: Timestamp,
+    pub method: Method,
+    pub request_target: String,
+    pub refusal: Refusal,
+}
+
+/// A complete request.
+#[derive(Debug)]
+pub(super) struct CompleteRequest {
+    pub(super) source: Source,
+    pub(super) method: Method,
+    pub(super) request_target: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// A handled delivery.
+#[derive(Debug)]
+pub(super) struct Handled {
+    /// `None` closes the connection.
+    pub(super) response: Option<http::Response<Bytes>>,
+    pub(super) delivery: Arc<Delivery>,
+}
+
+/// Handles deliveries. Shared by all connections.
+pub(super) struct Intake {
+    pub(super) rules: ListenRules,
+    pub(super) limits: ListenLimits,
+    store: CaptureStore,
+    events: mpsc::Sender<ListenerEvent>,
+    /// Each delivery once it is stored, and again once it is answered.
+    pub(super) deliveries: broadcast::Sender<Arc<Delivery>>,
+    in_flight: Arc<Semaphore>,
+    attempts: Mutex<AttemptCounter>,
+    /// Deliveries that count for [`ListenLimits::deliveries`]. Never exceeds it.
+    counted: AtomicU64,
+    /// Attempts of deliveries without a submission id.
+    attempts_without_id: AtomicU32,
+    stored_in_a_row: AtomicU64,
+    /// Connections, and deliveries in flight.
+    pub(super) tasks: TaskTracker,
+    /// Stops accepting.
+    pub(super) stop: CancellationToken,
+    /// Ends all tasks.
+    pub(super) abort: CancellationToken,
+}
+
+/// Permission to handle one delivery and to send its event.
+struct Slot {
+    event: OwnedPermit<ListenerEvent>,
+    in_flight: OwnedSemaphorePermit,
+}
+
+/// A response, and where it comes from.
+struct Decision {
+    response: Option<http::Response<Bytes>>,
+    answered_by: AnsweredBy,
+    forwards: Vec<Forward>,
+    relayed: Option<usize>,
+    warnings: Vec<Warning>,
+}
+
+impl Default for ListenLimits {
+    fn default() -> Self {
+        Self {
+            body: 1 << 20,
+            read_timeout: Duration::from_secs(5),
+            connections: 512,
+            in_flight: 256,
+            deliveries: None,
+        }
+    }
+}
+
+impl Intake {
+    pub(super) fn new(
+        rules: ListenRules,
+        limits: ListenLimits,
+        store: CaptureStore,
+    ) -> (Self, mpsc::Receiver<ListenerEvent>) {
+        let (events, receiver) = mpsc::channel(limits.in_flight + WAITING_EVENTS);
+        let intake = Self {
+            rules,
+            limits,
+            store,
+            events,
+            deliveries: broadcast::channel(BROADCAST_LEN).0,
+            in_flight: Arc::new(Semaphore::new(limits.in_flight)),
+            attempts: Mutex::default(),
+            counted: AtomicU64::new(0),
+            attempts_without_id: AtomicU32::new(0),
+            stored_in_a_row: AtomicU64::new(OUTAGE_END),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            abort: CancellationToken::new(),
+        };
+        (intake, receiver)
+    }
+
+    /// Handles a delivery. Once it has begun, it completes even if the caller is dropped.
+    pub(super) async fn accept(
+        self: &Arc<Self>,
+        request: CompleteRequest,
+    ) -> Result<Handled, Refusal> {
+        let slot = self.slot().await?;
+        let intake = Arc::clone(self);
+        let handling = async move { intake.handle(request, slot).await };
+        let handling = self.abort.clone().run_until_cancelled_owned(handling);
+        match self.tasks.spawn(handling).await {
+            Ok(Some(handled)) => handled,
+            Ok(None) => Err(Refusal::Stopping),
+            Err(_) => Err(Refusal::Internal),
+        }
+    }
+
+    /// Sends the event of a refused request if the channel has room.
+    pub(super) fn report_refusal(&self, method: Method, request_target: String, refusal: Refusal) {
+        let refused = RefusedRequest { at: Timestamp::now(), method, request_target, refusal };
+        let _ = self.events.try_send(ListenerEvent::Refused(refused));
+    }
+
+    async fn slot(&self) -> Result<Slot, Refusal> {
+        let in_flight = Arc::clone(&self.in_flight).try_acquire_owned();
+        let in_flight = in_flight.map_err(|_| Refusal::Busy)?;
+        match tokio::time::timeout(EVENT_WAIT, self.events.clone().reserve_owned()).await {
+            Ok(Ok(event)) if !self.is_limit_reached() => Ok(Slot { event, in_flight }),
+            // The limit is reached, or the receiver was dropped.
+            Ok(_) => Err(Refusal::Stopping),
+            Err(_) => Err(Refusal::Busy),
+        }
+    }
+
+    async fn handle(&self, request: CompleteRequest, slot: Slot) -> Result<Handled, Refusal> {
+        let started = Instant::now();
+        let mut delivery = Arc::new(self.examine(request, started)?);
+        let mut warnings = Vec::new();
+        match self.store.insert(Arc::clone(&delivery)).await {
+            Ok(number) => {
+                self.stored_in_a_row.fetch_add(1, Ordering::Relaxed);
+                Arc::make_mut(&mut delivery).summary.number = Some(number);
+            }
+            Err(error) => warnings.extend(self.store_warning(&error)),
+        }
+        self.publish(&delivery);
+        // A panic must not lose the event.
+        let decision = AssertUnwindSafe(self.decide(&delivery)).catch_unwind().await;
+        let decision = decision.unwrap_or_else(|_| {
+            Decision::by_listener(AnsweredBy::Listener, Some(Refusal::Internal.response()))
+        });
+        let Decision { response, answered_by, forwards, relayed, warnings: more } = decision;
+        warnings.extend(more);
+        let status = response.as_ref().map(|response| response.status().as_u16());
+        let answered = Arc::make_mut(&mut delivery);
+        answered.summary.response =
+            Some(Response { status, answered_by, took: started.elapsed() });
+        (answered.forwards, answered.relayed_forward) = (forwards, relayed);
+        self.count_acceptance(&delivery, started);
+        if delivery.summary.number.is_some() {
+            // Fails only if the store was closed.
+            let _ = self.store.set_outcome(Arc::clone(&delivery)).await;
+        }
+        self.publish(&delivery);
+        if !self.store.is_on_disk() {
+            // Other commands cannot read a store in memory.
+            Arc::make_mut(&mut delivery).summary.number = None;
+        }
+        let event = ListenerEvent::Delivered { delivery: Arc::clone(&delivery), warnings };
+        slot.event.send(event);
+        drop(slot.in_flight);
+        Ok(Handled { response, delivery })
+    }
+
+    /// Verifies and counts a request.
+    fn examine(&self, request: CompleteRequest, now: Instant) -> Result<Delivery, Refusal> {
+        let CompleteRequest { source, method, request_target, headers, body } = request;
+        let received_at = Timestamp::now();
+        let (verdict, event) = verify(self.rules.verifier.as_ref(), &headers, &body, received_at);
+        // A rejected delivery does not count, because any sender can cause one.
+        if self.rules.on_invalid.treatment(verdict.code) != Treatment::Reject && !self.count() {
+            return Err(Refusal::Stopping);
+        }
+        let names = event_names(event.as_ref(), &body);
+        let attempt = match &names.submission_id {
+            // A forged delivery does not count as an attempt of a genuine one.
+            Some(id) if verdict.code.is_trusted() => self.attempts().arrived(id, now),
+            _ => Attempt::FIRST,
+        };
+        let summary = DeliverySummary {
+            number: None,
+            received_at,
+            source,
+            method,
+            request_target,
+            body_size: body.len() as u64,
+            verdict,
+            names,
+            attempt,
+            response: None,
+        };
+        Ok(Delivery { summary, headers, body, forwards: Vec::new(), relayed_forward: None })
+    }
+
+    fn is_limit_reached(&self) -> bool {
+        let limit = self.limits.deliveries;
+        limit.is_some_and(|limit| self.counted.load(Ordering::Relaxed) >= limit)
+    }
+
+    /// Counts a delivery for the limit. Returns false, and counts nothing, if the limit is reached.
+    fn count(&self) -> bool {
+        let limit = self.limits.deliveries.unwrap_or(u64::MAX);
+        let next = |counted| (counted < limit).then_some(counted + 1);
+        self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    /// Decides on the response. Injects a fault, or forwards the delivery.
+    async fn decide(&self, delivery: &Delivery) -> Decision {
+        let (summary, faults) = (&delivery.summary, &self.rules.faults);
+        let by_listener = |response| Decision::by_listener(AnsweredBy::Listener, Some(response));
+        match self.rules.on_invalid.treatment(summary.verdict.code) {
+            Treatment::Reject => return by_listener(response::rejected(summary.verdict.code)),
+            Treatment::Accept => return by_listener(response::accepted()),
+            Treatment::Proceed => {}
+        }
+        let attempt = match summary.names.submission_id {
+            Some(_) => summary.attempt.number,
+            None => self.attempts_without_id.fetch_add(1, Ordering::Relaxed).saturating_add(1),
+        };
+        let decision = match faults.of_attempt(attempt) {
+            Fault::Drop => Decision::by_listener(AnsweredBy::Fault, None),
+            Fault::Respond(status) => {
+                Decision::by_listener(AnsweredBy::Fault, Some(response::injected(status)))
+            }
+            Fault::None => match &self.rules.forwarder {
+                Some(forwarder) => Decision::by_target(forwarder.forward(delivery).await),
+                None => by_listener(response::accepted()),
+            },
+        };
+        if let Some(delay) = faults.delay {
+            tokio::time::sleep(delay).await;
+        }
+        decision
+    }
+
+    fn count_acceptance(&self, delivery: &Delivery, started: Instant) {
+        let summary = &delivery.summary;
+        let is_accepted = summary.response.is_some_and(|response| response.is_success());
+        if let Some(id) = &summary.names.submission_id
+            && summary.verdict.code.is_trusted()
+            && is_accepted
+        {
+            self.attempts().accepted(id, started, Instant::now());
+        }
+    }
+
+    /// Returns a warning for the first failure of an outage.
+    fn store_warning(&self, error: &StoreError) -> Option<Warning> {
+        let is_new = self.stored_in_a_row.swap(0, Ordering::Relaxed) >= OUTAGE_END;
+        let message = format!("deliveries are not stored: {}", with_causes(error));
+        is_new.then_some(Warning { code: WarningCode::NotStored, message })
+    }
+
+    fn publish(&self, delivery: &Arc<Delivery>) {
+        // Fails if there are no subscribers.
+        let _ = self.deliveries.send(Arc::clone(delivery));
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, AttemptCounter> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Decision {
+    fn by_listener(answered_by: AnsweredBy, response: Option<http::Response<Bytes>>) -> Self {
+        Self { response, answered_by, forwards: Vec::new(), relayed: None, warnings: Vec::new() }
+    }
+
+    fn by_target(forwarded: Forwarded) -> Self {
+        let Forwarded { forwards, relayed, warnings } = forwarded;
+        let (response, answered_by) = match relayed.and_then(|index| forwards.get(index)) {
+            Some(forward) => (relay(forward), AnsweredBy::Target),
+            None => (response::accepted(), AnsweredBy::NoRoute),
+        };
+        Self { response: Some(response), answered_by, forwards, relayed, warnings }
+    }
+}
+
+/// Returns the message of an error and of its causes.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests;

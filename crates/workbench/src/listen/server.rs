@@ -1,0 +1,256 @@
+//! The sockets of a listener, and its start and end.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio::time::timeout;
+
+use super::connection::{self, WaitQueue};
+use super::intake::{CompleteRequest, Intake, ListenLimits, ListenRules, ListenerEvent};
+use super::response::Refusal;
+use crate::delivery::{Delivery, Source};
+use crate::store::CaptureStore;
+
+/// Connections that the operating system accepts in advance.
+const BACKLOG: u32 = 1024;
+/// Pause after an error of `accept` that concerns all connections, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// Time that a closed connection has to end.
+const CLOSE_TIME: Duration = Duration::from_millis(50);
+/// Time to receive incomplete requests at the end.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
+/// Number of ports that [`free_port_near`] tries.
+const PORTS_TRIED: u16 = 20;
+
+/// Open sockets.
+#[derive(Debug)]
+pub struct Sockets {
+    listeners: Vec<TcpListener>,
+    address: SocketAddr,
+}
+
+/// A running listener. Dropping it closes all connections at once.
+pub struct Listener {
+    intake: Arc<Intake>,
+    queue: Arc<WaitQueue>,
+    address: SocketAddr,
+}
+
+/// Access to a listener for the inspector and for deliveries that do not arrive over HTTP.
+#[derive(Clone)]
+pub struct ListenerHandle(Arc<Intake>);
+
+impl Sockets {
+    /// Opens a port; 0 chooses a free one. Without an address it opens 127.0.0.1 and, if possible, ::1,
+    /// because `localhost` may be either.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AddrInUse`] if another process has the port.
+    pub fn open(bind: Option<IpAddr>, port: u16) -> io::Result<Self> {
+        let first = listen(SocketAddr::new(bind.unwrap_or(Ipv4Addr::LOCALHOST.into()), port))?;
+        let address = first.local_addr()?;
+        let mut listeners = vec![first];
+        if bind.is_none() {
+            let other = SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port());
+            match listen(other) {
+                Ok(other) => listeners.push(other),
+                Err(error) => tracing::debug!(%error, %other, "cannot listen"),
+            }
+        }
+        Ok(Self { listeners, address })
+    }
+
+    /// Returns the first address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // On Windows, two processes could listen on one port.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Returns a free port that is a little higher.
+pub fn free_port_near(bind: Option<IpAddr>, port: u16) -> Option<u16> {
+    let bind = bind.unwrap_or(Ipv4Addr::LOCALHOST.into());
+    let mut ports = (1..=PORTS_TRIED).filter_map(|offset| port.checked_add(offset));
+    ports.find(|port| std::net::TcpListener::bind((bind, *port)).is_ok())
+}
+
+impl Listener {
+    /// Starts to accept connections. Call it within a runtime, and read the events until
+    /// [`shutdown`](Self::shutdown) returns.
+    pub fn start(
+        sockets: Sockets,
+        rules: ListenRules,
+        limits: ListenLimits,
+        store: CaptureStore,
+    ) -> (Self, mpsc::Receiver<ListenerEvent>) {
+        let (intake, events) = Intake::new(rules, limits, store);
+        let (intake, queue) = (Arc::new(intake), Arc::new(WaitQueue::default()));
+        let permits = Arc::new(Semaphore::new(limits.connections as usize));
+        let router = connection::router(Arc::clone(&intake));
+        for listener in sockets.listeners {
+            let acceptor = Acceptor {
+                listener,
+                intake: Arc::clone(&intake),
+                queue: Arc::clone(&queue),
+                permits: Arc::clone(&permits),
+                router: router.clone(),
+            };
+            intake.tasks.spawn(acceptor.run());
+        }
+        (Self { intake, queue, address: sockets.address }, events)
+    }
+
+    /// Returns the first address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn handle(&self) -> ListenerHandle {
+        ListenerHandle(Arc::clone(&self.intake))
+    }
+
+    /// Stops accepting, answers the deliveries in flight for at most `grace`, and closes all connections.
+    /// Read the events meanwhile.
+    pub async fn shutdown(self, grace: Duration) {
+        let Self { intake, queue, .. } = &self;
+        intake.stop.cancel();
+        intake.tasks.close();
+        let drain = async {
+            if timeout(DRAIN_TIME, intake.tasks.wait()).await.is_err() {
+                queue.close_all();
+                intake.tasks.wait().await;
+            }
+        };
+        if timeout(grace, drain).await.is_err() {
+            tracing::debug!("deliveries in flight are not answered");
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.intake.stop.cancel();
+        self.intake.abort.cancel();
+    }
+}
+
+impl ListenerHandle {
+    /// Handles a delivery that was built from a submission of the API. Returns it with its response.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] if too many deliveries are in flight, [`Refusal::Stopping`] if the listener ends or
+    /// has the number of deliveries that it waits for.
+    pub async fn deliver(
+        &self,
+        method: Method,
+        request_target: String,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Arc<Delivery>, Refusal> {
+        if self.0.stop.is_cancelled() {
+            return Err(Refusal::Stopping);
+        }
+        let source = Source::Poll;
+        let request = CompleteRequest { source, method, request_target, headers, body };
+        Ok(self.0.accept(request).await?.delivery)
+    }
+
+    /// Returns a receiver of each delivery, once when it is stored and again when it is answered.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Delivery>> {
+        self.0.deliveries.subscribe()
+    }
+}
+
+/// Accepts the connections of one socket.
+struct Acceptor {
+    listener: TcpListener,
+    intake: Arc<Intake>,
+    queue: Arc<WaitQueue>,
+    permits: Arc<Semaphore>,
+    router: axum::Router,
+}
+
+impl Acceptor {
+    async fn run(self) {
+        let next = async || {
+            let (stream, peer) = accept(&self.listener).await;
+            (stream, peer, self.permit().await)
+        };
+        while let Some((stream, peer, permit)) = self.intake.stop.run_until_cancelled(next()).await
+        {
+            let (intake, queue) = (Arc::clone(&self.intake), Arc::clone(&self.queue));
+            let serving = connection::serve(stream, peer, intake, queue, self.router.clone());
+            self.intake.tasks.spawn(async move {
+                serving.await;
+                drop(permit);
+            });
+        }
+    }
+
+    /// Waits for the permit of a connection. While there is none, closes connections that wait.
+    async fn permit(&self) -> OwnedSemaphorePermit {
+        let mut wait = Duration::ZERO;
+        loop {
+            if let Ok(permit) = timeout(wait, Arc::clone(&self.permits).acquire_owned()).await {
+                return permit.expect("the semaphore is never closed");
+            }
+            self.queue.close_first();
+            wait = CLOSE_TIME;
+        }
+    }
+}
+
+/// Accepts the next connection. Errors of `accept` are logged.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                // Responses are written at once, so Nagle's algorithm would only delay them.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "cannot set TCP_NODELAY");
+                }
+                return (stream, peer);
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Returns true if the error concerns only the connection that its peer has already closed.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_errors_of_all_connections_pause_accepting() {
+        assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
+        // "Too many open files" has no kind.
+        assert!(!is_of_one_connection(&io::Error::other("too many open files")));
+    }
+}
