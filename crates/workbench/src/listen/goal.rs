@@ -170,8 +170,8 @@ impl Goal {
             result.push(expectation(text, self.mismatch.clone()));
         }
         if let Some(within) = expect_within {
-            let reason = (ended == Ended::Silence)
-                .then(|| format!("no delivery arrived for {within:?}"));
+            let reason =
+                (ended == Ended::Silence).then(|| format!("no delivery arrived for {within:?}"));
             result.push(expectation(format!("expect-within {within:?}"), reason));
         }
         result
@@ -242,7 +242,8 @@ mod tests {
         assert_eq!(observe(&mut goal, 503), Some(Ended::Met));
         let result = goal.result(Ended::Met);
         let result: Vec<_> = result.iter().map(|one| (one.text.as_str(), one.met)).collect();
-        let expected = [("count 2", true), ("expect status=500", false), ("expect-within 5s", true)];
+        let expected =
+            [("count 2", true), ("expect status=500", false), ("expect-within 5s", true)];
         assert_eq!(result, expected);
     }
 

@@ -19,9 +19,7 @@ use super::event_names::event_names;
 use super::policy::{Fault, Faults, OnInvalid, Treatment};
 use super::response::{self, Refusal};
 use crate::attempts::AttemptCounter;
-use crate::delivery::{
-    AnsweredBy, Attempt, Delivery, DeliverySummary, Forward, Response, Source,
-};
+use crate::delivery::{AnsweredBy, Attempt, Delivery, DeliverySummary, Forward, Response, Source};
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
 use crate::verdict::verify;
@@ -232,8 +230,7 @@ impl Intake {
         warnings.extend(more);
         let status = response.as_ref().map(|response| response.status().as_u16());
         let answered = Arc::make_mut(&mut delivery);
-        answered.summary.response =
-            Some(Response { status, answered_by, took: started.elapsed() });
+        answered.summary.response = Some(Response { status, answered_by, took: started.elapsed() });
         (answered.forwards, answered.relayed_forward) = (forwards, relayed);
         self.count_acceptance(&delivery, started);
         if delivery.summary.number.is_some() {

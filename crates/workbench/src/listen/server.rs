@@ -237,10 +237,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 /// Returns true if the error concerns only the connection that its peer has already closed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
-    matches!(
-        error.kind(),
-        ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted
-    )
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted)
 }
 
 #[cfg(test)]

@@ -51,7 +51,10 @@ async fn connection_is_kept_alive() {
     assert_eq!(read_to_end(&mut stream).await.matches("HTTP/1.1 200").count(), 2);
     for target in ["/first", "/second", "/third", "/"] {
         let delivery = running.delivered().await;
-        assert_eq!((delivery.summary.request_target.as_str(), &*delivery.body), (target, body.as_bytes()));
+        assert_eq!(
+            (delivery.summary.request_target.as_str(), &*delivery.body),
+            (target, body.as_bytes())
+        );
     }
 }
 

@@ -136,7 +136,7 @@ async fn target() -> SocketAddr {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
             tokio::spawn(async move {
-                read_until(&mut stream, "}}").await;
+                read_until(&mut stream, "Z\"}").await;
                 let response = "HTTP/1.1 201 X\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
                 stream.write_all(response.as_bytes()).await.unwrap();
             });
