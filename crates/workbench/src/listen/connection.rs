@@ -1,13 +1,13 @@
-//! One connection: its requests, their bodies, and the queue of connections that wait for their peers.
+//! One connection: its requests and their bodies.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::routing::get;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, header};
@@ -32,78 +32,31 @@ const MAX_HEADERS: usize = 64;
 /// before they read would not receive the response if the connection was closed earlier.
 const DISCARDED_FACTOR: u64 = 8;
 
-/// Connections that wait for the head or body of a request, in the order in which they began to wait. When
-/// there are too many connections, the first one is closed, so that silent peers do not shut out others.
-#[derive(Debug, Default)]
-pub(super) struct WaitQueue(Mutex<Waiting>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    next: u64,
-    /// Tokens that close the connections.
-    connections: BTreeMap<u64, CancellationToken>,
-}
-
 /// The state of one connection.
 pub(super) struct Connection {
     peer: SocketAddr,
-    queue: Arc<WaitQueue>,
+    intake: Arc<Intake>,
     /// Its key in the queue.
-    key: Mutex<u64>,
+    key: AtomicU64,
     close: CancellationToken,
 }
 
-impl WaitQueue {
-    /// Closes the connection that has waited longest.
-    pub(super) fn close_first(&self) {
-        if let Some((_, close)) = self.waiting().connections.pop_first() {
-            close.cancel();
-        }
-    }
-
-    /// Closes all connections that wait.
-    pub(super) fn close_all(&self) {
-        for close in std::mem::take(&mut self.waiting().connections).values() {
-            close.cancel();
-        }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Connection {
-    fn new(peer: SocketAddr, queue: Arc<WaitQueue>, close: CancellationToken) -> Self {
-        let connection = Self { peer, queue, key: Mutex::new(0), close };
-        connection.begin_waiting();
-        connection
-    }
-
     /// Appends the connection to the queue, also if it is in it already.
     fn begin_waiting(&self) {
         self.end_waiting();
-        let mut waiting = self.queue.waiting();
-        waiting.next += 1;
-        let key = waiting.next;
-        waiting.connections.insert(key, self.close.clone());
-        *self.key() = key;
+        self.key.store(self.intake.waiting.push(self.close.clone()), Ordering::Relaxed);
     }
 
     /// Returns false if the queue has closed the connection.
     fn end_waiting(&self) -> bool {
-        let key = *self.key();
-        self.queue.waiting().connections.remove(&key).is_some()
+        self.intake.waiting.remove(self.key.load(Ordering::Relaxed))
     }
 
     /// Closes the connection. Never returns.
     async fn closed(&self) -> ! {
         self.close.cancel();
         std::future::pending().await
-    }
-
-    fn key(&self) -> MutexGuard<'_, u64> {
-        self.key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -118,11 +71,13 @@ pub(super) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     intake: Arc<Intake>,
-    queue: Arc<WaitQueue>,
     router: axum::Router,
 ) {
     let close = intake.abort.child_token();
-    let connection = Arc::new(Connection::new(peer, queue, close.clone()));
+    let connection =
+        Connection { peer, intake: Arc::clone(&intake), key: AtomicU64::new(0), close };
+    let connection = Arc::new(connection);
+    connection.begin_waiting();
     let service = service_fn(|mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&connection));
         let (response, connection) = (router.clone().call(request), Arc::clone(&connection));
@@ -138,7 +93,7 @@ pub(super) async fn serve(
         .max_buf_size(MAX_HEAD)
         .max_headers(MAX_HEADERS);
     let mut serving = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let result = close.run_until_cancelled(async {
+    let result = connection.close.run_until_cancelled(async {
         tokio::select! {
             result = serving.as_mut() => result,
             () = intake.stop.cancelled() => {
@@ -153,30 +108,26 @@ pub(super) async fn serve(
 }
 
 /// Returns the service of all connections.
-pub(super) fn router(intake: Arc<Intake>) -> axum::Router {
+pub(super) fn router() -> axum::Router {
     let healthy = async || response::healthy().map(Body::from);
-    let router = axum::Router::new().route("/healthz", get(healthy).fallback(receive));
-    router.fallback(receive).with_state(intake)
+    axum::Router::new().route("/healthz", get(healthy).fallback(receive)).fallback(receive)
 }
 
 async fn receive(
-    State(intake): State<Arc<Intake>>,
     Extension(connection): Extension<Arc<Connection>>,
     request: Request,
 ) -> http::Response<Body> {
     let method = request.method().clone();
     let target = request.uri().path_and_query();
     let request_target = target.map_or("*", |target| target.as_str()).to_owned();
-    let request = read(request, request_target.clone(), &intake, &connection);
-    let result = match request.await {
+    let intake = &connection.intake;
+    let result = match read(request, request_target.clone(), &connection).await {
         Ok(request) => intake.accept(request).await,
         Err(refusal) => Err(refusal),
     };
     let response = match result {
-        Ok(handled) => match handled.response {
-            Some(response) => response,
-            None => connection.closed().await,
-        },
+        Ok((Some(response), _)) => response,
+        Ok((None, _)) => connection.closed().await,
         Err(refusal) => {
             intake.report_refusal(method, request_target, refusal);
             refusal.response()
@@ -189,9 +140,9 @@ async fn receive(
 async fn read(
     request: Request,
     request_target: String,
-    intake: &Intake,
     connection: &Connection,
 ) -> Result<CompleteRequest, Refusal> {
+    let intake = &connection.intake;
     let (parts, body) = request.into_parts();
     if intake.rules.path.as_deref().is_some_and(|path| path != parts.uri.path()) {
         return Err(Refusal::NotFound);

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::delivery::Delivery;
+use serde::Serialize;
+
+use crate::delivery::{Delivery, Response};
 use crate::filter::DeliveryFilter;
 
 /// The reason why a run ended.
@@ -65,7 +67,7 @@ struct Progress {
 }
 
 /// One part of a goal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expectation {
     /// `count 3`, `expect status=200`, `expect-every valid=true` or `expect-within 5s`.
     pub text: String,
@@ -111,7 +113,7 @@ impl Goal {
     /// Counts a delivery that was answered. Returns a value if the run ends with it.
     pub fn observe(&mut self, delivery: &Delivery, now: Instant) -> Option<Ended> {
         let response = delivery.summary.response.as_ref();
-        let is_refused = response.is_some_and(|response| response.is_refusal());
+        let is_refused = response.is_some_and(Response::is_refusal);
         self.last_arrival = now;
         self.arrived += u64::from(!is_refused);
         self.refused += u64::from(is_refused);
@@ -147,32 +149,29 @@ impl Goal {
     /// Returns all parts of the goal at the end of the run.
     pub fn result(&self, ended: Ended) -> Vec<Expectation> {
         let GoalOptions { count, expect, expect_every, expect_within } = &self.options;
-        let expectation = |text: String, reason: Option<String>| Expectation {
-            text,
-            met: reason.is_none(),
-            reason,
-        };
         let mut result = Vec::new();
+        let mut add = |text, reason: Option<String>| {
+            result.push(Expectation { text, met: reason.is_none(), reason });
+        };
         if let Some(count) = count {
             let reason = (self.arrived < *count).then(|| self.arrivals());
-            result.push(expectation(format!("count {count}"), reason));
+            add(format!("count {count}"), reason);
         }
         for (expression, progress) in expect.iter().zip(&self.progress) {
             let reason = (!progress.is_met).then(|| match &progress.mismatch {
                 Some(mismatch) => format!("{}; of the last one, {mismatch}", self.arrivals()),
                 None => self.arrivals(),
             });
-            result.push(expectation(format!("expect {}", expression.text), reason));
+            add(format!("expect {}", expression.text), reason);
         }
         if !expect_every.is_empty() {
             let texts: Vec<_> = expect_every.iter().map(|one| one.text.as_str()).collect();
-            let text = format!("expect-every {}", texts.join(" && "));
-            result.push(expectation(text, self.mismatch.clone()));
+            add(format!("expect-every {}", texts.join(" && ")), self.mismatch.clone());
         }
         if let Some(within) = expect_within {
             let reason =
                 (ended == Ended::Silence).then(|| format!("no delivery arrived for {within:?}"));
-            result.push(expectation(format!("expect-within {within:?}"), reason));
+            add(format!("expect-within {within:?}"), reason);
         }
         result
     }

@@ -16,10 +16,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::event_names::event_names;
-use super::policy::{Fault, Faults, OnInvalid, Treatment};
+use super::policy::{Fault, Faults, OnInvalid};
 use super::response::{self, Refusal};
+use super::wait_queue::WaitQueue;
 use crate::attempts::AttemptCounter;
-use crate::delivery::{AnsweredBy, Attempt, Delivery, DeliverySummary, Forward, Response, Source};
+use crate::delivery::{AnsweredBy, Attempt, Delivery, DeliverySummary, Response, Source};
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
 use crate::verdict::verify;
@@ -93,13 +94,8 @@ pub(super) struct CompleteRequest {
     pub(super) body: Bytes,
 }
 
-/// A handled delivery.
-#[derive(Debug)]
-pub(super) struct Handled {
-    /// `None` closes the connection.
-    pub(super) response: Option<http::Response<Bytes>>,
-    pub(super) delivery: Arc<Delivery>,
-}
+/// A response, which closes the connection if it is `None`, and the delivery with its outcome.
+pub(super) type Handled = (Option<http::Response<Bytes>>, Arc<Delivery>);
 
 /// Handles deliveries. Shared by all connections.
 pub(super) struct Intake {
@@ -116,6 +112,7 @@ pub(super) struct Intake {
     /// Attempts of deliveries without a submission id.
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
+    pub(super) waiting: WaitQueue,
     /// Connections, and deliveries in flight.
     pub(super) tasks: TaskTracker,
     /// Stops accepting.
@@ -134,9 +131,7 @@ struct Slot {
 struct Decision {
     response: Option<http::Response<Bytes>>,
     answered_by: AnsweredBy,
-    forwards: Vec<Forward>,
-    relayed: Option<usize>,
-    warnings: Vec<Warning>,
+    forwarded: Forwarded,
 }
 
 impl Default for ListenLimits {
@@ -169,6 +164,7 @@ impl Intake {
             counted: AtomicU64::new(0),
             attempts_without_id: AtomicU32::new(0),
             stored_in_a_row: AtomicU64::new(OUTAGE_END),
+            waiting: WaitQueue::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             abort: CancellationToken::new(),
@@ -223,15 +219,13 @@ impl Intake {
         self.publish(&delivery);
         // A panic must not lose the event.
         let decision = AssertUnwindSafe(self.decide(&delivery)).catch_unwind().await;
-        let decision = decision.unwrap_or_else(|_| {
-            Decision::by_listener(AnsweredBy::Listener, Some(Refusal::Internal.response()))
-        });
-        let Decision { response, answered_by, forwards, relayed, warnings: more } = decision;
-        warnings.extend(more);
+        let Decision { response, answered_by, forwarded } = decision
+            .unwrap_or_else(|_| Decision::new(AnsweredBy::Listener, Refusal::Internal.response()));
+        warnings.extend(forwarded.warnings);
         let status = response.as_ref().map(|response| response.status().as_u16());
         let answered = Arc::make_mut(&mut delivery);
         answered.summary.response = Some(Response { status, answered_by, took: started.elapsed() });
-        (answered.forwards, answered.relayed_forward) = (forwards, relayed);
+        (answered.forwards, answered.relayed_forward) = (forwarded.forwards, forwarded.relayed);
         self.count_acceptance(&delivery, started);
         if delivery.summary.number.is_some() {
             // Fails only if the store was closed.
@@ -245,19 +239,20 @@ impl Intake {
         let event = ListenerEvent::Delivered { delivery: Arc::clone(&delivery), warnings };
         slot.event.send(event);
         drop(slot.in_flight);
-        Ok(Handled { response, delivery })
+        Ok((response, delivery))
     }
 
     /// Verifies and counts a request.
     fn examine(&self, request: CompleteRequest, now: Instant) -> Result<Delivery, Refusal> {
         let CompleteRequest { source, method, request_target, headers, body } = request;
         let received_at = Timestamp::now();
-        let (verdict, event) = verify(self.rules.verifier.as_ref(), &headers, &body, received_at);
+        let (verdict, _) = verify(self.rules.verifier.as_ref(), &headers, &body, received_at);
         // A rejected delivery does not count, because any sender can cause one.
-        if self.rules.on_invalid.treatment(verdict.code) != Treatment::Reject && !self.count() {
+        let is_rejected = verdict.code.is_refusal() && self.rules.on_invalid == OnInvalid::Reject;
+        if !is_rejected && !self.count() {
             return Err(Refusal::Stopping);
         }
-        let names = event_names(event.as_ref(), &body);
+        let names = event_names(&body);
         let attempt = match &names.submission_id {
             // A forged delivery does not count as an attempt of a genuine one.
             Some(id) if verdict.code.is_trusted() => self.attempts().arrived(id, now),
@@ -293,25 +288,33 @@ impl Intake {
     /// Decides on the response. Injects a fault, or forwards the delivery.
     async fn decide(&self, delivery: &Delivery) -> Decision {
         let (summary, faults) = (&delivery.summary, &self.rules.faults);
-        let by_listener = |response| Decision::by_listener(AnsweredBy::Listener, Some(response));
-        match self.rules.on_invalid.treatment(summary.verdict.code) {
-            Treatment::Reject => return by_listener(response::rejected(summary.verdict.code)),
-            Treatment::Accept => return by_listener(response::accepted()),
-            Treatment::Proceed => {}
+        let (verdict, by_listener) = (summary.verdict.code, AnsweredBy::Listener);
+        match self.rules.on_invalid {
+            OnInvalid::Reject if verdict.is_refusal() => {
+                return Decision::new(by_listener, response::rejected(verdict));
+            }
+            OnInvalid::Accept if verdict.is_refusal() => {
+                return Decision::new(by_listener, response::accepted());
+            }
+            _ => {}
         }
         let attempt = match summary.names.submission_id {
             Some(_) => summary.attempt.number,
             None => self.attempts_without_id.fetch_add(1, Ordering::Relaxed).saturating_add(1),
         };
-        let decision = match faults.of_attempt(attempt) {
-            Fault::Drop => Decision::by_listener(AnsweredBy::Fault, None),
-            Fault::Respond(status) => {
-                Decision::by_listener(AnsweredBy::Fault, Some(response::injected(status)))
-            }
-            Fault::None => match &self.rules.forwarder {
-                Some(forwarder) => Decision::by_target(forwarder.forward(delivery).await),
-                None => by_listener(response::accepted()),
+        let decision = match (faults.of_attempt(attempt), &self.rules.forwarder) {
+            (Fault::Drop, _) => Decision {
+                response: None,
+                answered_by: AnsweredBy::Fault,
+                forwarded: Forwarded::default(),
             },
+            (Fault::Respond(status), _) => {
+                Decision::new(AnsweredBy::Fault, response::injected(status))
+            }
+            (Fault::None, Some(forwarder)) => {
+                Decision::by_target(forwarder.forward(delivery).await)
+            }
+            (Fault::None, None) => Decision::new(by_listener, response::accepted()),
         };
         if let Some(delay) = faults.delay {
             tokio::time::sleep(delay).await;
@@ -348,17 +351,16 @@ impl Intake {
 }
 
 impl Decision {
-    fn by_listener(answered_by: AnsweredBy, response: Option<http::Response<Bytes>>) -> Self {
-        Self { response, answered_by, forwards: Vec::new(), relayed: None, warnings: Vec::new() }
+    fn new(answered_by: AnsweredBy, response: http::Response<Bytes>) -> Self {
+        Self { response: Some(response), answered_by, forwarded: Forwarded::default() }
     }
 
     fn by_target(forwarded: Forwarded) -> Self {
-        let Forwarded { forwards, relayed, warnings } = forwarded;
-        let (response, answered_by) = match relayed.and_then(|index| forwards.get(index)) {
-            Some(forward) => (relay(forward), AnsweredBy::Target),
-            None => (response::accepted(), AnsweredBy::NoRoute),
+        let decision = match forwarded.relayed.and_then(|index| forwarded.forwards.get(index)) {
+            Some(forward) => Self::new(AnsweredBy::Target, relay(forward)),
+            None => Self::new(AnsweredBy::NoRoute, response::accepted()),
         };
-        Self { response: Some(response), answered_by, forwards, relayed, warnings }
+        Self { forwarded, ..decision }
     }
 }
 

@@ -15,13 +15,12 @@ mod response;
 mod samples;
 mod server;
 mod totals;
+mod wait_queue;
 
 pub use goal::{Ended, Expectation, Expression, Goal, GoalOptions};
 pub use intake::{ListenLimits, ListenRules, ListenerEvent, RefusedRequest};
-pub use line::{
-    ListenerLine, ReadyLine, RefusedLine, SCHEMA, SCHEMA_VERSION, SummaryLine, WarningLine, instant,
-};
-pub use policy::{FaultResponse, Faults, OnInvalid};
-pub use response::{REFUSALS, Refusal, RefusalRow};
+pub use line::{ListenerLine, ReadyLine, SCHEMA, SCHEMA_VERSION, instant};
+pub use policy::{Fault, Faults, OnInvalid};
+pub use response::{REFUSALS, Refusal};
 pub use server::{Listener, ListenerHandle, Sockets, free_port_near};
 pub use totals::{Times, Totals};

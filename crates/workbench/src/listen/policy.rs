@@ -1,10 +1,8 @@
-//! The treatment of a delivery by its verdict, and injected faults.
+//! The treatment of invalid deliveries, and injected faults.
 
 use std::time::Duration;
 
 use http::StatusCode;
-
-use crate::verdict::VerdictCode;
 
 /// The treatment of deliveries whose signature is missing or invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,15 +16,6 @@ pub enum OnInvalid {
     Forward,
 }
 
-/// The treatment of one delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Treatment {
-    Reject,
-    Accept,
-    /// Inject a fault or forward it.
-    Proceed,
-}
-
 /// Longest list of responses.
 const MAX_RESPONSES: usize = 64;
 
@@ -36,22 +25,14 @@ pub struct Faults {
     /// The connection of so many first attempts is closed without a response.
     pub drop: u32,
     /// Responses to the attempts after those, in order. The last one applies to all later attempts.
-    pub respond: Vec<FaultResponse>,
+    pub respond: Vec<Fault>,
     /// Delay of every response.
     pub delay: Option<Duration>,
 }
 
-/// One entry of [`Faults::respond`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultResponse {
-    Status(StatusCode),
-    /// No fault.
-    Pass,
-}
-
 /// The fault of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub enum Fault {
     None,
     Drop,
     Respond(StatusCode),
@@ -66,16 +47,6 @@ impl OnInvalid {
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(value, _)| *value == self).expect("every value has a name").1
     }
-
-    /// Returns the treatment of a delivery with this verdict.
-    pub(super) fn treatment(self, verdict: VerdictCode) -> Treatment {
-        match self {
-            _ if !verdict.is_refusal() => Treatment::Proceed,
-            Self::Forward => Treatment::Proceed,
-            Self::Reject => Treatment::Reject,
-            Self::Accept => Treatment::Accept,
-        }
-    }
 }
 
 impl Faults {
@@ -83,16 +54,16 @@ impl Faults {
     ///
     /// # Errors
     /// Returns the rule that the text violates.
-    pub fn parse_responses(text: &str) -> Result<Vec<FaultResponse>, String> {
+    pub fn parse_responses(text: &str) -> Result<Vec<Fault>, String> {
         let rule = "expected statuses from 200 to 599, or `pass`, separated by commas: 503,503,200";
         let responses: Vec<_> = text
             .split(',')
             .map(|response| match response.trim() {
-                "pass" => Ok(FaultResponse::Pass),
+                "pass" => Ok(Fault::None),
                 status => {
                     let status = status.parse().ok().filter(|status| (200..600).contains(status));
                     let status = status.and_then(|status| StatusCode::from_u16(status).ok());
-                    status.map(FaultResponse::Status).ok_or(rule)
+                    status.map(Fault::Respond).ok_or(rule)
                 }
             })
             .collect::<Result<_, _>>()?;
@@ -110,32 +81,13 @@ impl Faults {
         };
         let last = self.respond.len().saturating_sub(1);
         let index = usize::try_from(after).unwrap_or(usize::MAX).min(last);
-        match self.respond.get(index) {
-            Some(FaultResponse::Status(status)) => Fault::Respond(*status),
-            Some(FaultResponse::Pass) | None => Fault::None,
-        }
+        self.respond.get(index).copied().unwrap_or(Fault::None)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::VERDICTS;
-
-    #[test]
-    fn only_trusted_verdicts_proceed_unless_configured() {
-        for row in VERDICTS {
-            let proceeds = matches!(row.code, VerdictCode::Valid | VerdictCode::Unchecked);
-            let expected = |other| if proceeds { Treatment::Proceed } else { other };
-            for (on_invalid, treatment) in [
-                (OnInvalid::Reject, expected(Treatment::Reject)),
-                (OnInvalid::Accept, expected(Treatment::Accept)),
-                (OnInvalid::Forward, Treatment::Proceed),
-            ] {
-                assert_eq!(on_invalid.treatment(row.code), treatment, "{}", row.name);
-            }
-        }
-    }
 
     #[test]
     fn attempts_are_dropped_first_and_the_last_response_repeats() {

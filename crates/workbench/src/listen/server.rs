@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
 use tokio::time::timeout;
 
-use super::connection::{self, WaitQueue};
+use super::connection;
 use super::intake::{CompleteRequest, Intake, ListenLimits, ListenRules, ListenerEvent};
 use super::response::Refusal;
 use crate::delivery::{Delivery, Source};
@@ -38,7 +38,6 @@ pub struct Sockets {
 /// A running listener. Dropping it closes all connections at once.
 pub struct Listener {
     intake: Arc<Intake>,
-    queue: Arc<WaitQueue>,
     address: SocketAddr,
 }
 
@@ -98,20 +97,12 @@ impl Listener {
         store: CaptureStore,
     ) -> (Self, mpsc::Receiver<ListenerEvent>) {
         let (intake, events) = Intake::new(rules, limits, store);
-        let (intake, queue) = (Arc::new(intake), Arc::new(WaitQueue::default()));
+        let (intake, address) = (Arc::new(intake), sockets.address);
         let permits = Arc::new(Semaphore::new(limits.connections as usize));
-        let router = connection::router(Arc::clone(&intake));
         for listener in sockets.listeners {
-            let acceptor = Acceptor {
-                listener,
-                intake: Arc::clone(&intake),
-                queue: Arc::clone(&queue),
-                permits: Arc::clone(&permits),
-                router: router.clone(),
-            };
-            intake.tasks.spawn(acceptor.run());
+            intake.tasks.spawn(run(listener, Arc::clone(&intake), Arc::clone(&permits)));
         }
-        (Self { intake, queue, address: sockets.address }, events)
+        (Self { intake, address }, events)
     }
 
     /// Returns the first address.
@@ -126,12 +117,12 @@ impl Listener {
     /// Stops accepting, answers the deliveries in flight for at most `grace`, and closes all connections.
     /// Read the events meanwhile.
     pub async fn shutdown(self, grace: Duration) {
-        let Self { intake, queue, .. } = &self;
+        let intake = &self.intake;
         intake.stop.cancel();
         intake.tasks.close();
         let drain = async {
             if timeout(DRAIN_TIME, intake.tasks.wait()).await.is_err() {
-                queue.close_all();
+                while intake.waiting.close_first() {}
                 intake.tasks.wait().await;
             }
         };
@@ -166,7 +157,7 @@ impl ListenerHandle {
         }
         let source = Source::Poll;
         let request = CompleteRequest { source, method, request_target, headers, body };
-        Ok(self.0.accept(request).await?.delivery)
+        Ok(self.0.accept(request).await?.1)
     }
 
     /// Returns a receiver of each delivery, once when it is stored and again when it is answered.
@@ -175,42 +166,31 @@ impl ListenerHandle {
     }
 }
 
-/// Accepts the connections of one socket.
-struct Acceptor {
-    listener: TcpListener,
-    intake: Arc<Intake>,
-    queue: Arc<WaitQueue>,
-    permits: Arc<Semaphore>,
-    router: axum::Router,
+/// Accepts and serves the connections of one socket.
+async fn run(listener: TcpListener, intake: Arc<Intake>, permits: Arc<Semaphore>) {
+    let router = connection::router();
+    let next = async || {
+        let (stream, peer) = accept(&listener).await;
+        (stream, peer, permit(&intake, &permits).await)
+    };
+    while let Some((stream, peer, permit)) = intake.stop.run_until_cancelled(next()).await {
+        let serving = connection::serve(stream, peer, Arc::clone(&intake), router.clone());
+        intake.tasks.spawn(async move {
+            serving.await;
+            drop(permit);
+        });
+    }
 }
 
-impl Acceptor {
-    async fn run(self) {
-        let next = async || {
-            let (stream, peer) = accept(&self.listener).await;
-            (stream, peer, self.permit().await)
-        };
-        while let Some((stream, peer, permit)) = self.intake.stop.run_until_cancelled(next()).await
-        {
-            let (intake, queue) = (Arc::clone(&self.intake), Arc::clone(&self.queue));
-            let serving = connection::serve(stream, peer, intake, queue, self.router.clone());
-            self.intake.tasks.spawn(async move {
-                serving.await;
-                drop(permit);
-            });
+/// Waits for the permit of a connection. While there is none, closes connections that wait.
+async fn permit(intake: &Intake, permits: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    let mut wait = Duration::ZERO;
+    loop {
+        if let Ok(permit) = timeout(wait, Arc::clone(permits).acquire_owned()).await {
+            return permit.expect("the semaphore is never closed");
         }
-    }
-
-    /// Waits for the permit of a connection. While there is none, closes connections that wait.
-    async fn permit(&self) -> OwnedSemaphorePermit {
-        let mut wait = Duration::ZERO;
-        loop {
-            if let Ok(permit) = timeout(wait, Arc::clone(&self.permits).acquire_owned()).await {
-                return permit.expect("the semaphore is never closed");
-            }
-            self.queue.close_first();
-            wait = CLOSE_TIME;
-        }
+        intake.waiting.close_first();
+        wait = CLOSE_TIME;
     }
 }
 

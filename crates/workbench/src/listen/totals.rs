@@ -3,28 +3,33 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use crate::delivery::{AnsweredBy, Delivery};
-use crate::verdict::{VERDICTS, VerdictRow};
+use crate::record::millis;
 
 /// Counts of everything that arrived.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Totals {
     pub received: u64,
-    /// In the order of [`VERDICTS`].
-    verdicts: [u64; VERDICTS.len()],
+    /// By name.
+    pub verdicts: BTreeMap<&'static str, u64>,
     pub duplicates: u64,
     /// Attempts after the first that are no duplicates.
     pub retries: u64,
     /// Requests that did not become deliveries.
     pub refused: u64,
-    /// By status; `None` if the connection was closed without a response.
-    pub statuses: BTreeMap<Option<u16>, u64>,
+    pub statuses: BTreeMap<u16, u64>,
+    /// Connections closed on purpose, without a response.
+    pub dropped: u64,
+    #[serde(rename = "response_ms")]
     pub response_times: Times,
     /// Forwards to which a target responded.
     pub forwards_answered: u64,
     pub forwards_failed: u64,
     /// Deliveries that no route matched.
     pub unrouted: u64,
+    #[serde(rename = "forward_ms")]
     pub forward_times: Times,
 }
 
@@ -41,13 +46,14 @@ impl Totals {
     pub fn add(&mut self, delivery: &Delivery) {
         let summary = &delivery.summary;
         self.received += 1;
-        if let Some(index) = VERDICTS.iter().position(|row| row.code == summary.verdict.code) {
-            self.verdicts[index] += 1;
-        }
+        *self.verdicts.entry(summary.verdict.code.row().name).or_default() += 1;
         self.duplicates += u64::from(summary.attempt.is_duplicate);
         self.retries += u64::from(summary.attempt.number > 1 && !summary.attempt.is_duplicate);
         if let Some(response) = &summary.response {
-            *self.statuses.entry(response.status).or_default() += 1;
+            match response.status {
+                Some(status) => *self.statuses.entry(status).or_default() += 1,
+                None => self.dropped += 1,
+            }
             self.response_times.add(response.took);
             self.unrouted += u64::from(response.answered_by == AnsweredBy::NoRoute);
         }
@@ -57,11 +63,6 @@ impl Totals {
             self.forwards_answered += u64::from(is_answered);
             self.forwards_failed += u64::from(!is_answered);
         }
-    }
-
-    /// Returns the verdicts that occurred, with their counts.
-    pub fn verdicts(&self) -> impl Iterator<Item = (&'static VerdictRow, u64)> {
-        VERDICTS.iter().zip(self.verdicts).filter(|(_, count)| *count > 0)
     }
 }
 
@@ -90,6 +91,19 @@ impl Times {
     /// Returns the longest duration.
     pub fn max(&self) -> Duration {
         self.max
+    }
+}
+
+impl Serialize for Times {
+    /// Writes milliseconds; null if there are none.
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let percentile = |percent| self.percentile(percent).map(millis);
+        let times = percentile(50).zip(percentile(95));
+        times
+            .map(|(p50, p95)| {
+                BTreeMap::from([("p50", p50), ("p95", p95), ("max", millis(self.max))])
+            })
+            .serialize(out)
     }
 }
 
@@ -144,10 +158,9 @@ mod tests {
         for delivery in [duplicate, old, dropped, unrouted] {
             totals.add(&delivery);
         }
-        let verdicts: Vec<_> = totals.verdicts().map(|(row, count)| (row.name, count)).collect();
-        assert_eq!(verdicts, [("valid", 3), ("signature_too_old", 1)]);
+        assert_eq!(totals.verdicts, BTreeMap::from([("signature_too_old", 1), ("valid", 3)]));
         assert_eq!((totals.received, totals.duplicates, totals.retries), (4, 1, 1));
-        assert_eq!(totals.statuses, BTreeMap::from([(None, 1), (Some(200), 3)]));
+        assert_eq!((totals.statuses[&200], totals.dropped), (3, 1));
         let forwards = (totals.forwards_answered, totals.forwards_failed, totals.unrouted);
         assert_eq!(forwards, (0, 1, 1));
         assert_eq!(totals.forward_times.percentile(95), Some(Duration::from_millis(2)));

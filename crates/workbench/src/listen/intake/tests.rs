@@ -2,7 +2,6 @@ use formsvc_contract::send::SIGNATURE;
 use formsvc_protocol::signature::{SigningSecret, sign};
 use http::StatusCode;
 
-use super::super::policy::FaultResponse;
 use super::*;
 use crate::store::StoreLimits;
 use crate::verdict::VerdictCode;
@@ -43,8 +42,8 @@ fn signed() -> CompleteRequest {
 }
 
 async fn status(intake: &Arc<Intake>, request: CompleteRequest) -> Result<Option<u16>, Refusal> {
-    let handled = intake.accept(request).await?;
-    Ok(handled.delivery.summary.response.unwrap().status)
+    let (_, delivery) = intake.accept(request).await?;
+    Ok(delivery.summary.response.unwrap().status)
 }
 
 #[tokio::test]
@@ -59,7 +58,7 @@ async fn rejected_delivery_takes_no_slot_of_the_limit() {
     let mut statuses = Vec::new();
     for (request, slot) in [(unsigned(), rejected), (signed(), valid), (signed(), late)] {
         let handled = intake.handle(request, slot).await;
-        statuses.push(handled.map(|handled| handled.response.unwrap().status().as_u16()));
+        statuses.push(handled.map(|(response, _)| response.unwrap().status().as_u16()));
     }
     assert_eq!(statuses, [Ok(401), Ok(200), Err(Refusal::Stopping)]);
     assert_eq!(status(&intake, signed()).await, Err(Refusal::Stopping));
@@ -69,8 +68,7 @@ async fn rejected_delivery_takes_no_slot_of_the_limit() {
 async fn attempts_count_only_trusted_deliveries() {
     let (intake, mut events) = intake(|rules, _| {
         verified(rules);
-        rules.faults.respond =
-            vec![FaultResponse::Status(StatusCode::SERVICE_UNAVAILABLE), FaultResponse::Pass];
+        rules.faults.respond = vec![Fault::Respond(StatusCode::SERVICE_UNAVAILABLE), Fault::None];
     });
     for (request, expected) in
         [(unsigned(), 401), (signed(), 503), (unsigned(), 401), (signed(), 200), (signed(), 200)]
@@ -95,9 +93,9 @@ async fn invalid_delivery_is_accepted_only_if_configured() {
         let (intake, _events) = intake(|rules, _| {
             verified(rules);
             rules.on_invalid = on_invalid;
-            rules.faults.respond = vec![FaultResponse::Status(StatusCode::SERVICE_UNAVAILABLE)];
+            rules.faults.respond = vec![Fault::Respond(StatusCode::SERVICE_UNAVAILABLE)];
         });
-        let delivery = intake.accept(unsigned()).await.unwrap().delivery;
+        let (_, delivery) = intake.accept(unsigned()).await.unwrap();
         let response = delivery.summary.response.unwrap();
         assert_eq!((response.status.unwrap(), response.answered_by), expected);
         assert_eq!(delivery.summary.verdict.code, VerdictCode::MissingSignature);
@@ -115,8 +113,8 @@ async fn failing_store_is_reported_once_and_refuses_nothing() {
     }
     let mut reported = Vec::new();
     for slot in slots {
-        let handled = intake.handle(unsigned(), slot).await.unwrap();
-        assert_eq!(handled.response.unwrap().status(), 200);
+        let (response, _) = intake.handle(unsigned(), slot).await.unwrap();
+        assert_eq!(response.unwrap().status(), 200);
         while let Ok(event) = events.try_recv() {
             if let ListenerEvent::Delivered { warnings, .. } = event {
                 reported.push(warnings);
@@ -160,8 +158,9 @@ fn panic_while_responding_keeps_the_event() {
     let (intake, mut events) = intake(|rules, _| rules.faults.delay = Some(Duration::ZERO));
     let event = intake.events.clone().try_reserve_owned().unwrap();
     let in_flight = Arc::clone(&intake.in_flight).try_acquire_owned().unwrap();
-    let handled = runtime.block_on(intake.handle(unsigned(), Slot { event, in_flight })).unwrap();
-    assert_eq!(handled.response.unwrap().status(), 500);
+    let handling = intake.handle(unsigned(), Slot { event, in_flight });
+    let (response, _) = runtime.block_on(handling).unwrap();
+    assert_eq!(response.unwrap().status(), 500);
     let Ok(ListenerEvent::Delivered { delivery, .. }) = events.try_recv() else { panic!() };
     assert_eq!(delivery.summary.response.unwrap().status, Some(500));
 }
