@@ -14,7 +14,8 @@ type Events = mpsc::Receiver<ListenerEvent>;
 fn intake(change: impl FnOnce(&mut ListenRules, &mut ListenLimits)) -> (Arc<Intake>, Events) {
     let (mut rules, mut limits) = (ListenRules::default(), ListenLimits::default());
     change(&mut rules, &mut limits);
-    let store = CaptureStore::in_memory(StoreLimits::default()).unwrap();
+    let store =
+        CaptureStore::in_memory(StoreLimits { bytes: 1 << 20, age: Duration::MAX }).unwrap();
     let (intake, events) = Intake::new(rules, limits, store);
     (Arc::new(intake), events)
 }

@@ -112,6 +112,7 @@ async fn shutdown_answers_deliveries_in_flight() {
     running.listener.shutdown(PATIENCE).await;
     let response = read_to_end(&mut in_flight).await;
     assert_eq!(status(&response), 200, "{response}");
+    assert!(response.contains("connection: close\r\n"), "{response}");
     assert_eq!(read_to_end(&mut half).await, "");
     let event = running.events.try_recv().unwrap();
     assert!(matches!(event, ListenerEvent::Delivered { .. }));

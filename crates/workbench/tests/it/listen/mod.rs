@@ -36,7 +36,8 @@ fn start(change: impl FnOnce(&mut ListenRules, &mut ListenLimits)) -> Running {
     let (mut rules, mut limits) = (ListenRules::default(), ListenLimits::default());
     change(&mut rules, &mut limits);
     let sockets = Sockets::open(None, 0).unwrap();
-    let store = CaptureStore::in_memory(StoreLimits::default()).unwrap();
+    let store =
+        CaptureStore::in_memory(StoreLimits { bytes: 1 << 20, age: Duration::MAX }).unwrap();
     let (listener, events) = Listener::start(sockets, rules, limits, store);
     Running { address: listener.address(), listener, events }
 }
