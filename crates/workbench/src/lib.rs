@@ -10,6 +10,8 @@
 //! | explanations of signatures, HTTP dumps | [`verify`] |
 //! | formats of other programs: HTTP, curl, HAR | [`export`] |
 //! | differences between deliveries | [`compare`] |
+//! | sending captures again | [`replay`] |
+//! | expected responses | [`expectation`] |
 //! | changes of JSON bodies | [`edit`] |
 //! | stored deliveries | [`store`] |
 //! | masking of secrets | [`mask`] |
@@ -30,6 +32,7 @@ pub mod attempts;
 pub mod compare;
 pub mod delivery;
 pub mod edit;
+pub mod expectation;
 pub mod export;
 pub mod filter;
 pub mod forward;
@@ -37,6 +40,7 @@ pub mod http;
 pub mod listen;
 pub mod mask;
 pub mod record;
+pub mod replay;
 pub mod secrets;
 pub mod store;
 pub mod target;
