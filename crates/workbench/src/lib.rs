@@ -11,6 +11,7 @@
 //! | formats of other programs: HTTP, curl, HAR | [`export`] |
 //! | differences between deliveries | [`compare`] |
 //! | sending captures again | [`replay`] |
+//! | simulated deliveries | [`simulate`] |
 //! | expected responses | [`expectation`] |
 //! | changes of JSON bodies | [`edit`] |
 //! | stored deliveries | [`store`] |
@@ -42,6 +43,7 @@ pub mod mask;
 pub mod record;
 pub mod replay;
 pub mod secrets;
+pub mod simulate;
 pub mod store;
 pub mod target;
 pub mod verdict;

@@ -1,0 +1,90 @@
+//! The types of answers, inferred from their JSON text.
+
+use formsvc_contract::payload::AnswerType;
+use formsvc_protocol::{Timestamp, decode_string};
+
+/// Longest text that is checked for numbers and dates, in bytes.
+const CHECKED_MAX: usize = 40;
+
+/// Returns the type of an answer given as JSON; `None` if it is empty: null, or a text, list or object
+/// without content.
+pub fn answer_type(json: &str) -> Option<AnswerType> {
+    let is_empty = |open, close| {
+        let inner = json.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        inner.is_none_or(|inner| inner.trim_ascii().is_empty())
+    };
+    match json.as_bytes().first()? {
+        b'n' => None,
+        b't' | b'f' => Some(AnswerType::Boolean),
+        b'[' => (!is_empty('[', ']')).then_some(AnswerType::List),
+        b'{' => (!is_empty('{', '}')).then_some(AnswerType::Object),
+        b'"' => type_of_text(decode_string(json).trim()),
+        _ => Some(AnswerType::Number),
+    }
+}
+
+fn type_of_text(text: &str) -> Option<AnswerType> {
+    if text.is_empty() {
+        return None;
+    }
+    if text.len() > CHECKED_MAX {
+        return Some(AnswerType::Text);
+    }
+    let (date, rest) = text.split_at_checked(10).unwrap_or((text, ""));
+    let is_instant = |rest: &str| format!("{date}{rest}").parse::<Timestamp>().is_ok();
+    Some(match rest.as_bytes() {
+        [] if is_instant("T00:00:00Z") => AnswerType::Date,
+        // A time of day, with or without seconds and UTC offset.
+        [b'T' | b't' | b' ', ..]
+            if ["", "Z", ":00Z"].iter().any(|end| is_instant(&format!("T{}{end}", &rest[1..]))) =>
+        {
+            AnswerType::Time
+        }
+        _ if is_number(text) => AnswerType::NumberText,
+        _ => AnswerType::Text,
+    })
+}
+
+/// Returns true for digits with an optional sign and at most one decimal point or comma.
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let mut parts = digits.split(['.', ',']);
+    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    parts.clone().count() <= 2 && parts.all(all_digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answer_type_follows_the_json_text() {
+        use AnswerType::{Boolean, Date, List, Number, NumberText, Object, Text, Time};
+        for (json, expected) in [
+            ("null", None),
+            (r#""""#, None),
+            (r#"" \t""#, None),
+            ("[ ]", None),
+            ("{}", None),
+            ("true", Some(Boolean)),
+            ("-1.5e3", Some(Number)),
+            ("[1]", Some(List)),
+            (r#"{"a":1}"#, Some(Object)),
+            (r#""x""#, Some(Text)),
+            (r#""0042""#, Some(NumberText)),
+            (r#""-1,5""#, Some(NumberText)),
+            (r#""1.2.3""#, Some(Text)),
+            (r#""+49 30 123""#, Some(Text)),
+            (r#""2026-03-01""#, Some(Date)),
+            (r#""2026-02-30""#, Some(Text)),
+            (r#""2026-03-01T09:30""#, Some(Time)),
+            (r#""2026-03-01 09:30:15""#, Some(Time)),
+            (r#""2026-03-01T09:30:00.120+02:00""#, Some(Time)),
+            (r#""2026-03-01 at noon""#, Some(Text)),
+            (r#""日本語のテキスト""#, Some(Text)),
+            (r#""\ud800""#, Some(Text)),
+        ] {
+            assert_eq!(answer_type(json), expected, "{json}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The bodies of simulated deliveries.
+
+use bytes::Bytes;
+use formsvc_client::{FormId, Timestamp};
+use formsvc_contract::payload::{self, AnswerType};
+use formsvc_contract::send::Outgoing;
+use formsvc_protocol::WebhookEvent;
+use formsvc_protocol::signature::sign;
+use http::HeaderValue;
+use serde::Deserialize;
+use url::Url;
+
+use super::answer_type;
+use crate::edit::{self, Change, EditError};
+use crate::secrets::SigningSecrets;
+
+/// `created_at` of the first generated submission of a seed: 2026-01-01. The next are each one second later.
+const SEEDED_START_NANOS: i128 = 1_767_225_600_000_000_000;
+
+/// The origin of bodies.
+#[derive(Clone, Debug)]
+pub enum BodySource {
+    /// Generated submissions of a form that does not exist.
+    Sample,
+    /// Generated answers to the questions of a form.
+    Form { id: FormId, title: String, questions: Vec<(String, AnswerType)> },
+    /// At least one body. After the last one, they repeat.
+    Fixed(Vec<Bytes>),
+}
+
+/// Creates the bodies of deliveries.
+#[derive(Debug)]
+pub struct Bodies {
+    source: BodySource,
+    changes: Vec<Change>,
+    event: Option<HeaderValue>,
+    random: fastrand::Rng,
+    is_seeded: bool,
+}
+
+/// A delivery before it is signed.
+#[derive(Clone, Debug)]
+pub struct UnsignedDelivery {
+    pub body: Bytes,
+    pub event: HeaderValue,
+    /// The id in the body, if there is one.
+    pub submission_id: Option<String>,
+}
+
+/// A change that is probably a mistake. It is made all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnusualChange {
+    /// No submission of the form has this label.
+    UnknownLabel { label: String, known: Vec<String> },
+    /// The answer is a number in submissions of the form, and this value is not.
+    NotNumber { label: String, value: String },
+}
+
+#[derive(Default, Deserialize)]
+struct BodyNames {
+    #[serde(default)]
+    event: Option<String>,
+    #[serde(default)]
+    submission_id: Option<String>,
+}
+
+impl Bodies {
+    /// Creates bodies with changes. `event` replaces the event in header and body. The same seed creates the
+    /// same bodies.
+    pub fn new(
+        source: BodySource,
+        changes: Vec<Change>,
+        event: Option<HeaderValue>,
+        seed: Option<u64>,
+    ) -> Self {
+        let random = seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        Self { source, changes, event, random, is_seeded: seed.is_some() }
+    }
+
+    /// Returns the delivery with this index, the first being 0. Call it for each index, in order.
+    ///
+    /// # Errors
+    /// Fails if a change cannot be made.
+    pub fn next(&mut self, index: u64) -> Result<UnsignedDelivery, EditError> {
+        let (mut body, _) = edit::apply(&self.generate(index), &self.changes)?;
+        let names: BodyNames = serde_json::from_slice(&body).unwrap_or_default();
+        let named = names.event.as_deref().and_then(|event| HeaderValue::from_str(event).ok());
+        if let Some(event) = self.event.as_ref().filter(|event| named.as_ref() != Some(event))
+            && names.event.is_some()
+        {
+            let text = String::from_utf8_lossy(event.as_bytes());
+            let value = serde_json::to_string(&text).expect("a string serializes");
+            (body, _) = edit::apply(&body, &[Change::Set { path: "event".to_owned(), value }])?;
+        }
+        let event = self.event.clone().or(named);
+        let event = event.unwrap_or(HeaderValue::from_static("submission.created"));
+        Ok(UnsignedDelivery { body, event, submission_id: names.submission_id })
+    }
+
+    fn generate(&mut self, index: u64) -> Bytes {
+        let created_at = created_at(self.is_seeded.then_some(index));
+        let mut bits = || self.random.u64(..);
+        match &self.source {
+            BodySource::Sample => payload::body(&payload::sample(&mut bits, created_at)),
+            BodySource::Form { id, title, questions } => {
+                let (id, bits) = (id.clone(), &mut bits);
+                payload::body(&payload::generate(id, title, questions, bits, created_at))
+            }
+            BodySource::Fixed(bodies) => {
+                let index = index % bodies.len().max(1) as u64;
+                usize::try_from(index)
+                    .ok()
+                    .and_then(|index| bodies.get(index))
+                    .cloned()
+                    .unwrap_or_default()
+            }
+        }
+    }
+
+    /// Returns the changes that are probably mistakes.
+    pub fn unusual_changes(&self) -> Vec<UnusualChange> {
+        let known = match &self.source {
+            BodySource::Sample => return Vec::new(),
+            BodySource::Form { questions, .. } => questions.clone(),
+            BodySource::Fixed(bodies) => {
+                match bodies.first().map(|body| serde_json::from_slice(body)) {
+                    Some(Ok(WebhookEvent { data, .. })) => questions_of(&data),
+                    _ => return Vec::new(),
+                }
+            }
+        };
+        self.changes.iter().filter_map(|change| unusual(change, &known)).collect()
+    }
+}
+
+impl UnsignedDelivery {
+    /// Returns the request as the service sends it, signed with all secrets.
+    pub fn outgoing(&self, to: Url, secrets: &SigningSecrets, now_unix_secs: u64) -> Outgoing {
+        let keys: Vec<_> = secrets.signing().collect();
+        let signature = HeaderValue::try_from(sign(&keys, now_unix_secs, &self.body));
+        let signature = signature.expect("a signature is visible ASCII");
+        Outgoing::delivery(to, self.event.clone(), signature, self.body.clone())
+    }
+}
+
+/// Returns the labels of answers and their types. An empty answer counts as text.
+fn questions_of(data: &formsvc_protocol::Answers) -> Vec<(String, AnswerType)> {
+    let fields = data.fields().into_iter();
+    fields
+        .map(|(label, value)| {
+            let kind = answer_type(value.as_json()).unwrap_or(AnswerType::Text);
+            (label.into_owned(), kind)
+        })
+        .collect()
+}
+
+fn unusual(change: &Change, known: &[(String, AnswerType)]) -> Option<UnusualChange> {
+    let Change::Set { path, value } = change else { return None };
+    let label = path.strip_prefix("data.")?;
+    let find = |label: &str| known.iter().find(|(known, _)| known == label);
+    let is_number = |kind| matches!(kind, AnswerType::Number | AnswerType::NumberText);
+    match find(label) {
+        Some((_, kind)) => {
+            let is_other = answer_type(value).is_some_and(|kind| !is_number(kind));
+            let (label, value) = (label.to_owned(), value.clone());
+            (is_number(*kind) && is_other).then_some(UnusualChange::NotNumber { label, value })
+        }
+        // The rest of the path is within the answer.
+        None if label.split('.').next().and_then(find).is_some() => None,
+        None => {
+            let known = known.iter().map(|(label, _)| label.clone()).collect();
+            Some(UnusualChange::UnknownLabel { label: label.to_owned(), known })
+        }
+    }
+}
+
+/// Returns the time of a generated submission: now, or that of an index.
+fn created_at(seeded_index: Option<u64>) -> Timestamp {
+    let nanos = match seeded_index {
+        Some(index) => SEEDED_START_NANOS + i128::from(index) * 1_000_000_000,
+        None => i128::from(jiff::Timestamp::now().as_millisecond()) * 1_000_000,
+    };
+    let start = || Timestamp::from_unix_nanos(SEEDED_START_NANOS).expect("2026 is a valid year");
+    Timestamp::from_unix_nanos(nanos).unwrap_or_else(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    fn bodies(source: BodySource, changes: &[&str], seed: Option<u64>) -> Bodies {
+        let changes = changes.iter().map(|text| Change::parse_set(text).unwrap()).collect();
+        Bodies::new(source, changes, None, seed)
+    }
+
+    fn form() -> BodySource {
+        let questions = [
+            ("n", AnswerType::Number),
+            ("v1.2", AnswerType::NumberText),
+            ("species", AnswerType::Text),
+            ("list", AnswerType::List),
+        ];
+        let questions = questions.map(|(label, kind)| (label.to_owned(), kind)).to_vec();
+        BodySource::Form { id: FormId::new("frm_1").unwrap(), title: "Form".to_owned(), questions }
+    }
+
+    #[test]
+    fn same_seed_creates_the_same_bodies() {
+        let create = |seed| {
+            let mut bodies = bodies(BodySource::Sample, &[], seed);
+            [0, 1].map(|index| bodies.next(index).unwrap().body)
+        };
+        let [first, second] = create(Some(7));
+        assert_ne!(first, second);
+        assert_eq!(create(Some(7)), [first.clone(), second]);
+        assert_ne!(create(Some(8))[0], first);
+        assert_ne!(create(None)[0], create(None)[0]);
+    }
+
+    #[test]
+    fn fixed_bodies_repeat_byte_for_byte() {
+        let source = BodySource::Fixed(vec!["{ }".into(), "\u{0}not JSON".into()]);
+        let mut bodies = bodies(source, &[], None);
+        let read = [0, 1, 2].map(|index| bodies.next(index).unwrap().body);
+        assert_eq!(read, ["{ }", "\u{0}not JSON", "{ }"]);
+        let unsigned = bodies.next(3).unwrap();
+        assert_eq!(unsigned.event, "submission.created");
+        assert_eq!(unsigned.submission_id, None);
+    }
+
+    #[test]
+    fn change_and_event_are_in_header_and_body() {
+        let mut bodies = bodies(form(), &["data.species=Emperor"], Some(1));
+        bodies.event = Some(HeaderValue::from_static("form.closed"));
+        let unsigned = bodies.next(0).unwrap();
+        let event: WebhookEvent = serde_json::from_slice(&unsigned.body).unwrap();
+        assert_eq!(event.event.as_str(), "form.closed");
+        assert_eq!(unsigned.event, "form.closed");
+        assert_eq!(unsigned.submission_id.as_deref(), Some(event.submission_id.as_str()));
+        assert!(event.data.as_json().contains(r#""species":"Emperor""#));
+    }
+
+    #[test]
+    fn outgoing_is_signed_as_the_service_does() {
+        const SECRET: &str = "whsec_of_a_test_of_simulation";
+        let mut secrets = SigningSecrets::default();
+        secrets.add("a", SECRET.into()).unwrap();
+        let unsigned = bodies(BodySource::Sample, &[], Some(1)).next(0).unwrap();
+        let sent = unsigned.outgoing(Url::parse("http://localhost:1/").unwrap(), &secrets, 7);
+        let clock = || UNIX_EPOCH + Duration::from_secs(7);
+        let verifier = secrets.builder().clock(clock).build().unwrap();
+        let signature = &sent.headers[formsvc_contract::send::SIGNATURE];
+        verifier.verify_signature(signature, &sent.body).unwrap();
+    }
+
+    #[test]
+    fn unknown_label_and_text_for_number_are_unusual() {
+        let unusual = |change: &str| bodies(form(), &[change], None).unusual_changes().pop();
+        for usual in [
+            "data.n=7",
+            "data.n=-1.5",
+            "data.n=\"7\"",
+            "data.n=",
+            "data.n=null",
+            "data.v1.2=8",
+            "data.species=abc",
+            "data.species=7",
+            "data.list.0=abc",
+            "form_id=abc",
+        ] {
+            assert_eq!(unusual(usual), None, "{usual}");
+        }
+        for (label, value, shown) in
+            [("n", "abc", "\"abc\""), ("n", "true", "true"), ("v1.2", "[1]", "[1]")]
+        {
+            let expected =
+                UnusualChange::NotNumber { label: label.to_owned(), value: shown.to_owned() };
+            assert_eq!(unusual(&format!("data.{label}={value}")), Some(expected));
+        }
+        let Some(UnusualChange::UnknownLabel { label, known }) = unusual("data.speces=1") else {
+            panic!("the label is unknown")
+        };
+        assert_eq!((&*label, known.len()), ("speces", 4));
+    }
+
+    #[test]
+    fn fixed_body_has_the_questions_of_its_answers() {
+        let body = bodies(form(), &[], Some(1)).next(0).unwrap().body;
+        let fixed = |change| bodies(BodySource::Fixed(vec![body.clone()]), &[change], None);
+        assert!(fixed("data.species=1").unusual_changes().is_empty());
+        assert_eq!(fixed("data.n=abc").unusual_changes().len(), 1);
+    }
+}

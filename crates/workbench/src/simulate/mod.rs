@@ -1,0 +1,142 @@
+//! Sends deliveries as the service does: generated or real bodies, signed, with its retries.
+
+use std::time::Duration;
+
+use formsvc_contract::send::{Answer, HttpSender, SendError};
+use futures_util::{StreamExt, stream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+use url::Url;
+
+use crate::edit::EditError;
+use crate::secrets::SigningSecrets;
+
+mod answer_type;
+mod bodies;
+mod retries;
+mod submission;
+
+pub use answer_type::answer_type;
+pub use bodies::{Bodies, BodySource, UnsignedDelivery, UnusualChange};
+pub use retries::{AttemptResult, Retries};
+pub use submission::{
+    FindError, SILENT_REQUESTS, SearchProgress, Wanted, find_questions, find_submission,
+};
+
+/// A number of deliveries to a receiver.
+#[derive(Debug)]
+pub struct Simulation {
+    pub sender: HttpSender,
+    pub secrets: SigningSecrets,
+    pub to: Url,
+    pub count: u64,
+    /// Deliveries in flight at the same time, those included that wait for a retry.
+    pub concurrency: usize,
+    /// Deliveries that start per second; `None` is without limit.
+    pub rate: Option<f64>,
+    /// None sends each delivery once.
+    pub retries: Option<Retries>,
+}
+
+/// A step of a simulation.
+#[derive(Debug)]
+pub enum SimulationEvent {
+    Sent(Sent),
+    RetryScheduled { index: u64, retry: u32, pause: Duration },
+    Ended { index: u64, submission_id: Option<String>, attempts: u32, is_delivered: bool },
+}
+
+/// An attempt and its result.
+#[derive(Debug)]
+pub struct Sent {
+    /// The number of the delivery, from 1.
+    pub index: u64,
+    /// From 1.
+    pub attempt: u32,
+    pub submission_id: Option<String>,
+    pub result: Result<Answer, SendError>,
+}
+
+type Events = mpsc::Sender<Result<SimulationEvent, EditError>>;
+
+impl Sent {
+    /// Returns the time from the start of the attempt to its end.
+    pub fn took(&self) -> Duration {
+        self.result.as_ref().map_or_else(|error| error.took, |response| response.took)
+    }
+}
+
+impl Simulation {
+    /// Sends the deliveries on a task of their own. Dropping the receiver of the events stops it. A body that
+    /// cannot be changed is an error, and its delivery is not sent.
+    pub fn start(self, bodies: Bodies) -> mpsc::Receiver<Result<SimulationEvent, EditError>> {
+        let (events, receiver) = mpsc::channel(1);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = self.send_all(bodies, &events) => {}
+                () = events.closed() => {}
+            }
+        });
+        receiver
+    }
+
+    async fn send_all(&self, mut bodies: Bodies, events: &Events) {
+        let started = Instant::now();
+        stream::iter(0..self.count)
+            .then(|index| async move {
+                if let Some(rate) = self.rate {
+                    #[expect(clippy::cast_precision_loss, reason = "a time needs no 64 bits")]
+                    let after = Duration::try_from_secs_f64(index as f64 / rate);
+                    sleep_until(started + after.unwrap_or_default()).await;
+                }
+                index
+            })
+            .for_each_concurrent(self.concurrency, |index| {
+                let unsigned = bodies.next(index);
+                async move {
+                    match unsigned {
+                        Ok(unsigned) => self.deliver(index + 1, unsigned, events).await,
+                        Err(error) => emit(events, Err(error)).await,
+                    }
+                }
+            })
+            .await;
+    }
+
+    async fn deliver(&self, index: u64, unsigned: UnsignedDelivery, events: &Events) {
+        let mut attempt = 1;
+        loop {
+            let outgoing = unsigned.outgoing(self.to.clone(), &self.secrets, unix_now());
+            let result = self.sender.send(outgoing).await;
+            let attempt_result = AttemptResult::of(&result, unix_now());
+            let submission_id = unsigned.submission_id.clone();
+            let sent = Sent { index, attempt, submission_id, result };
+            emit(events, Ok(SimulationEvent::Sent(sent))).await;
+            let retries = self.retries.as_ref();
+            let pause = retries.and_then(|it| it.pause(attempt, attempt_result, fastrand::f64()));
+            let Some(pause) = pause else {
+                let ended = SimulationEvent::Ended {
+                    index,
+                    submission_id: unsigned.submission_id,
+                    attempts: attempt,
+                    is_delivered: attempt_result.is_success,
+                };
+                return emit(events, Ok(ended)).await;
+            };
+            let scheduled = SimulationEvent::RetryScheduled { index, retry: attempt, pause };
+            emit(events, Ok(scheduled)).await;
+            sleep(pause).await;
+            attempt += 1;
+        }
+    }
+}
+
+async fn emit(events: &Events, event: Result<SimulationEvent, EditError>) {
+    // If the receiver is dropped, `start` stops the task.
+    let _ = events.send(event).await;
+}
+
+/// Returns the current Unix time in seconds.
+pub fn unix_now() -> u64 {
+    jiff::Timestamp::now().as_second().try_into().unwrap_or_default()
+}
