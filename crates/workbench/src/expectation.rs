@@ -11,9 +11,10 @@ use crate::mask;
 const EXCERPT_MAX: usize = 200;
 
 /// Statuses as users write them: `2xx`, `failed`, `404`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusSet {
     /// 2xx.
+    #[default]
     Success,
     /// All others, and no response.
     Failure,
@@ -63,7 +64,7 @@ impl fmt::Display for StatusSet {
 }
 
 /// Counts responses, and keeps the first one that was not expected.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ResponseTally {
     pub expected: StatusSet,
     pub sent: u64,
@@ -77,14 +78,7 @@ pub struct ResponseTally {
 
 impl ResponseTally {
     pub fn new(expected: StatusSet) -> Self {
-        Self {
-            expected,
-            sent: 0,
-            unexpected: 0,
-            first_unexpected: None,
-            no_response: 0,
-            first_error: None,
-        }
+        Self { expected, ..Self::default() }
     }
 
     /// Counts the result of one request.

@@ -11,6 +11,7 @@
 //! | formats of other programs: HTTP, curl, HAR | [`export`] |
 //! | differences between deliveries | [`compare`] |
 //! | sending captures again | [`replay`] |
+//! | deliveries of polled submissions | [`poll`] |
 //! | simulated deliveries | [`simulate`] |
 //! | expected responses | [`expectation`] |
 //! | changes of JSON bodies | [`edit`] |
@@ -40,6 +41,7 @@ pub mod forward;
 pub mod http;
 pub mod listen;
 pub mod mask;
+pub mod poll;
 pub mod record;
 pub mod replay;
 pub mod secrets;

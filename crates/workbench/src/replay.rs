@@ -12,6 +12,7 @@ use url::Url;
 use crate::compare::{self, Difference};
 use crate::delivery::{CaptureNumber, Delivery, TargetResponse};
 use crate::filter::DeliveryFilter;
+use crate::forward::Forwarder;
 use crate::secrets::SigningSecrets;
 use crate::{http as headers, mask, target};
 
@@ -37,23 +38,22 @@ pub enum ReplaySignature {
 
 /// The destination of a replay.
 #[derive(Clone, Debug)]
-pub enum Destination {
+pub enum Destination<'a> {
     /// A URL that the user passes, unchanged.
     Url(Url),
-    /// The running listener, at the path of the capture.
-    Listener(Url),
-    /// A target of the running listener.
+    /// A target of the running listener, or the listener itself. Without a path in the URL, the path is that
+    /// of the capture.
     Target(Url),
-    /// The targets to which the capture was forwarded. `running` are the targets of the running listener:
-    /// captures contain no passwords, so those of the same target are used.
-    Forwards { running: Vec<Url> },
+    /// The targets to which the capture was forwarded. Captures contain no passwords; those of the running
+    /// listener's targets are used.
+    Forwards(Option<&'a Forwarder>),
 }
 
 /// A URL to which a capture is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayTarget {
     pub url: Url,
-    /// Index of the capture's forward whose response the new one is compared with.
+    /// Index of the capture's forward to compare the new response with.
     pub earlier: Option<usize>,
     /// True if the URL is that of the capture's forward.
     pub is_of_forward: bool,
@@ -73,9 +73,9 @@ pub enum ReplayError {
 
 /// The captures to send, and the number of those that are left out.
 #[derive(Debug)]
-pub struct ReplayPlan {
+pub struct ReplayPlan<'a> {
     pub selection: Selection,
-    pub destination: Destination,
+    pub destination: Destination<'a>,
     pub signature: ReplaySignature,
     pub sends: Vec<(CaptureNumber, ReplayTarget)>,
     /// Captures of the filter that may be from unknown senders.
@@ -127,7 +127,7 @@ impl Selection {
     }
 }
 
-impl Destination {
+impl Destination<'_> {
     /// Returns false if the headers and TLS settings of the listener's targets must not be used: they may
     /// contain credentials.
     pub fn is_target(&self) -> bool {
@@ -141,16 +141,13 @@ impl Destination {
     pub fn targets(&self, delivery: &Delivery) -> Result<Vec<ReplayTarget>, ReplayError> {
         let request_target = &*delivery.summary.request_target;
         let url = match self {
-            Self::Forwards { running } => {
+            Self::Forwards(running) => {
                 let forwards = delivery.forwards.iter().enumerate();
                 let targets: Vec<_> = forwards
                     .filter_map(|(index, forward)| {
-                        let stored = Url::parse(&forward.url).ok()?;
-                        let of_listener = running
-                            .iter()
-                            .map(|target| target::resolve(target, request_target))
-                            .find(|url| without_password(url) == stored);
-                        let url = of_listener.unwrap_or(stored);
+                        let of_listener =
+                            running.and_then(|forwarder| forwarder.target_for(&forward.url));
+                        let url = of_listener.or_else(|| Url::parse(&forward.url).ok())?;
                         Some(ReplayTarget { url, earlier: Some(index), is_of_forward: true })
                     })
                     .collect();
@@ -160,7 +157,6 @@ impl Destination {
                 };
             }
             Self::Url(url) => url.clone(),
-            Self::Listener(address) => target::at_path_of(address, request_target),
             Self::Target(target) => target::resolve(target, request_target),
         };
         let stored = without_password(&url);
@@ -170,8 +166,12 @@ impl Destination {
     }
 }
 
-impl ReplayPlan {
-    pub fn new(selection: Selection, destination: Destination, signature: ReplaySignature) -> Self {
+impl<'a> ReplayPlan<'a> {
+    pub fn new(
+        selection: Selection,
+        destination: Destination<'a>,
+        signature: ReplaySignature,
+    ) -> Self {
         let (sends, untrusted, not_forwarded) = (Vec::new(), 0, 0);
         Self { selection, destination, signature, sends, untrusted, not_forwarded }
     }
@@ -262,9 +262,8 @@ impl<'a> Replay<'a> {
                 (response.took, Ok(response_data))
             }
         };
-        let needs_password = is_of_forward
-            && !has_password
-            && result.as_ref().is_ok_and(|response| asks_for_password(response));
+        let needs_password =
+            is_of_forward && !has_password && result.as_ref().is_ok_and(asks_for_password);
         Ok(Replayed { earlier_status, result, took, earlier, needs_password })
     }
 }

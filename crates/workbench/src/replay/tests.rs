@@ -1,10 +1,12 @@
 use std::time::UNIX_EPOCH;
 
+use formsvc_contract::send::HttpSenderOptions;
 use http::{HeaderMap, HeaderName, Method};
 use jiff::Timestamp;
 
 use super::*;
 use crate::delivery::{Attempt, DeliverySummary, EventNames, Forward, Source};
+use crate::forward::Route;
 use crate::verdict::{VERDICTS, Verdict, VerdictCode};
 
 const SECRET: &str = "whsec_of_a_test_of_replays";
@@ -99,13 +101,11 @@ fn filter_about_verdict_selects_by_verdict() {
 fn unforwarded_capture_needs_a_url() {
     let unforwarded = delivery(7, VerdictCode::Valid);
     let add = |selection| {
-        let to = Destination::Forwards { running: Vec::new() };
+        let to = Destination::Forwards(None);
         let mut plan = ReplayPlan::new(selection, to, ReplaySignature::Fresh);
         plan.add(&unforwarded).map(|()| plan.not_forwarded)
     };
-    let error = add(Selection::Numbers).unwrap_err();
-    assert_eq!(error, ReplayError::NotForwarded(7));
-    assert!(error.to_string().contains("pass the URL"), "{error}");
+    assert_eq!(add(Selection::Numbers), Err(ReplayError::NotForwarded(7)));
     assert_eq!(add(Selection::Conditions), Ok(1));
     assert_eq!(add(Selection::Verdict), Ok(1));
 }
@@ -114,8 +114,10 @@ fn unforwarded_capture_needs_a_url() {
 fn stored_target_gets_password_of_running_listener() {
     let delivery = forwarded(&["http://localhost:1/hook?a=1", "https://shop.test/own"]);
     let targets = |running: &[&str]| {
-        let running = running.iter().map(|text| url(text)).collect();
-        let targets = Destination::Forwards { running }.targets(&delivery).unwrap();
+        let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
+        let routes = running.iter().map(|text| Route::all(url(text))).collect();
+        let forwarder = Forwarder::new(sender, routes, 1);
+        let targets = Destination::Forwards(Some(&forwarder)).targets(&delivery).unwrap();
         assert!(targets.iter().all(|target| target.is_of_forward));
         assert_eq!(targets.iter().map(|t| t.earlier).collect::<Vec<_>>(), [Some(0), Some(1)]);
         targets.into_iter().map(|target| target.url.to_string()).collect::<Vec<_>>()
@@ -137,8 +139,7 @@ fn destination_selects_url_and_earlier_forward() {
         (Destination::Url(url("http://u:p@localhost:2/own")), "http://u:p@localhost:2/own", 1),
         (Destination::Url(url("http://localhost:3/")), "http://localhost:3/", 0),
         (Destination::Target(url("http://localhost:2/own")), "http://localhost:2/own", 1),
-        (Destination::Target(base.clone()), "http://localhost:2/hook?a=1", 0),
-        (Destination::Listener(base), "http://localhost:2/hook?a=1", 0),
+        (Destination::Target(base), "http://localhost:2/hook?a=1", 0),
     ] {
         assert_eq!(destination.is_target(), !matches!(destination, Destination::Url(_)));
         let [target] = &destination.targets(&delivery).unwrap()[..] else { panic!("one target") };

@@ -3,9 +3,6 @@
 use formsvc_contract::payload::AnswerType;
 use formsvc_protocol::{Timestamp, decode_string};
 
-/// Longest text that is checked for numbers and dates, in bytes.
-const CHECKED_MAX: usize = 40;
-
 /// Returns the type of an answer given as JSON; `None` if it is empty: null, or a text, list or object
 /// without content.
 pub fn answer_type(json: &str) -> Option<AnswerType> {
@@ -24,33 +21,20 @@ pub fn answer_type(json: &str) -> Option<AnswerType> {
 }
 
 fn type_of_text(text: &str) -> Option<AnswerType> {
-    if text.is_empty() {
+    let is_instant =
+        |end: &str| format!("{text}{end}").replacen(' ', "T", 1).parse::<Timestamp>().is_ok();
+    let has_number_chars = text.bytes().all(|b| b.is_ascii_digit() || b"+-.,".contains(&b));
+    Some(if text.is_empty() {
         return None;
-    }
-    if text.len() > CHECKED_MAX {
-        return Some(AnswerType::Text);
-    }
-    let (date, rest) = text.split_at_checked(10).unwrap_or((text, ""));
-    let is_instant = |rest: &str| format!("{date}{rest}").parse::<Timestamp>().is_ok();
-    Some(match rest.as_bytes() {
-        [] if is_instant("T00:00:00Z") => AnswerType::Date,
-        // A time of day, with or without seconds and UTC offset.
-        [b'T' | b't' | b' ', ..]
-            if ["", "Z", ":00Z"].iter().any(|end| is_instant(&format!("T{}{end}", &rest[1..]))) =>
-        {
-            AnswerType::Time
-        }
-        _ if is_number(text) => AnswerType::NumberText,
-        _ => AnswerType::Text,
+    } else if is_instant("T00:00:00Z") {
+        AnswerType::Date
+    } else if ["", "Z", ":00Z"].into_iter().any(is_instant) {
+        AnswerType::Time
+    } else if has_number_chars && text.replacen(',', ".", 1).parse::<f64>().is_ok() {
+        AnswerType::NumberText
+    } else {
+        AnswerType::Text
     })
-}
-
-/// Returns true for digits with an optional sign and at most one decimal point or comma.
-fn is_number(text: &str) -> bool {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let mut parts = digits.split(['.', ',']);
-    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    parts.clone().count() <= 2 && parts.all(all_digits)
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 use bytes::Bytes;
 use formsvc_client::{FormId, Timestamp};
 use formsvc_contract::payload::{self, AnswerType};
-use formsvc_contract::send::Outgoing;
+use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
 use formsvc_protocol::WebhookEvent;
 use formsvc_protocol::signature::sign;
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue, header};
 use serde::Deserialize;
-use url::Url;
 
 use super::answer_type;
 use crate::edit::{self, Change, EditError};
@@ -83,18 +82,18 @@ impl Bodies {
     /// Fails if a change cannot be made.
     pub fn next(&mut self, index: u64) -> Result<UnsignedDelivery, EditError> {
         let (mut body, _) = edit::apply(&self.generate(index), &self.changes)?;
-        let names: BodyNames = serde_json::from_slice(&body).unwrap_or_default();
-        let named = names.event.as_deref().and_then(|event| HeaderValue::from_str(event).ok());
-        if let Some(event) = self.event.as_ref().filter(|event| named.as_ref() != Some(event))
-            && names.event.is_some()
+        let BodyNames { event, submission_id } = serde_json::from_slice(&body).unwrap_or_default();
+        let has_event = event.is_some();
+        let event = event.and_then(|event| HeaderValue::try_from(event).ok());
+        if let Some(new) = self.event.clone().filter(|new| has_event && event.as_ref() != Some(new))
         {
-            let text = String::from_utf8_lossy(event.as_bytes());
+            let text = String::from_utf8_lossy(new.as_bytes());
             let value = serde_json::to_string(&text).expect("a string serializes");
             (body, _) = edit::apply(&body, &[Change::Set { path: "event".to_owned(), value }])?;
         }
-        let event = self.event.clone().or(named);
-        let event = event.unwrap_or(HeaderValue::from_static("submission.created"));
-        Ok(UnsignedDelivery { body, event, submission_id: names.submission_id })
+        let default = HeaderValue::from_static("submission.created");
+        let event = self.event.clone().or(event).unwrap_or(default);
+        Ok(UnsignedDelivery { body, event, submission_id })
     }
 
     fn generate(&mut self, index: u64) -> Bytes {
@@ -134,12 +133,16 @@ impl Bodies {
 }
 
 impl UnsignedDelivery {
-    /// Returns the request as the service sends it, signed with all secrets.
-    pub fn outgoing(&self, to: Url, secrets: &SigningSecrets, now_unix_secs: u64) -> Outgoing {
+    /// Returns the headers that the service sends (SPEC §6), signed with all secrets.
+    pub fn headers(&self, secrets: &SigningSecrets, now_unix_secs: u64) -> HeaderMap {
         let keys: Vec<_> = secrets.signing().collect();
         let signature = HeaderValue::try_from(sign(&keys, now_unix_secs, &self.body));
-        let signature = signature.expect("a signature is visible ASCII");
-        Outgoing::delivery(to, self.event.clone(), signature, self.body.clone())
+        HeaderMap::from_iter([
+            (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+            (header::USER_AGENT, HeaderValue::from_static(USER_AGENT)),
+            (EVENT, self.event.clone()),
+            (SIGNATURE, signature.expect("a signature is visible ASCII")),
+        ])
     }
 }
 
@@ -243,16 +246,17 @@ mod tests {
     }
 
     #[test]
-    fn outgoing_is_signed_as_the_service_does() {
+    fn headers_are_signed_as_the_service_does() {
         const SECRET: &str = "whsec_of_a_test_of_simulation";
         let mut secrets = SigningSecrets::default();
         secrets.add("a", SECRET.into()).unwrap();
         let unsigned = bodies(BodySource::Sample, &[], Some(1)).next(0).unwrap();
-        let sent = unsigned.outgoing(Url::parse("http://localhost:1/").unwrap(), &secrets, 7);
+        let headers = unsigned.headers(&secrets, 7);
         let clock = || UNIX_EPOCH + Duration::from_secs(7);
         let verifier = secrets.builder().clock(clock).build().unwrap();
-        let signature = &sent.headers[formsvc_contract::send::SIGNATURE];
-        verifier.verify_signature(signature, &sent.body).unwrap();
+        verifier.verify_signature(&headers[SIGNATURE], &unsigned.body).unwrap();
+        assert_eq!(headers[EVENT], "submission.created");
+        assert_eq!(headers[header::USER_AGENT], "service-webhooks/1.0");
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use formsvc_contract::send::{Answer, HttpSender, SendError};
+use formsvc_contract::send::{Answer, HttpSender, Outgoing, SendError};
 use futures_util::{StreamExt, stream};
+use http::Method;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 use url::Url;
@@ -106,7 +107,12 @@ impl Simulation {
     async fn deliver(&self, index: u64, unsigned: UnsignedDelivery, events: &Events) {
         let mut attempt = 1;
         loop {
-            let outgoing = unsigned.outgoing(self.to.clone(), &self.secrets, unix_now());
+            let outgoing = Outgoing {
+                method: Method::POST,
+                url: self.to.clone(),
+                headers: unsigned.headers(&self.secrets, unix_now()),
+                body: unsigned.body.clone(),
+            };
             let result = self.sender.send(outgoing).await;
             let attempt_result = AttemptResult::of(&result, unix_now());
             let submission_id = unsigned.submission_id.clone();

@@ -5,7 +5,7 @@ use formsvc_contract::payload::AnswerType;
 
 use super::answer_type;
 
-/// Submissions whose answers have the questions of a form.
+/// Number of submissions to read for the questions of a form.
 const QUESTIONS_FROM: u32 = 25;
 /// Number of requests after which a search reports its progress.
 pub const SILENT_REQUESTS: u64 = 5;
@@ -99,8 +99,8 @@ fn after_second_of(time: &Timestamp) -> Cursor {
 pub async fn find_questions(form: &FormHandle) -> Result<Vec<(String, AnswerType)>, Error> {
     let list = form.submissions().allow_incomplete(true).page_size(QUESTIONS_FROM);
     let mut questions: Vec<(String, AnswerType)> = Vec::new();
-    let page = list.pages().try_next().await?;
-    for submission in page.iter().flat_map(|page| page.submissions()) {
+    let Some(page) = list.pages().try_next().await? else { return Ok(questions) };
+    for submission in page.submissions() {
         for (label, value) in submission.data.fields() {
             let is_known = questions.iter().any(|(known, _)| *known == label);
             // The type of an empty answer is unknown.

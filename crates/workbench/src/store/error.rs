@@ -37,7 +37,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(super) fn io(path: &Path, error: io::Error) -> Self {
+    pub(crate) fn io(path: &Path, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull => Self::Full,
             _ => Self::Io { path: path.to_owned(), source: error.into() },

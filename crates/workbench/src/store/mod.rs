@@ -17,7 +17,7 @@ use crate::filter::DeliveryFilter;
 
 mod connection;
 mod error;
-mod private;
+pub(crate) mod private;
 mod prune;
 mod rows;
 #[cfg(test)]

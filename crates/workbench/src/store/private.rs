@@ -12,7 +12,7 @@ use std::path::Path;
 use super::StoreError;
 
 /// Creates the folder and its parents with mode 700 unless it exists, and checks it.
-pub(super) fn create_folder(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn create_folder(path: &Path) -> Result<(), StoreError> {
     if !folder_exists(path)? {
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
@@ -23,7 +23,7 @@ pub(super) fn create_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Creates the file with mode 600 unless it exists, and checks it.
-pub(super) fn create_file(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
     if !file_exists(path)? {
         let mut options = OpenOptions::new();
         #[cfg(unix)]
@@ -40,12 +40,12 @@ pub(super) fn create_file(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Returns false if nothing is there, and an error if it is not a folder of the user alone.
-pub(super) fn folder_exists(path: &Path) -> Result<bool, StoreError> {
+pub(crate) fn folder_exists(path: &Path) -> Result<bool, StoreError> {
     exists(path, "700", "is not a folder", Metadata::is_dir)
 }
 
 /// Returns false if nothing is there, and an error if it is not a file of the user alone.
-pub(super) fn file_exists(path: &Path) -> Result<bool, StoreError> {
+pub(crate) fn file_exists(path: &Path) -> Result<bool, StoreError> {
     exists(path, "600", "is not a regular file", Metadata::is_file)
 }
 

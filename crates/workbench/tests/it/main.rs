@@ -4,3 +4,6 @@
 
 mod forward;
 mod listen;
+mod poll;
+mod replay;
+mod simulate;
