@@ -9,7 +9,7 @@ use crate::choices::Choices;
 use crate::value::TypeSet;
 
 /// Longer labels never get a column, so that headings stay small.
-const LABEL_BYTES_MAX: usize = 4_096;
+pub(crate) const LABEL_BYTES_MAX: usize = 4_096;
 /// Distinct labels that are counted at most; see [`LabelTable::observe_row`].
 const LABELS_MAX: usize = 20_000;
 

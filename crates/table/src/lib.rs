@@ -7,6 +7,7 @@
 //! | the columns of stored rows, in two passes | [`ColumnCollector`], [`ColumnPlan`], [`TableOptions`] |
 //! | the value of a cell, the type of a column | [`Value`], [`ColumnType`], [`TypeSet`] |
 //! | unique names of columns | [`Headings`] |
+//! | positions of labels in a database | [`LabelSet`] |
 //! | the text of an answer | [`Cell`], [`cell()`] |
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
 //! | rows as CSV (RFC 4180) | [`CsvWriter`] |
@@ -16,6 +17,7 @@ mod csv_writer;
 mod group;
 mod guard;
 mod headings;
+mod label_set;
 mod labels;
 mod layout;
 mod options;
@@ -26,6 +28,7 @@ mod value;
 pub use csv_writer::{CsvOptions, CsvWriter};
 pub use guard::{guarded, needs_guard};
 pub use headings::Headings;
+pub use label_set::{EncodedRow, FIXED_HEADINGS, LabelLimits, LabelSet, StoredLabel};
 pub use layout::{Column, MissingColumn, OTHER_ANSWERS};
 pub use options::{ListStyle, TableOptions};
 pub use plan::{ColumnCollector, ColumnPlan};

@@ -43,9 +43,9 @@ impl SqliteFormat {
     }
 
     fn insert_labels(&self) -> rusqlite::Result<()> {
-        let mut insert = self.database.prepare(
-            "INSERT INTO labels (source, position, label, first_instant) VALUES (?1, ?2, ?3, 0)",
-        )?;
+        let mut insert = self
+            .database
+            .prepare("INSERT INTO labels (source, position, label) VALUES (?1, ?2, ?3)")?;
         for (position, column) in (0_i64..).zip(&self.columns) {
             insert.execute(params![self.key.0, position, column.heading])?;
         }

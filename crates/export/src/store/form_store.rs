@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use formsvc_table::{EncodedRow, LabelSet};
 use tempfile::TempDir;
 
-use super::labels::{EncodedPage, LabelSet};
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
 use super::rows::SeenIds;
@@ -169,9 +169,9 @@ pub struct ViewChanges {
 
 impl ViewChanges {
     /// Adds the changes of a page; `written` are the indices of its written rows.
-    pub(crate) fn add_page(&mut self, labels: &LabelSet, page: &EncodedPage, written: &[usize]) {
-        self.new_columns.extend(labels.added(page).map(|(_, label)| label.heading.clone()));
-        let cleaned = written.iter().filter(|index| page.rows[**index].is_cleaned);
+    pub(crate) fn add_page(&mut self, labels: &LabelSet, page: &[EncodedRow], written: &[usize]) {
+        self.new_columns.extend(labels.added().iter().map(|label| label.heading.clone()));
+        let cleaned = written.iter().filter(|index| page[**index].is_cleaned);
         self.cleaned_rows += cleaned.count() as u64;
     }
 }

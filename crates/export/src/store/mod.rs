@@ -2,7 +2,6 @@
 //! the user with cells and views.
 
 mod form_store;
-pub(crate) mod labels;
 mod objects;
 mod open;
 #[cfg(feature = "postgres")]
@@ -20,7 +19,7 @@ use std::path::PathBuf;
 use formsvc_client::event::SkippedItem;
 use formsvc_client::list::TieOverflow;
 use formsvc_client::{Submission, Timestamp};
-use formsvc_table::StoredRow;
+use formsvc_table::{EncodedRow, StoredRow};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
@@ -35,7 +34,6 @@ pub use status::SyncStatus;
 use crate::coverage::{Coverage, Interval};
 use crate::error::StoreError;
 use crate::left_out::LeftOut;
-use labels::EncodedRow;
 
 /// Submissions of any number of forms in an SQLite database.
 ///
@@ -88,6 +86,11 @@ pub(crate) struct PageWritten {
 }
 
 impl PageToWrite {
+    /// Returns the answers of each row.
+    pub(crate) fn answers(&self) -> Vec<&str> {
+        self.rows.iter().map(|row| row.data.as_json()).collect()
+    }
+
     /// Returns time, key and description of each submission or unit of the cursor that the page leaves out. The
     /// key is empty for a unit. It is a hash for an item without an id, or with one that PostgreSQL cannot
     /// index.
@@ -146,7 +149,7 @@ impl RowStore {
             while let Some(row) = rows.next()? {
                 let description: String = row.get(1)?;
                 if left_out.add_stored(row.get(0)?, &description) {
-                    count_read("left_out", &mut bytes, [&description])?;
+                    count_read("left_out", &mut bytes, [&description]).map_err(damaged)?;
                 }
             }
             Ok(left_out)
@@ -212,26 +215,27 @@ fn read_coverage(connection: &Connection, source: SourceKey) -> rusqlite::Result
             row.get(2)?,
             row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?,
         );
-        coverage.add(interval.map_err(|reason| {
-            rusqlite::Error::FromSqlConversionFailure(2, Type::Text, reason.into())
-        })?);
+        coverage.add(interval.map_err(damaged)?);
     }
     Ok(coverage)
 }
 
-/// Adds the size of a row that is kept in memory. Returns an error if the rows of the table are too large: the
-/// file may be of another user.
-fn count_read<'a>(
+/// Returns the error of a value that this program did not write.
+fn damaged(reason: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason.into())
+}
+
+/// Adds the size of a row that is kept in memory. Returns a reason if the rows of the table are too large: the
+/// database may be of another user.
+pub(crate) fn count_read<'a>(
     table: &str,
     bytes: &mut usize,
     texts: impl IntoIterator<Item = &'a String>,
-) -> rusqlite::Result<()> {
+) -> Result<(), String> {
     *bytes += ROW_OVERHEAD + texts.into_iter().map(String::len).sum::<usize>();
-    if *bytes <= READ_BYTES_MAX {
-        return Ok(());
-    }
-    let reason = format!("table `{table}` has more than {} MiB", READ_BYTES_MAX >> 20);
-    Err(rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason.into()))
+    let is_small = *bytes <= READ_BYTES_MAX;
+    let reason = || format!("table `{table}` has more than {} MiB", READ_BYTES_MAX >> 20);
+    if is_small { Ok(()) } else { Err(reason()) }
 }
 
 /// Writes a page and merges its interval with those of other runs. `encoded` has the cells of each row,

@@ -1,7 +1,7 @@
 //! The tables of every store, in SQLite and in PostgreSQL.
 
 /// Version of the tables.
-pub(crate) const VERSION: i64 = 4;
+pub(crate) const VERSION: i64 = 5;
 
 /// Returns the statements that create the tables in SQLite.
 pub(crate) fn sqlite_schema() -> String {

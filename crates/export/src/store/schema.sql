@@ -33,13 +33,10 @@ CREATE TABLE IF NOT EXISTS {t}labels (
     source bigint NOT NULL,
     position bigint NOT NULL,
     label text NOT NULL,
-    -- How often the label occurs before in the same submission.
-    occurrence bigint NOT NULL DEFAULT 0,
     -- The column of the view.
     heading text,
     -- Types of the answers, as bits; 16 is text.
     types bigint NOT NULL DEFAULT 16,
-    first_instant bigint NOT NULL,
     PRIMARY KEY (source, position)
 );
 -- Every submission from `oldest` to `newest` is stored; `resume` is the token that continues below.

@@ -3,16 +3,17 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use formsvc_table::{OTHER_ANSWERS, TypeSet};
+use formsvc_table::{LabelLimits, LabelSet, OTHER_ANSWERS, StoredLabel, TypeSet};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tokio::time::Instant;
 
 use super::form_store::{FormRef, ViewChanges};
-use super::labels::{LabelLimits, LabelSet, StoredLabel};
 use crate::error::{ExportError, StoreError, SyncError};
 use crate::lock::{FileLock, beside};
 use crate::sql::{form_hash, quoted, typed_cell, view_name};
-use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, count_read, write_page};
+use crate::store::{
+    PageToWrite, PageWritten, RowStore, SourceKey, count_read, damaged, write_page,
+};
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
@@ -61,8 +62,8 @@ impl SqliteForm {
         let (source, view) = (self.source, &self.view);
         let (written, labels, encoded) = self.store.transact(|transaction| {
             let mut labels = read_labels(transaction, source)?;
-            let encoded = labels.encode(&page.rows);
-            let written = write_page(transaction, source, page, &encoded.rows)?;
+            let encoded = labels.encode(&page.answers());
+            let written = write_page(transaction, source, page, &encoded)?;
             if labels.changed().next().is_some() {
                 write_labels(transaction, source, &labels)?;
                 update_view(transaction, source, view, &labels)?;
@@ -94,26 +95,16 @@ fn has_foreign_rows(connection: &Connection) -> rusqlite::Result<bool> {
 
 fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<LabelSet> {
     let mut select = connection.prepare_cached(
-        "SELECT label, occurrence, heading, types, first_instant FROM labels WHERE source = ?1 \
-         ORDER BY position",
+        "SELECT label, heading, types FROM labels WHERE source = ?1 ORDER BY position",
     )?;
-    let labels = select.query_map([source.0], |row| {
-        Ok(StoredLabel {
-            label: row.get(0)?,
-            occurrence: row.get(1)?,
-            heading: row.get(2)?,
-            types: TypeSet::from_bits(row.get(3)?),
-            first_instant: row.get(4)?,
-            is_changed: false,
-        })
-    })?;
-    let (mut read, mut bytes) = (Vec::new(), 0);
-    for label in labels {
-        let label = label?;
-        count_read("labels", &mut bytes, [&label.label, &label.heading])?;
-        read.push(label);
+    let (mut labels, mut bytes) = (LabelSet::new(LIMITS), 0);
+    let mut rows = select.query([source.0])?;
+    while let Some(row) = rows.next()? {
+        let (label, heading) = (row.get(0)?, row.get(1)?);
+        count_read("labels", &mut bytes, [&label, &heading]).map_err(damaged)?;
+        labels.add_stored(label, heading, TypeSet::from_bits(row.get(2)?));
     }
-    Ok(LabelSet::new(LIMITS, read))
+    Ok(labels)
 }
 
 /// Stores new labels, and known ones with further types.
@@ -123,14 +114,11 @@ fn write_labels(
     labels: &LabelSet,
 ) -> rusqlite::Result<()> {
     // Unlike a replacement, this fails where an index of the user makes other rows unique.
-    const WRITE: &str = "INSERT INTO labels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
-         ON CONFLICT (source, position) DO UPDATE SET heading = excluded.heading, \
-         types = excluded.types, first_instant = excluded.first_instant";
+    const WRITE: &str = "INSERT INTO labels VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT (source, position) DO UPDATE SET types = excluded.types";
     let mut write = transaction.prepare_cached(WRITE)?;
-    for (position, changed) in labels.changed() {
-        let StoredLabel { label, occurrence, heading, types, first_instant, .. } = changed;
-        let (key, types) = (source.0, types.bits());
-        write.execute(params![key, position, label, occurrence, heading, types, first_instant])?;
+    for (position, StoredLabel { label, heading, types, .. }) in labels.changed() {
+        write.execute(params![source.0, position, label, heading, types.bits()])?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use formsvc_client::Timestamp;
 
-use super::{RowStore, SourceKey, count_read};
+use super::{RowStore, SourceKey, count_read, damaged};
 use crate::coverage::Coverage;
 use crate::error::StoreError;
 
@@ -64,7 +64,8 @@ impl RowStore {
                 let form = form?;
                 let SyncStatus { origin, form_id, public_id, title, view, .. } = &form;
                 let optional = [public_id, title, view].into_iter().flatten();
-                count_read("sources", &mut bytes, optional.chain([origin, form_id]))?;
+                let texts = optional.chain([origin, form_id]);
+                count_read("sources", &mut bytes, texts).map_err(damaged)?;
                 read.push(form);
             }
             Ok(read)

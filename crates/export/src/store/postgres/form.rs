@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formsvc_table::TypeSet;
+use formsvc_table::{LabelLimits, LabelSet, TypeSet};
 
 use super::address::Address;
 use super::session::{Session, get, get_count};
@@ -12,10 +12,8 @@ use crate::error::PostgresError;
 use crate::error::SyncError;
 use crate::left_out::LeftOut;
 use crate::sql::{form_hash, view_name, without_nul};
-use crate::store::RowRange;
 use crate::store::form_store::{Finished, FormRef, ViewChanges};
-use crate::store::labels::{LabelLimits, LabelSet, StoredLabel};
-use crate::store::rows::SeenIds;
+use crate::store::{RowRange, SeenIds, count_read};
 
 /// A view has 1,664 columns, and a name 63 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_500, heading_bytes: 63 };
@@ -66,20 +64,19 @@ impl PgForm {
     }
 
     pub(super) async fn read_labels(&self) -> Result<LabelSet, PostgresError> {
-        const SELECT: &str = "SELECT label, occurrence, heading, types, first_instant \
-             FROM {t}labels WHERE source = $1 ORDER BY position";
-        let rows = self.session.query(SELECT, typed![self.key => INT8]).await?;
-        let labels = rows.iter().map(|row| {
-            Ok(StoredLabel {
-                label: get(row, 0)?,
-                occurrence: get(row, 1)?,
-                heading: get(row, 2)?,
-                types: TypeSet::from_bits(u8::try_from(get::<i64>(row, 3)?).unwrap_or(u8::MAX)),
-                first_instant: get(row, 4)?,
-                is_changed: false,
-            })
+        const SELECT: &str =
+            "SELECT label, heading, types FROM {t}labels WHERE source = $1 ORDER BY position";
+        let (mut labels, mut bytes) = (LabelSet::new(LIMITS), 0);
+        let values = typed![self.key => INT8];
+        let read = self.session.for_each(SELECT, values, |row| {
+            let (label, heading): (String, String) = (get(row, 0)?, get(row, 1)?);
+            count_read("labels", &mut bytes, [&label, &heading]).map_err(PostgresError::Damaged)?;
+            let types = TypeSet::from_bits(u8::try_from(get::<i64>(row, 2)?).unwrap_or(u8::MAX));
+            labels.add_stored(label, heading, types);
+            Ok::<_, PostgresError>(())
         });
-        Ok(LabelSet::new(LIMITS, labels.collect::<Result<_, PostgresError>>()?))
+        read.await?;
+        Ok(labels)
     }
 
     /// Completes a run and ends the lock.
@@ -118,10 +115,19 @@ impl PgForm {
     pub(crate) async fn left_out(&self) -> Result<LeftOut, PostgresError> {
         const SELECT: &str = "SELECT item <> '', description FROM {t}left_out WHERE source = $1 \
              ORDER BY start DESC";
-        let mut left_out = LeftOut::default();
-        for row in &self.session.query_alone(SELECT, typed![self.key => INT8]).await? {
-            left_out.add_stored(get(row, 0)?, get(row, 1)?);
-        }
+        let (mut left_out, mut bytes) = (LeftOut::default(), 0);
+        self.session.begin().await?;
+        let values = typed![self.key => INT8];
+        let read = self.session.for_each(SELECT, values, |row| {
+            let description: String = get(row, 1)?;
+            if left_out.add_stored(get(row, 0)?, &description) {
+                let counted = count_read("left_out", &mut bytes, [&description]);
+                counted.map_err(PostgresError::Damaged)?;
+            }
+            Ok::<_, PostgresError>(())
+        });
+        read.await?;
+        self.session.commit().await?;
         Ok(left_out)
     }
 

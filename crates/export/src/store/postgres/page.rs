@@ -1,5 +1,6 @@
 //! Writes a page of a form in one transaction.
 
+use formsvc_table::{EncodedRow, LabelSet};
 use serde_json::{Value, json};
 
 use super::form::PgForm;
@@ -7,7 +8,6 @@ use super::read::read_coverage;
 use super::session::get;
 use crate::coverage::{Coverage, Interval};
 use crate::error::PostgresError;
-use crate::store::labels::{EncodedRow, LabelSet};
 use crate::store::{PageToWrite, PageWritten, extra_json};
 
 /// Inserts new rows and replaces those with other content. A row that the service has is not
@@ -38,8 +38,8 @@ impl PgForm {
         self.session.begin().await?;
         self.lock_row().await?;
         let mut labels = self.read_labels().await?;
-        let encoded = labels.encode(&page.rows);
-        let mut written = self.write_rows(page, &encoded.rows).await?;
+        let encoded = labels.encode(&page.answers());
+        let mut written = self.write_rows(page, &encoded).await?;
         self.write_left_out(page).await?;
         written.coverage = read_coverage(&self.session, self.key).await?;
         if let Some(interval) = &page.interval
@@ -85,18 +85,16 @@ impl PgForm {
 
     async fn write_labels(&self, labels: &LabelSet) -> Result<(), PostgresError> {
         const UPSERT: &str = "INSERT INTO {t}labels \
-             (source, position, label, occurrence, heading, types, first_instant) \
+             (source, position, label, heading, types) \
              SELECT $1, r.* FROM json_to_recordset($2::json) AS r (position bigint, label text, \
-             occurrence bigint, heading text, types bigint, first_instant bigint) \
+             heading text, types bigint) \
              ON CONFLICT (source, position) DO UPDATE SET types = excluded.types";
         let changed = records(labels.changed().map(|(position, label)| {
             json!({
                 "position": position,
                 "label": label.label,
-                "occurrence": label.occurrence,
                 "heading": label.heading,
                 "types": label.types.bits(),
-                "first_instant": label.first_instant,
             })
         }));
         self.session.query(UPSERT, typed![self.key => INT8, changed => TEXT]).await.map(drop)

@@ -3,14 +3,13 @@
 
 use std::fmt::Write as _;
 
-use formsvc_table::{ColumnType, TypeSet};
+use formsvc_table::{ColumnType, FIXED_HEADINGS, LabelSet, TypeSet};
 use tokio_postgres::error::SqlState;
 
 use super::form::PgForm;
 use super::trust::TRUSTED;
 use crate::error::PostgresError;
 use crate::sql::quoted;
-use crate::store::labels::{FIXED_COLUMNS, LabelSet};
 
 /// The longest wait for queries that use a view, so that they do not block a run.
 const LOCK_TIMEOUT: &str = "5s";
@@ -181,7 +180,7 @@ impl PgForm {
 
     fn create_statement(&self, view: &str, columns: &[ViewColumn]) -> String {
         let mut sql = format!("CREATE OR REPLACE VIEW {view} AS SELECT id, {CREATED_AT}");
-        let _ = write!(sql, " AS {}", FIXED_COLUMNS[1]);
+        let _ = write!(sql, " AS {}", FIXED_HEADINGS[1]);
         for (index, column) in (0..).zip(columns).skip(2) {
             let text = answer(index);
             let _ = match fits(index, &column.column_type) {
@@ -199,7 +198,7 @@ impl PgForm {
 }
 
 fn columns(labels: &LabelSet, answer_type: impl Fn(TypeSet) -> &'static str) -> Vec<ViewColumn> {
-    let fixed = FIXED_COLUMNS.into_iter().zip(["text", "timestamp with time zone", "text"]);
+    let fixed = FIXED_HEADINGS.into_iter().zip(["text", "timestamp with time zone", "text"]);
     let answers = labels.positions().map(|(_, label)| (&*label.heading, answer_type(label.types)));
     let columns = fixed.chain(answers).map(|(name, column_type)| ViewColumn {
         name: name.to_owned(),

@@ -153,10 +153,7 @@ async fn damaged_schema_is_an_error() {
 #[tokio::test]
 async fn texts_of_many_megabytes_are_damage() {
     for (table, insert) in [
-        (
-            "labels",
-            "(source, position, label, heading, first_instant) VALUES (1, {n}, {text}, '', 0)",
-        ),
+        ("labels", "(source, position, label, heading) VALUES (1, {n}, {text}, '')"),
         ("left_out", "VALUES (1, {n}, '', {text})"),
         ("sources", "(origin, form_id, title) VALUES ('', '{n}', {text})"),
     ] {

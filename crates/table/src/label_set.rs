@@ -1,4 +1,4 @@
-//! Positions of answers in `cells`, and the columns of a view. Pure.
+//! Labels with fixed positions, for databases that keep the answers of a submission as a list of texts.
 //!
 //! Each label of a form gets the next free position when it first occurs, so that a position never
 //! changes. At position 0 are the answers without a position of their own, as a JSON object.
@@ -6,45 +6,51 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use formsvc_client::Submission;
 use formsvc_protocol::decode_string;
-use formsvc_table::{Headings, OTHER_ANSWERS, TypeSet, for_each_field};
 
-/// Columns of a view that are not answers.
-pub(crate) const FIXED_COLUMNS: [&str; 3] = ["id", "created_at", OTHER_ANSWERS];
+use crate::labels::LABEL_BYTES_MAX;
+use crate::{Headings, OTHER_ANSWERS, TypeSet, for_each_field};
 
-/// Bytes of a label with a position at most, because all labels are kept in memory.
-const LABEL_BYTES_MAX: usize = 4_096;
+/// Headings of a view that are not answers.
+pub const FIXED_HEADINGS: [&str; 3] = ["id", "created_at", OTHER_ANSWERS];
 
 /// Limits of a database.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LabelLimits {
+pub struct LabelLimits {
     /// Labels with a position.
-    pub(crate) labels: usize,
-    /// Bytes of a column's name.
-    pub(crate) heading_bytes: usize,
+    pub labels: usize,
+    /// Bytes of a heading.
+    pub heading_bytes: usize,
 }
 
 /// A label with a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StoredLabel {
-    pub(crate) label: String,
-    /// How often the label occurs before in the same submission.
-    pub(crate) occurrence: i64,
-    /// The name of its column.
-    pub(crate) heading: String,
-    pub(crate) types: TypeSet,
-    /// The time of the submission in which it was first seen.
-    pub(crate) first_instant: i64,
-    /// The database has another value, or none.
-    pub(crate) is_changed: bool,
+pub struct StoredLabel {
+    /// The label. One that occurs twice in a submission has two positions.
+    pub label: String,
+    /// The unique heading of its column.
+    pub heading: String,
+    /// The types of its answers.
+    pub types: TypeSet,
+    /// True if the database has other types, or not the label.
+    pub is_changed: bool,
 }
 
 /// The labels of a form, in order of their positions.
+///
+/// ```
+/// use formsvc_table::{LabelLimits, LabelSet};
+/// let mut labels = LabelSet::new(LabelLimits { labels: 1_000, heading_bytes: 63 });
+/// let rows = labels.encode(&[r#"{"Name":"Ada"}"#, r#"{"Town":"Ulm","Name":"Bo"}"#]);
+/// assert_eq!(rows[1].cells, r#"[null,"Bo","Ulm"]"#);
+/// assert_eq!(labels.positions().map(|(at, label)| (at, &*label.heading)).last(), Some((2, "Town")));
+/// ```
 #[derive(Debug)]
-pub(crate) struct LabelSet {
+pub struct LabelSet {
     limits: LabelLimits,
     labels: Vec<StoredLabel>,
+    /// Number of labels that the database has.
+    stored: usize,
     /// Indices in `labels` by label. An occurrence gets a position after all occurrences before it.
     by_label: HashMap<String, Vec<usize>>,
     headings: Headings,
@@ -52,26 +58,19 @@ pub(crate) struct LabelSet {
 
 /// The cells of a submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EncodedRow {
-    /// A JSON array.
-    pub(crate) cells: String,
-    /// Whether a character was replaced that the database refuses.
-    pub(crate) is_cleaned: bool,
-}
-
-/// The cells of a page.
-#[derive(Debug, Default)]
-pub(crate) struct EncodedPage {
-    pub(crate) rows: Vec<EncodedRow>,
-    /// Labels from this index on are new.
-    pub(crate) first_new: usize,
+#[non_exhaustive]
+pub struct EncodedRow {
+    /// A JSON array of texts and nulls.
+    pub cells: String,
+    /// True if a character was replaced that databases refuse.
+    pub is_cleaned: bool,
 }
 
 /// An answer of a submission.
 struct Field<'a> {
     label: Cow<'a, str>,
     /// How often the label occurs before in the same submission.
-    occurrence: i64,
+    occurrence: usize,
     /// The label as JSON.
     literal: &'a str,
     /// The answer as JSON.
@@ -79,63 +78,57 @@ struct Field<'a> {
 }
 
 impl LabelSet {
-    pub(crate) fn new(limits: LabelLimits, labels: Vec<StoredLabel>) -> Self {
-        let headings = Headings::new(&FIXED_COLUMNS, true, limits.heading_bytes);
-        let mut set = Self { limits, labels: Vec::new(), by_label: HashMap::new(), headings };
-        for label in labels {
-            set.headings.reserve(&label.heading);
-            set.push(label);
-        }
-        set
+    /// Creates a set without labels.
+    pub fn new(limits: LabelLimits) -> Self {
+        let headings = Headings::new(&FIXED_HEADINGS, true, limits.heading_bytes);
+        Self { limits, labels: Vec::new(), stored: 0, by_label: HashMap::new(), headings }
+    }
+
+    /// Adds the label of the next position that the database has.
+    pub fn add_stored(&mut self, label: String, heading: String, types: TypeSet) {
+        self.headings.reserve(&heading);
+        self.push(StoredLabel { label, heading, types, is_changed: false });
+        self.stored = self.labels.len();
     }
 
     /// Returns the labels with their positions.
-    pub(crate) fn positions(&self) -> impl Iterator<Item = (i64, &StoredLabel)> {
+    pub fn positions(&self) -> impl Iterator<Item = (i64, &StoredLabel)> {
         (1..).zip(&self.labels)
     }
 
-    /// Returns the labels that a page added.
-    pub(crate) fn added(&self, page: &EncodedPage) -> impl Iterator<Item = (i64, &StoredLabel)> {
-        self.positions().skip(page.first_new)
+    /// Returns the labels that the database does not have.
+    pub fn added(&self) -> &[StoredLabel] {
+        &self.labels[self.stored..]
     }
 
     /// Returns the labels that were added, and those to which types were added.
-    pub(crate) fn changed(&self) -> impl Iterator<Item = (i64, &StoredLabel)> {
+    pub fn changed(&self) -> impl Iterator<Item = (i64, &StoredLabel)> {
         self.positions().filter(|(_, label)| label.is_changed)
     }
 
-    /// Encodes the answers of a page. New labels get positions in order of their appearance.
-    pub(crate) fn encode(&mut self, rows: &[Submission]) -> EncodedPage {
-        let parsed: Vec<_> = rows.iter().map(|row| fields(row.data.as_json())).collect();
-        let first_new = self.labels.len();
-        self.add_new_labels(rows, &parsed);
-        let rows = parsed.iter().map(|fields| self.encode_row(fields)).collect();
-        EncodedPage { rows, first_new }
+    /// Encodes the answers of a page, one JSON object per row. New labels get positions in order of their
+    /// appearance.
+    pub fn encode(&mut self, rows: &[&str]) -> Vec<EncodedRow> {
+        let rows: Vec<_> = rows.iter().map(|data| fields(data)).collect();
+        self.add_new_labels(&rows);
+        rows.iter().map(|fields| self.encode_row(fields)).collect()
     }
 
     /// Gives positions to new labels. Once half of the positions are taken, a label needs a second
     /// submission on the same page, so that a flood of generated labels leaves room for questions.
-    fn add_new_labels(&mut self, rows: &[Submission], parsed: &[Vec<Field<'_>>]) {
-        let mut counts: HashMap<(&str, i64), usize> = HashMap::new();
-        for field in parsed.iter().flatten() {
+    fn add_new_labels(&mut self, rows: &[Vec<Field<'_>>]) {
+        let mut counts: HashMap<(&str, usize), usize> = HashMap::new();
+        for field in rows.iter().flatten() {
             *counts.entry((&field.label, field.occurrence)).or_default() += 1;
         }
-        for (row, fields) in rows.iter().zip(parsed) {
-            for field in fields {
-                let has_others = counts[&(&*field.label, field.occurrence)] > 1;
-                let limit = if has_others { self.limits.labels } else { self.limits.labels / 2 };
-                let has_room = self.labels.len() < limit && field.label.len() <= LABEL_BYTES_MAX;
-                if has_room && self.locate(field).is_none() {
-                    let heading = self.headings.add(&field.label);
-                    self.push(StoredLabel {
-                        label: field.label.clone().into_owned(),
-                        occurrence: field.occurrence,
-                        heading,
-                        types: TypeSet::default(),
-                        first_instant: row.created_at.unix_micros(),
-                        is_changed: true,
-                    });
-                }
+        for field in rows.iter().flatten() {
+            let has_others = counts[&(&*field.label, field.occurrence)] > 1;
+            let limit = if has_others { self.limits.labels } else { self.limits.labels / 2 };
+            let has_room = self.labels.len() < limit && field.label.len() <= LABEL_BYTES_MAX;
+            if has_room && self.locate(field).is_none() {
+                let (label, heading) = (field.label.to_string(), self.headings.add(&field.label));
+                let types = TypeSet::default();
+                self.push(StoredLabel { label, heading, types, is_changed: true });
             }
         }
     }
@@ -147,8 +140,7 @@ impl LabelSet {
 
     /// Returns the index of a field's label.
     fn locate(&self, field: &Field<'_>) -> Option<usize> {
-        let occurrence = usize::try_from(field.occurrence).ok()?;
-        self.by_label.get(&*field.label)?.get(occurrence).copied()
+        self.by_label.get(&*field.label)?.get(field.occurrence).copied()
     }
 
     fn encode_row(&mut self, fields: &[Field<'_>]) -> EncodedRow {
@@ -182,7 +174,7 @@ impl LabelSet {
 /// Returns the answers of a submission. Text that is not an object, which no service sends, has none.
 fn fields(data: &str) -> Vec<Field<'_>> {
     let mut fields = Vec::new();
-    let mut counts: HashMap<Cow<'_, str>, i64> = HashMap::new();
+    let mut counts: HashMap<Cow<'_, str>, usize> = HashMap::new();
     let parsed = for_each_field(data, |literal, value| {
         let (label, _) = clean_text(literal);
         let count = counts.entry(label.clone()).or_default();
