@@ -4,6 +4,9 @@ use std::io::{self, Write};
 
 use crate::{Cell, needs_guard};
 
+/// Characters of a cell in Excel, counted in UTF-16 units.
+pub const EXCEL_CELL_MAX: usize = 32_767;
+
 /// Writes rows as CSV: comma, LF, quotation marks where they are needed.
 ///
 /// With the formula guard, free text that a spreadsheet would run begins with an apostrophe.
@@ -22,6 +25,7 @@ pub struct CsvWriter<W: Write> {
     /// The current row.
     line: Vec<u8>,
     guarded_cells: u64,
+    long_cells: u64,
 }
 
 /// The dialect of CSV.
@@ -48,7 +52,7 @@ impl<W: Write> CsvWriter<W> {
         if options.excel {
             out.write_all("\u{feff}".as_bytes())?;
         }
-        Ok(Self { out, options, line: Vec::new(), guarded_cells: 0 })
+        Ok(Self { out, options, line: Vec::new(), guarded_cells: 0, long_cells: 0 })
     }
 
     /// Writes one row.
@@ -76,6 +80,7 @@ impl<W: Write> CsvWriter<W> {
     fn push_cell(&mut self, cell: &Cell<'_>) {
         let CsvOptions { delimiter, guard, .. } = self.options;
         let is_special = |byte: &u8| *byte == delimiter || matches!(byte, b'"' | b'\r' | b'\n');
+        self.long_cells += u64::from(is_long(&cell.text));
         let text = cell.text.as_bytes();
         let is_quoted = text.iter().any(is_special);
         if is_quoted {
@@ -103,11 +108,21 @@ impl<W: Write> CsvWriter<W> {
         self.guarded_cells
     }
 
+    /// Returns the number of cells with more characters than a cell of Excel. They are written completely.
+    pub fn long_cells(&self) -> u64 {
+        self.long_cells
+    }
+
     /// Flushes the rows and returns the output.
     pub fn into_inner(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
+}
+
+/// Returns true if a text has more characters than a cell of Excel.
+pub fn is_long(text: &str) -> bool {
+    text.len() > EXCEL_CELL_MAX && text.encode_utf16().count() > EXCEL_CELL_MAX
 }
 
 #[cfg(test)]

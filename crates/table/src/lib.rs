@@ -1,6 +1,6 @@
-//! Submissions as tables: columns from labels, cells from answers, and CSV.
+//! Submissions as tables: columns from labels, cells from answers, CSV and JSON.
 //!
-//! Pure, except that [`CsvWriter`] writes to any [`Write`](std::io::Write).
+//! Pure, except that [`CsvWriter`] and [`JsonWriter`] write to any [`Write`](std::io::Write).
 //!
 //! | Concept | Item |
 //! |---|---|
@@ -11,12 +11,14 @@
 //! | the text of an answer | [`Cell`], [`cell()`] |
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
 //! | rows as CSV (RFC 4180) | [`CsvWriter`] |
+//! | rows as JSON, byte for byte | [`JsonWriter`] |
 
 mod choices;
 mod csv_writer;
 mod group;
 mod guard;
 mod headings;
+mod json_writer;
 mod label_set;
 mod labels;
 mod layout;
@@ -25,9 +27,10 @@ mod plan;
 mod row;
 mod value;
 
-pub use csv_writer::{CsvOptions, CsvWriter};
+pub use csv_writer::{CsvOptions, CsvWriter, EXCEL_CELL_MAX, is_long};
 pub use guard::{guarded, needs_guard};
 pub use headings::Headings;
+pub use json_writer::JsonWriter;
 pub use label_set::{EncodedRow, FIXED_HEADINGS, LabelLimits, LabelSet, StoredLabel};
 pub use layout::{Column, MissingColumn, OTHER_ANSWERS};
 pub use options::{ListStyle, TableOptions};

@@ -1,15 +1,16 @@
 //! Exports of NDJSON and JSON that are written as the pages arrive.
 
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 
 use formsvc_client::SubmissionPage;
+use formsvc_table::JsonWriter;
 
 use super::{Export, ExportEvent, Exported};
 use crate::blocking::Blocking;
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation, Unsupported};
 use crate::file_format::Format;
-use crate::format::{JsonFormat, RenderOptions};
+use crate::format::RenderOptions;
 use crate::left_out::LeftOut;
 use crate::pull::PullProgress;
 use crate::render::{BLOCK, Rendered, apply_filter};
@@ -62,7 +63,7 @@ impl Export {
 struct Stream {
     options: RenderOptions,
     /// `None` after the end.
-    out: Option<JsonFormat<BufWriter<Destination<'static>>>>,
+    out: Option<JsonWriter<BufWriter<Destination<'static>>>>,
     errors: ErrorSource,
     rendered: Rendered,
 }
@@ -71,7 +72,7 @@ impl Stream {
     fn new(options: RenderOptions, destination: Destination<'static>) -> Self {
         let errors = destination.error_source();
         let out = BufWriter::with_capacity(BLOCK, destination);
-        let out = JsonFormat::new(out, options.format.format == Format::Json);
+        let out = JsonWriter::new(out, options.format.format == Format::Json);
         Self { options, out: Some(out), errors, rendered: Rendered::default() }
     }
 
@@ -86,19 +87,19 @@ impl Stream {
             let filter = self.options.filter.as_ref();
             let is_wanted = filter.map_or(Ok(true), |filter| apply_filter(filter, &row))?;
             if is_wanted && self.rendered.rows < limit {
-                out.write(&row).map_err(failed)?;
+                out.write_row(&row).map_err(failed)?;
                 self.rendered.rows += 1;
             }
         }
         // The reader of a pipe gets each page as it arrives.
-        out.get_mut().flush().map_err(failed)?;
+        out.flush().map_err(failed)?;
         Ok(self.rendered.rows)
     }
 
     fn end(&mut self) -> Result<(), ExportError> {
         let failed = |error| self.errors.error(Operation::Write, error);
         let Some(out) = self.out.take() else { return Ok(()) };
-        let (out, _) = out.end().map_err(failed)?;
+        let out = out.into_inner().map_err(failed)?;
         out.into_inner().map_err(|error| failed(error.into_error()))?.publish()
     }
 }

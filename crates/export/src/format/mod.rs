@@ -1,24 +1,21 @@
 //! Formats of rendered files: one module each.
 
-mod csv;
-mod json;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod sqlite;
+mod text;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use formsvc_table::{Column, StoredRow, TableOptions, Value};
+use formsvc_table::{Column, CsvWriter, JsonWriter, StoredRow, TableOptions, Value};
 
 use crate::file_format::Format;
 use crate::remark::Remark;
 
-pub(crate) use csv::CsvFormat;
-pub(crate) use json::JsonFormat;
 pub use options::{RenderOptions, RowFilter};
 #[cfg(feature = "xlsx")]
 pub use xlsx::is_catching_panics;
@@ -83,9 +80,9 @@ pub(crate) fn text_format<'w>(
     out: &'w mut dyn Write,
 ) -> io::Result<Box<dyn RowFormat + 'w>> {
     Ok(match options.format.format {
-        Format::Csv | Format::Tsv => Box::new(CsvFormat::new(out, options.csv)?),
-        Format::Ndjson => Box::new(JsonFormat::new(out, false)),
-        Format::Json => Box::new(JsonFormat::new(out, true)),
+        Format::Csv | Format::Tsv => Box::new(CsvWriter::new(out, options.csv)?),
+        Format::Ndjson => Box::new(JsonWriter::new(out, false)),
+        Format::Json => Box::new(JsonWriter::new(out, true)),
         _ => return Err(io::ErrorKind::Unsupported.into()),
     })
 }

@@ -9,13 +9,12 @@ use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use formsvc_table::{Column, StoredRow, Value, exact_double};
+use formsvc_table::{Column, EXCEL_CELL_MAX, StoredRow, Value, exact_double, is_long};
 use rust_xlsxwriter::{
     DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError, utility,
 };
 
 use crate::format::RowFormat;
-use crate::format::csv::{EXCEL_CELL_MAX, is_long};
 use crate::remark::Remark;
 
 /// Rows of a sheet.

@@ -1,70 +1,71 @@
-//! JSON: one object per line, or one array. The answers are byte for byte those of the service.
+//! Rows as JSON: one object per line, or one array. The answers are byte for byte those of the service.
 
 use std::io::{self, Write};
 
-use formsvc_table::{Column, StoredRow, Value};
 use serde_json::value::RawValue;
 
-use crate::format::RowFormat;
-use crate::remark::Remark;
+use crate::StoredRow;
 
-/// Writes objects as lines or as one array. The bracket of the array is closed at the end only, so that a
-/// truncated file is no valid JSON.
-pub(crate) struct JsonFormat<W: Write> {
+/// Writes rows as JSON objects, one per line or in one array. The bracket of the array is closed at the end
+/// only, so that a truncated file is no valid JSON.
+///
+/// ```
+/// use formsvc_table::{JsonWriter, StoredRow};
+/// let mut json = JsonWriter::new(Vec::new(), false);
+/// let data = r#"{"n":1.50}"#;
+/// json.write_row(&StoredRow { id: "s", created_at: "t", instant: 0, data, extra: "" })?;
+/// let line = b"{\"id\":\"s\",\"data\":{\"n\":1.50},\"created_at\":\"t\"}\n";
+/// assert_eq!(json.into_inner()?, line);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct JsonWriter<W: Write> {
     out: W,
     is_array: bool,
     rows: u64,
     damaged_rows: u64,
+    /// The current row.
     line: Vec<u8>,
 }
 
-impl<W: Write> JsonFormat<W> {
-    pub(crate) fn new(out: W, is_array: bool) -> Self {
+impl<W: Write> JsonWriter<W> {
+    /// Creates a writer of lines or of an array.
+    pub fn new(out: W, is_array: bool) -> Self {
         Self { out, is_array, rows: 0, damaged_rows: 0, line: Vec::new() }
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut W {
-        &mut self.out
-    }
-
-    pub(crate) fn write(&mut self, row: &StoredRow<'_>) -> io::Result<()> {
-        let mut line = std::mem::take(&mut self.line);
-        line.clear();
+    /// Writes one row.
+    pub fn write_row(&mut self, row: &StoredRow<'_>) -> io::Result<()> {
+        self.line.clear();
         if self.is_array {
-            line.extend_from_slice(if self.rows == 0 { b"[\n" } else { b",\n" });
+            self.line.extend_from_slice(if self.rows == 0 { b"[\n" } else { b",\n" });
         }
-        let is_damaged = push_object(&mut line, row);
+        let is_damaged = push_object(&mut self.line, row);
         if !self.is_array {
-            line.push(b'\n');
+            self.line.push(b'\n');
         }
-        self.out.write_all(&line)?;
-        self.line = line;
+        self.out.write_all(&self.line)?;
         self.rows += 1;
         self.damaged_rows += u64::from(is_damaged);
         Ok(())
     }
 
-    /// Writes the end and returns the output with the number of damaged rows.
-    pub(crate) fn end(mut self) -> io::Result<(W, u64)> {
+    /// Returns the number of rows with stored text that is no JSON object; it was written as a string.
+    pub fn damaged_rows(&self) -> u64 {
+        self.damaged_rows
+    }
+
+    /// Flushes the rows.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Writes the end, flushes the rows and returns the output.
+    pub fn into_inner(mut self) -> io::Result<W> {
         if self.is_array {
             self.out.write_all(if self.rows == 0 { b"[]\n" } else { b"\n]\n" })?;
         }
-        Ok((self.out, self.damaged_rows))
-    }
-}
-
-impl<W: Write> RowFormat for JsonFormat<W> {
-    fn begin(&mut self, _columns: &[Column]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn row(&mut self, row: &StoredRow<'_>, _cells: Vec<Value<'_>>) -> io::Result<()> {
-        self.write(row)
-    }
-
-    fn finish(self: Box<Self>) -> io::Result<Vec<Remark>> {
-        let (_, damaged) = self.end()?;
-        Ok(Remark::counted(Remark::DamagedRows, damaged).into_iter().collect())
+        self.out.flush()?;
+        Ok(self.out)
     }
 }
 
