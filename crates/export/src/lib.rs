@@ -31,8 +31,6 @@ pub use error::PostgresError;
 pub use error::{ExportError, Operation, StoreError, StoreProblem, SyncError, Unsupported};
 pub use export::{Estimate, EstimatedNumbers, Export, ExportEvent, Exported};
 pub use file_format::{Compression, FORMATS, FileFormat, Format, FormatRow};
-#[cfg(feature = "xlsx")]
-pub use format::is_catching_panics;
 pub use format::{RenderOptions, RowFilter, SourceInfo};
 pub use formsvc_table::{CsvOptions, ListStyle, MissingColumn, StoredRow, TableOptions};
 pub use left_out::LeftOut;

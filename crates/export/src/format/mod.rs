@@ -17,8 +17,6 @@ use crate::file_format::Format;
 use crate::remark::Remark;
 
 pub use options::{RenderOptions, RowFilter};
-#[cfg(feature = "xlsx")]
-pub use xlsx::is_catching_panics;
 
 /// Columns of answers of a workbook, so that those of the table itself and of unknown members fit beside
 /// them: a sheet has 16,384 columns.

@@ -3,7 +3,6 @@
 //! Text is written as text and never interpreted: no formulas, links or dates. Rows go to a temporary
 //! file beside the output, so that memory does not grow with them.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -215,20 +214,9 @@ fn prefix(text: &str) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-thread_local!(static IS_CATCHING: Cell<bool> = const { Cell::new(false) });
-
-/// Returns true while a panic of this thread becomes an [`ExportError`](crate::ExportError). A panic hook
-/// can then be silent, because the error reports the reason.
-pub fn is_catching_panics() -> bool {
-    IS_CATCHING.get()
-}
-
 /// Runs a call of the library, which panics when its temporary file cannot be written.
 fn catch(call: impl FnOnce() -> Result<(), XlsxError>) -> io::Result<()> {
-    IS_CATCHING.set(true);
-    let outcome = catch_unwind(AssertUnwindSafe(call));
-    IS_CATCHING.set(false);
-    match outcome {
+    match catch_unwind(AssertUnwindSafe(call)) {
         Ok(outcome) => outcome.map_err(io_error),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map_or("unknown reason", String::as_str);
@@ -261,13 +249,8 @@ mod tests {
     #[test]
     fn panic_of_the_library_is_an_error() {
         let reason = io::Error::from(io::ErrorKind::StorageFull);
-        let panics = || {
-            assert!(is_catching_panics());
-            panic!("cannot write: {reason:?}")
-        };
-        let failed = catch(panics).unwrap_err();
+        let failed = catch(|| panic!("cannot write: {reason:?}")).unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "{failed}");
-        assert!(!is_catching_panics());
     }
 
     /// Returns the XML of a sheet.

@@ -301,3 +301,41 @@ fn format_that_needs_a_file_is_refused_on_standard_output() {
         assert!(said.stderr.contains("write to a file with `-o PATH`"), "{}", said.stderr);
     }
 }
+
+#[test]
+fn unusable_state_folder_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    std::fs::write(&state, "a file").unwrap();
+    let service = Canned::start(vec![one_form(), page(&format!("{NEWER},{OLDER}"), None)]);
+    let out = folder.path().join("rows.csv");
+    let export = ["submissions", "export", "survey", "-o", out.to_str().unwrap()];
+    let said = run(&mut service.formsvc(&export), &state);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let warning = format!("submissions cannot be saved in `{}/exports`", state.display());
+    assert!(said.stderr.contains(&warning), "{}", said.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn workbook_on_a_full_disk_is_an_error_and_no_bug() {
+    let folder = tempfile::tempdir().unwrap();
+    // The workbook is larger than the answers: `&` is `&amp;` in it.
+    let answers: Vec<_> = (0..10).map(|at| format!(r#""{at}":"{}""#, "&".repeat(32_000))).collect();
+    let row = NEWER.replace(r#""a":"y""#, &answers.join(","));
+    let service = Canned::start(vec![one_form(), page(&row, None)]);
+    let out = folder.path().join("rows.xlsx");
+    let export = service.formsvc(&["submissions", "export", "survey", "-o", out.to_str().unwrap()]);
+    let mut limited = Command::new("/bin/sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""]);
+    limited.arg(export.get_program()).args(export.get_args());
+    for (name, value) in export.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    let said = run(&mut limited, &folder.path().join("state"));
+    assert!(said.stderr.contains("the workbook's temporary file failed"), "{}", said.stderr);
+    assert!(!said.stderr.contains("bug") && !out.exists(), "{}", said.stderr);
+}

@@ -394,13 +394,20 @@ impl Export {
 }
 
 /// The folder of unfinished exports. A demo service ends with the command, and without a state folder
-/// nothing can be kept: then a temporary folder.
+/// nothing can be kept: then a temporary folder. A state folder that cannot be used is a warning.
 pub(super) fn spools(cx: &Context) -> Result<SpoolFolder, CliError> {
     let is_demo = matches!(cx.settings.service, Service::Demo);
-    let kept = cx.settings.paths.state.as_ref().filter(|_| !is_demo).map(SpoolFolder::new);
-    match kept.filter(|folder| folder.create().is_ok()) {
-        Some(folder) => Ok(folder),
-        None => SpoolFolder::temporary()
-            .map_err(|error| CliError::from(error).hint_if_none(failure::NOTHING_WRITTEN)),
+    if let Some(state) = cx.settings.paths.state.as_ref().filter(|_| !is_demo) {
+        let folder = SpoolFolder::new(state);
+        match folder.create() {
+            Ok(()) => return Ok(folder),
+            Err(error) => cx.progress.warn(&format!(
+                "submissions cannot be saved in `{}`, so that an interrupted export starts over: {}",
+                folder.path().display(),
+                error.problem()
+            )),
+        }
     }
+    SpoolFolder::temporary()
+        .map_err(|error| CliError::from(error).hint_if_none(failure::NOTHING_WRITTEN))
 }
