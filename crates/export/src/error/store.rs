@@ -62,37 +62,8 @@ pub enum StoreProblem {
 }
 
 impl StoreError {
-    pub(crate) fn new(path: &Path, problem: StoreProblem) -> Self {
-        Self { path: path.to_owned(), problem }
-    }
-
-    pub(crate) fn io(path: &Path, error: io::Error) -> Self {
-        let full =
-            matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
-        Self::new(path, if full { StoreProblem::Full } else { StoreProblem::Io(error) })
-    }
-
-    pub(crate) fn sqlite(path: &Path, error: rusqlite::Error) -> Self {
-        let extended_code = error.sqlite_error().map(|error| error.extended_code);
-        let problem = match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                StoreProblem::Damaged(error.to_string())
-            }
-            // A value that this program did not write.
-            None if let rusqlite::Error::FromSqlConversionFailure(.., reason) = &error => {
-                StoreProblem::Damaged(reason.to_string())
-            }
-            Some(ErrorCode::DiskFull) => StoreProblem::Full,
-            Some(ErrorCode::OperationInterrupted) => StoreProblem::TimeLimit,
-            // The index of the write-ahead log cannot become larger.
-            _ if extended_code == Some(ffi::SQLITE_IOERR_SHMSIZE) => StoreProblem::Full,
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreProblem::Busy,
-            _ if extended_code.is_some_and(|code| LOCK_FAILURES.contains(&code)) => {
-                StoreProblem::NoLocks
-            }
-            _ => StoreProblem::Other(error.into()),
-        };
-        Self::new(path, problem)
+    pub(crate) fn new(path: &Path, problem: impl Into<StoreProblem>) -> Self {
+        Self { path: path.to_owned(), problem: problem.into() }
     }
 
     /// Returns the reason.
@@ -106,6 +77,37 @@ impl StoreError {
             self.problem,
             StoreProblem::Foreign | StoreProblem::Version { .. } | StoreProblem::Damaged(_)
         )
+    }
+}
+
+impl From<io::Error> for StoreProblem {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreProblem {
+    fn from(error: rusqlite::Error) -> Self {
+        let extended_code = error.sqlite_error().map(|error| error.extended_code);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                Self::Damaged(error.to_string())
+            }
+            // A value that this program did not write.
+            None if let rusqlite::Error::FromSqlConversionFailure(.., reason) = &error => {
+                Self::Damaged(reason.to_string())
+            }
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::OperationInterrupted) => Self::TimeLimit,
+            // The index of the write-ahead log cannot become larger.
+            _ if extended_code == Some(ffi::SQLITE_IOERR_SHMSIZE) => Self::Full,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            _ if extended_code.is_some_and(|code| LOCK_FAILURES.contains(&code)) => Self::NoLocks,
+            _ => Self::Other(error.into()),
+        }
     }
 }
 
@@ -125,7 +127,7 @@ mod tests {
             (ffi::SQLITE_IOERR_READ, "disk I/O error"),
         ] {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let text = StoreError::sqlite(Path::new("rows.db"), error).to_string();
+            let text = StoreError::new(Path::new("rows.db"), error).to_string();
             assert!(text.starts_with("cannot use the database `rows.db`: "), "{text}");
             assert!(text.contains(expected), "{code}: {text}");
         }

@@ -6,6 +6,8 @@ use std::time::SystemTime;
 
 use formsvc_client::Timestamp;
 
+use rusqlite::Row;
+
 use super::lock_spool;
 use crate::error::StoreError;
 use crate::lock::beside;
@@ -62,7 +64,7 @@ fn read_content(path: &Path) -> Result<SpoolContent, StoreError> {
          (SELECT created_at FROM submissions ORDER BY instant LIMIT 1), \
          (SELECT command FROM spool) FROM sources";
     let store = RowStore::open_read_only(path, None)?;
-    let content = store.connection().query_row(SELECT, [], |row| {
+    let read = |row: &Row<'_>| {
         let time = |at| -> rusqlite::Result<Option<Timestamp>> {
             Ok(row.get::<_, Option<String>>(at)?.and_then(|text| text.parse().ok()))
         };
@@ -75,8 +77,8 @@ fn read_content(path: &Path) -> Result<SpoolContent, StoreError> {
             newest_and_oldest: newest.zip(oldest),
             command: row.get(6)?,
         })
-    });
-    content.map_err(|error| store.failed(error))
+    };
+    store.run(|connection| Ok(connection.query_row(SELECT, [], read)?))
 }
 
 pub(super) fn size_and_time(database: &Path) -> Option<(u64, SystemTime)> {

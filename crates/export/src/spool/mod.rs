@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -113,7 +113,7 @@ impl SpoolFolder {
 
     /// Creates the folder, and returns an error if spools cannot be kept in it.
     pub fn create(&self) -> Result<(), StoreError> {
-        create_private_folder(&self.path).map_err(|error| StoreError::io(&self.path, error))
+        create_private_folder(&self.path).map_err(|error| StoreError::new(&self.path, error))
     }
 
     /// Returns the folder.
@@ -144,7 +144,7 @@ impl SpoolFolder {
             }
             opened => opened?,
         };
-        record(&store, request).map_err(|error| store.failed(error))?;
+        store.run(|connection| Ok(record(connection, request)?))?;
         let form = RowForm { store, source, guards: (lock, self.temporary.clone()) };
         let (form, identity) = (Blocking::new(form), request.identity.clone());
         Ok(Spool { form, path: database, warning, identity })
@@ -167,7 +167,7 @@ impl SpoolFolder {
         }
         free.ok_or_else(|| {
             let what = format!("{MAX_PARALLEL} exports of this form are running");
-            StoreError::io(&self.path, io::Error::other(what))
+            StoreError::new(&self.path, io::Error::other(what))
         })
     }
 
@@ -199,7 +199,7 @@ impl SpoolFolder {
         };
         let mut paths = match read() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            paths => paths.map_err(|error| StoreError::io(&self.path, error))?,
+            paths => paths.map_err(|error| StoreError::new(&self.path, error))?,
         };
         paths.retain(|path| path.extension().is_some_and(|end| end == "sqlite"));
         Ok(paths)
@@ -223,14 +223,12 @@ impl Spool {
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         // A call that still runs belongs to an export that was dropped, which is not complete.
         let Some(RowForm { store, source, guards }) = self.form.into_inner() else { return Ok(()) };
-        let recorded: (String, i64) = store
-            .connection()
-            .query_row("SELECT identity, since FROM spool", [], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .map_err(|error| store.failed(error))?;
+        let select = "SELECT identity, since FROM spool";
+        let (identity, since): (String, i64) = store.run(|connection| {
+            Ok(connection.query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+        })?;
         let is_larger =
-            recorded.0 != self.identity.to_json() && !store.coverage(source)?.reaches(recorded.1);
+            identity != self.identity.to_json() && !store.coverage(source)?.reaches(since);
         drop(store);
         if !is_larger {
             remove_database(&self.path)?;
@@ -241,8 +239,7 @@ impl Spool {
 }
 
 /// Keeps the identity and the command. Those of an earlier, unfinished export stay recorded.
-fn record(store: &RowStore, request: &SpoolRequest<'_>) -> rusqlite::Result<()> {
-    let connection = store.connection();
+fn record(connection: &Connection, request: &SpoolRequest<'_>) -> rusqlite::Result<()> {
     connection.execute_batch(
         "CREATE TABLE IF NOT EXISTS spool (identity TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
     )?;
@@ -272,7 +269,7 @@ fn open_checked(
 /// Locks a spool by a file beside its database; `None` if another process uses it.
 fn lock_spool(database: &Path) -> Result<Option<FileLock>, StoreError> {
     let path = beside(database, ".lock");
-    FileLock::take(&path).map_err(|error| StoreError::io(&path, error))
+    FileLock::take(&path).map_err(|error| StoreError::new(&path, error))
 }
 
 /// Removes the database of a locked spool and the files that SQLite puts beside it.
@@ -281,7 +278,7 @@ fn remove_database(database: &Path) -> Result<(), StoreError> {
         let path = beside(database, ending);
         match fs::remove_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed.map_err(|error| StoreError::io(&path, error))?,
+            removed => removed.map_err(|error| StoreError::new(&path, error))?,
         }
     }
     Ok(())

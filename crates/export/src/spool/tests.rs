@@ -151,11 +151,11 @@ fn damaged_spool_is_discarded_with_a_warning() {
     let damage: [fn(&Path); 3] = [
         |path| fs::write(path, "x".repeat(9_999)).unwrap(),
         |path| {
-            let connection = rusqlite::Connection::open(path).unwrap();
+            let connection = Connection::open(path).unwrap();
             connection.execute("UPDATE meta SET version = 99", []).unwrap();
         },
         |path| {
-            let connection = rusqlite::Connection::open(path).unwrap();
+            let connection = Connection::open(path).unwrap();
             let insert = "INSERT INTO coverage VALUES (1, 9, 1, 'no token', 'proven')";
             connection.execute(insert, []).unwrap();
         },

@@ -20,7 +20,6 @@ use formsvc_client::event::SkippedItem;
 use formsvc_client::list::TieOverflow;
 use formsvc_client::{Submission, Timestamp};
 use formsvc_table::{EncodedRow, StoredRow};
-use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 pub use form_store::ViewChanges;
@@ -32,7 +31,7 @@ pub(crate) use sqlite::SqliteForm;
 pub use status::SyncStatus;
 
 use crate::coverage::{Coverage, Interval};
-use crate::error::StoreError;
+use crate::error::{StoreError, StoreProblem};
 use crate::left_out::LeftOut;
 
 /// Submissions of any number of forms in an SQLite database.
@@ -129,32 +128,31 @@ impl RowStore {
         form_id: &str,
         title: Option<&str>,
     ) -> Result<SourceKey, StoreError> {
-        let added = add_source(&self.connection, origin, form_id, title);
-        added.map_err(|error| self.failed(error))
+        self.run(|connection| Ok(add_source(connection, origin, form_id, title)?))
     }
 
     /// Returns the intervals that are stored.
     pub(crate) fn coverage(&self, source: SourceKey) -> Result<Coverage, StoreError> {
-        read_coverage(&self.connection, source).map_err(|error| self.failed(error))
+        self.run(|connection| read_coverage(connection, source))
     }
 
     /// Returns the submissions that the stored pages leave out.
     pub(crate) fn left_out(&self, source: SourceKey) -> Result<LeftOut, StoreError> {
         const SELECT: &str = "SELECT item <> '', description FROM left_out WHERE source = ?1 \
              ORDER BY start DESC";
-        let read = || -> rusqlite::Result<LeftOut> {
+        self.run(|connection| {
             let (mut left_out, mut bytes) = (LeftOut::default(), 0);
-            let mut select = self.connection.prepare(SELECT)?;
+            let mut select = connection.prepare(SELECT)?;
             let mut rows = select.query([source.0])?;
             while let Some(row) = rows.next()? {
                 let description: String = row.get(1)?;
                 if left_out.add_stored(row.get(0)?, &description) {
-                    count_read("left_out", &mut bytes, [&description]).map_err(damaged)?;
+                    let counted = count_read("left_out", &mut bytes, [&description]);
+                    counted.map_err(StoreProblem::Damaged)?;
                 }
             }
             Ok(left_out)
-        };
-        read().map_err(|error| self.failed(error))
+        })
     }
 
     /// Writes a page and its interval, merged with the coverage that other runs wrote meanwhile.
@@ -166,26 +164,27 @@ impl RowStore {
         self.transact(|transaction| write_page(transaction, source, page, &[]))
     }
 
+    /// Uses the database. An error names its file.
+    pub(crate) fn run<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreProblem>,
+    ) -> Result<T, StoreError> {
+        work(&self.connection).map_err(|problem| StoreError::new(&self.path, problem))
+    }
+
     /// Runs a transaction that no other process can write beside.
     pub(crate) fn transact<T>(
         &mut self,
-        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreProblem>,
     ) -> Result<T, StoreError> {
-        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let written = begun.and_then(|transaction| {
+        let run = || {
+            let behavior = TransactionBehavior::Immediate;
+            let transaction = self.connection.transaction_with_behavior(behavior)?;
             let written = write(&transaction)?;
             transaction.commit()?;
             Ok(written)
-        });
-        written.map_err(|error| self.failed(error))
-    }
-
-    pub(crate) fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    pub(crate) fn failed(&self, error: rusqlite::Error) -> StoreError {
-        StoreError::sqlite(&self.path, error)
+        };
+        run().map_err(|problem: StoreProblem| StoreError::new(&self.path, problem))
     }
 }
 
@@ -203,7 +202,7 @@ pub(crate) fn add_source(
     connection.query_row(UPSERT, values, |row| row.get(0).map(SourceKey))
 }
 
-fn read_coverage(connection: &Connection, source: SourceKey) -> rusqlite::Result<Coverage> {
+fn read_coverage(connection: &Connection, source: SourceKey) -> Result<Coverage, StoreProblem> {
     let mut select = connection.prepare_cached(
         "SELECT newest, oldest, resume, completeness FROM coverage WHERE source = ?1",
     )?;
@@ -215,14 +214,9 @@ fn read_coverage(connection: &Connection, source: SourceKey) -> rusqlite::Result
             row.get(2)?,
             row.get_ref(3)?.as_str().map_err(rusqlite::Error::from)?,
         );
-        coverage.add(interval.map_err(damaged)?);
+        coverage.add(interval.map_err(StoreProblem::Damaged)?);
     }
     Ok(coverage)
-}
-
-/// Returns the error of a value that this program did not write.
-fn damaged(reason: String) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, reason.into())
 }
 
 /// Adds the size of a row that is kept in memory. Returns a reason if the rows of the table are too large: the
@@ -245,7 +239,7 @@ pub(crate) fn write_page(
     source: SourceKey,
     page: &PageToWrite,
     encoded: &[EncodedRow],
-) -> rusqlite::Result<PageWritten> {
+) -> Result<PageWritten, StoreProblem> {
     let mut written = PageWritten::default();
     for (index, row) in page.rows.iter().enumerate() {
         let cells = encoded.get(index).map(|encoded| &*encoded.cells);

@@ -16,9 +16,9 @@ pub(super) fn has_meta(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(known.map(|sql| normalized(&sql)).as_ref() == tables().get("meta"))
 }
 
-/// Returns a problem if a table is missing, or was not created by the schema, or has a trigger. Other
+/// Returns an error if a table is missing, or was not created by the schema, or has a trigger. Other
 /// tables, views and indices may be those of the user, and are not used.
-pub(super) fn find_problem(connection: &Connection) -> rusqlite::Result<Option<StoreProblem>> {
+pub(super) fn check_objects(connection: &Connection) -> Result<(), StoreProblem> {
     let mut missing = tables();
     let names: Vec<String> = missing.keys().cloned().collect();
     let select = "SELECT type, name, lower(name), lower(tbl_name), sql FROM sqlite_schema";
@@ -29,18 +29,20 @@ pub(super) fn find_problem(connection: &Connection) -> rusqlite::Result<Option<S
         let (lower_name, table): (String, String) = (object.get(2)?, object.get(3)?);
         if kind == "trigger" && names.contains(&table) {
             let trigger = format!("trigger `{name}` on table `{table}`");
-            return Ok(Some(StoreProblem::Object(trigger)));
+            return Err(StoreProblem::Object(trigger));
         }
         let Some(expected) = missing.remove(&lower_name) else { continue };
         if kind != "table" {
-            return Ok(Some(StoreProblem::Object(format!("{kind} `{name}`"))));
+            return Err(StoreProblem::Object(format!("{kind} `{name}`")));
         }
         if normalized(&object.get::<_, String>(4)?) != expected {
-            return Ok(Some(StoreProblem::ChangedTable(name)));
+            return Err(StoreProblem::ChangedTable(name));
         }
     }
-    let missing = missing.into_keys().next();
-    Ok(missing.map(|name| StoreProblem::Damaged(format!("table `{name}` is missing"))))
+    match missing.into_keys().next() {
+        Some(name) => Err(StoreProblem::Damaged(format!("table `{name}` is missing"))),
+        None => Ok(()),
+    }
 }
 
 /// The tables of the schema: their names, and their statements as SQLite stores them.
@@ -73,7 +75,7 @@ mod tests {
         let names: Vec<String> = tables().into_keys().collect();
         assert_eq!(names, ["coverage", "labels", "left_out", "meta", "sources", "submissions"]);
         assert!(has_meta(&connection).unwrap());
-        assert!(find_problem(&connection).unwrap().is_none());
+        check_objects(&connection).unwrap();
         assert!(!normalized(&sqlite_schema()).contains(['\'', '"', '`', '[', '/']));
     }
 }

@@ -11,7 +11,7 @@ use tempfile::TempPath;
 use tokio::time::Instant;
 
 use super::RowStore;
-use super::objects::{find_problem, has_meta};
+use super::objects::{check_objects, has_meta};
 use super::schema::{VERSION, sqlite_schema};
 use crate::error::{StoreError, StoreProblem};
 use crate::lock::beside;
@@ -38,7 +38,7 @@ impl RowStore {
     ///
     /// Every use of the store after the deadline fails.
     pub(crate) fn open(path: &Path, deadline: Option<Instant>) -> Result<Self, StoreError> {
-        create_private(path).map_err(|error| StoreError::io(path, error))?;
+        create_private(path).map_err(|error| StoreError::new(path, error))?;
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, deadline)?;
         let prepared = store.prepare();
         prepared.map(|()| store)
@@ -49,7 +49,7 @@ impl RowStore {
         path: &Path,
         deadline: Option<Instant>,
     ) -> Result<Self, StoreError> {
-        std::fs::metadata(path).map_err(|error| StoreError::io(path, error))?;
+        std::fs::metadata(path).map_err(|error| StoreError::new(path, error))?;
         let store = Self::open_existing(path, deadline)?;
         store.ok_or_else(|| StoreError::new(path, StoreProblem::Foreign))
     }
@@ -71,12 +71,12 @@ impl RowStore {
     /// file is removed with the returned path.
     #[cfg(feature = "postgres")]
     pub(crate) fn temporary(folder: &Path) -> Result<(Self, Option<TempPath>), StoreError> {
-        let failed = |error| StoreError::io(folder, error);
+        let failed = |error| StoreError::new(folder, error);
         let file = tempfile::Builder::new().prefix("copy-").tempfile_in(folder);
         let file = file.map_err(failed)?.into_temp_path();
         let path = file.to_path_buf();
         let connection = create_unjournaled(&path);
-        let connection = connection.map_err(|error| StoreError::sqlite(&path, error))?;
+        let connection = connection.map_err(|error| StoreError::new(&path, error))?;
         let store = Self { connection, path };
         // Without a journal SQLite needs no name of the file.
         if cfg!(unix) {
@@ -95,8 +95,7 @@ impl RowStore {
     /// Begins to read: all reads from now on see the same rows.
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         // The first read takes the snapshot.
-        let begin = "BEGIN; SELECT count(*) FROM meta;";
-        self.connection.execute_batch(begin).map_err(|error| self.failed(error))
+        self.run(|connection| Ok(connection.execute_batch("BEGIN; SELECT count(*) FROM meta;")?))
     }
 
     fn connect(
@@ -105,12 +104,9 @@ impl RowStore {
         deadline: Option<Instant>,
     ) -> Result<Self, StoreError> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connect = || -> rusqlite::Result<Connection> {
-            let mut connection = Connection::open_with_flags(path, flags)?;
-            limit(&mut connection, deadline)?;
-            Ok(connection)
-        };
-        let connection = connect().map_err(|error| StoreError::sqlite(path, error))?;
+        let connection = Connection::open_with_flags(path, flags);
+        let connection = connection.and_then(|connection| limit(connection, deadline));
+        let connection = connection.map_err(|error| StoreError::new(path, error))?;
         Ok(Self { connection, path: path.to_owned() })
     }
 
@@ -119,75 +115,62 @@ impl RowStore {
         // The write-ahead log needs memory that is shared between processes, which network file
         // systems do not have.
         let journal = if is_on_network(&self.path) { "TRUNCATE" } else { "WAL" };
-        let set = || -> rusqlite::Result<()> {
-            self.connection.query_row(&format!("PRAGMA journal_mode={journal}"), [], |_| Ok(()))?;
-            self.connection.execute_batch("PRAGMA synchronous=NORMAL;")?;
+        self.run(|connection| {
+            connection.query_row(&format!("PRAGMA journal_mode={journal}"), [], |_| Ok(()))?;
+            connection.execute_batch("PRAGMA synchronous=NORMAL;")?;
             if !is_ours {
                 // Another process may create the tables at the same time.
                 let create = format!("BEGIN IMMEDIATE;{}COMMIT;", sqlite_schema());
-                self.connection.execute_batch(&create)?;
+                connection.execute_batch(&create)?;
             }
             Ok(())
-        };
-        set().map_err(|error| self.failed(error))
+        })
     }
 
     /// Checks the version and the tables; returns false for an empty database.
     fn check_version(&self) -> Result<bool, StoreError> {
-        let connection = &self.connection;
-        let check = || -> rusqlite::Result<(bool, Option<StoreProblem>)> {
+        self.run(|connection| {
             let is_empty = "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema)";
             if connection.query_row(is_empty, [], |row| row.get(0))? {
-                return Ok((false, None));
+                return Ok(false);
             }
             if !has_meta(connection)? {
-                return Ok((true, Some(StoreProblem::Foreign)));
+                return Err(StoreProblem::Foreign);
             }
             let version = connection.query_row("SELECT version FROM meta", [], |row| row.get(0));
-            let problem = match version.optional()? {
-                Some(VERSION) => find_problem(connection)?,
-                Some(found) => Some(StoreProblem::Version { found, expected: VERSION }),
-                None => Some(StoreProblem::Foreign),
-            };
-            Ok((true, problem))
-        };
-        match check().map_err(|error| self.failed(error))? {
-            (_, Some(problem)) => Err(self.refused(problem)),
-            (has_tables, None) => Ok(has_tables),
-        }
+            match version.optional()? {
+                Some(VERSION) => check_objects(connection).map(|()| true),
+                Some(found) => Err(StoreProblem::Version { found, expected: VERSION }),
+                None => Err(StoreProblem::Foreign),
+            }
+        })
     }
 
     /// Checks every page of the database. Takes time in proportion to its size.
     pub(crate) fn check_pages(&self) -> Result<(), StoreError> {
-        let result: String = self
-            .connection
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-            .map_err(|error| self.failed(error))?;
-        if result == "ok" { Ok(()) } else { Err(self.refused(StoreProblem::Damaged(result))) }
+        self.run(|connection| {
+            let check = "PRAGMA quick_check(1)";
+            let result: String = connection.query_row(check, [], |row| row.get(0))?;
+            if result == "ok" { Ok(()) } else { Err(StoreProblem::Damaged(result)) }
+        })
     }
 
     /// Moves the write-ahead log into the database file. Returns the log's path if another program prevents
     /// that.
     pub(crate) fn checkpoint(&self) -> Result<Option<PathBuf>, StoreError> {
-        let checkpoint = || -> rusqlite::Result<bool> {
-            self.connection.busy_timeout(CHECKPOINT_TIMEOUT)?;
+        self.run(|connection| {
+            connection.busy_timeout(CHECKPOINT_TIMEOUT)?;
             let pragma = "PRAGMA wal_checkpoint(TRUNCATE)";
-            let is_busy = self.connection.query_row(pragma, [], |row| row.get(0))?;
-            self.connection.busy_timeout(BUSY_TIMEOUT)?;
-            Ok(is_busy)
-        };
-        let is_busy = checkpoint().map_err(|error| self.failed(error))?;
-        Ok(is_busy.then(|| beside(&self.path, "-wal")))
-    }
-
-    fn refused(&self, problem: StoreProblem) -> StoreError {
-        StoreError::new(&self.path, problem)
+            let is_busy = connection.query_row(pragma, [], |row| row.get(0))?;
+            connection.busy_timeout(BUSY_TIMEOUT)?;
+            Ok(if is_busy { Some(beside(&self.path, "-wal")) } else { None })
+        })
     }
 }
 
 /// Protects against a file of unknown origin: its triggers and views are not run, its values have a maximum
 /// size, and statements end at the deadline.
-fn limit(connection: &mut Connection, deadline: Option<Instant>) -> rusqlite::Result<()> {
+fn limit(mut connection: Connection, deadline: Option<Instant>) -> rusqlite::Result<Connection> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, ROW_BYTES_MAX)?;
     for (setting, is_on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -201,7 +184,8 @@ fn limit(connection: &mut Connection, deadline: Option<Instant>) -> rusqlite::Re
         let is_over = move || Instant::now() >= deadline;
         connection.progress_handler(INSTRUCTIONS_PER_CHECK, Some(is_over))?;
     }
-    connection.busy_timeout(BUSY_TIMEOUT)
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(connection)
 }
 
 /// Creates the tables in an empty file and begins a transaction. A file that is incomplete when its

@@ -63,10 +63,10 @@ impl RowStore {
              AND (?4 OR deleted_at IS NULL) LIMIT ?5)";
         let max = i64::try_from(max).unwrap_or(i64::MAX);
         let values = params![source.0, range.since, range.until, range.include_deleted, max];
-        let count = || -> rusqlite::Result<i64> {
-            self.connection().prepare_cached(COUNT)?.query_row(values, |row| row.get(0))
-        };
-        count().map(i64::unsigned_abs).map_err(|error| self.failed(error))
+        self.run(|connection| {
+            let count = connection.prepare_cached(COUNT)?.query_row(values, |row| row.get(0));
+            Ok(count.map(i64::unsigned_abs)?)
+        })
     }
 
     /// Returns the number of stored submissions, without those that are marked as deleted. Two indices are
@@ -74,8 +74,10 @@ impl RowStore {
     pub(crate) fn total(&self, source: SourceKey) -> Result<u64, StoreError> {
         const SELECT: &str = "SELECT (SELECT count(*) FROM submissions WHERE source = ?1) \
              - (SELECT count(*) FROM submissions WHERE source = ?1 AND deleted_at IS NOT NULL)";
-        let total = self.connection().query_row(SELECT, [source.0], |row| row.get(0));
-        total.map(i64::unsigned_abs).map_err(|error| self.failed(error))
+        self.run(|connection| {
+            let total = connection.query_row(SELECT, [source.0], |row| row.get(0));
+            Ok(total.map(i64::unsigned_abs)?)
+        })
     }
 
     /// Returns the submissions that are not in a list, without those that are marked as deleted and
@@ -88,12 +90,13 @@ impl RowStore {
     ) -> Result<Vec<String>, StoreError> {
         const SELECT: &str = "SELECT id FROM submissions WHERE source = ?1 AND fetched_at < ?2 \
              AND deleted_at IS NULL";
-        let read = || -> rusqlite::Result<Vec<String>> {
-            let mut select = self.connection().prepare(SELECT)?;
+        self.run(|connection| {
+            let mut select = connection.prepare(SELECT)?;
             let ids = select.query_map([source.0, stored_before], |row| row.get(0))?;
-            ids.filter(|id| !id.as_ref().is_ok_and(|id: &String| seen.contains(id))).collect()
-        };
-        read().map_err(|error| self.failed(error))
+            let is_missing =
+                |id: &Result<String, _>| !id.as_ref().is_ok_and(|id| seen.contains(id));
+            Ok(ids.filter(is_missing).collect::<Result<_, _>>()?)
+        })
     }
 
     /// Records that no submission is missing in the intervals that end at this time or before.
@@ -133,9 +136,9 @@ impl RowStore {
         const ROWS: &str = "DELETE FROM submissions WHERE source = ?1 AND deleted_at IS NOT NULL";
         let purged = self.transact(|transaction| {
             transaction.execute(ITEMS, [source.0])?;
-            transaction.execute(ROWS, [source.0])
+            Ok(transaction.execute(ROWS, [source.0])?)
         })?;
-        self.connection().execute_batch("VACUUM").map_err(|error| self.failed(error))?;
+        self.run(|connection| Ok(connection.execute_batch("VACUUM")?))?;
         Ok(purged as u64)
     }
 
@@ -149,9 +152,9 @@ impl RowStore {
         const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM submissions \
              WHERE source = ?1 AND instant >= ?2 AND instant < ?3 \
              AND (?4 OR deleted_at IS NULL) ORDER BY instant DESC, id";
-        let failed = |error| ExportError::from(self.failed(error));
+        let failed = |error: rusqlite::Error| StoreError::new(&self.path, error);
         let RowRange { since, until, include_deleted } = range;
-        let mut select = self.connection().prepare_cached(SELECT).map_err(failed)?;
+        let mut select = self.connection.prepare_cached(SELECT).map_err(failed)?;
         let values = params![source.0, since, until, include_deleted];
         let mut rows = select.query(values).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {

@@ -8,12 +8,10 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tokio::time::Instant;
 
 use super::form_store::{FormRef, ViewChanges};
-use crate::error::{ExportError, StoreError, SyncError};
+use crate::error::{ExportError, StoreError, StoreProblem, SyncError};
 use crate::lock::{FileLock, beside};
 use crate::sql::{form_hash, quoted, typed_cell, view_name};
-use crate::store::{
-    PageToWrite, PageWritten, RowStore, SourceKey, count_read, damaged, write_page,
-};
+use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, count_read, write_page};
 
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
@@ -37,7 +35,7 @@ impl SqliteForm {
     ) -> Result<Self, ExportError> {
         // Read first: opening it to write changes the mode of its journal.
         if let Some(store) = RowStore::open_existing(path, deadline)?
-            && has_foreign_rows(store.connection()).map_err(|error| store.failed(error))?
+            && store.run(|connection| Ok(has_foreign_rows(connection)?))?
         {
             return Err(SyncError::Exported(path.to_owned()).into());
         }
@@ -77,10 +75,10 @@ impl SqliteForm {
 
 /// Locks a form in a database by a file beside it.
 fn lock(path: &Path, form: FormRef<'_>) -> Result<FileLock, ExportError> {
-    let path = path.canonicalize().map_err(|error| StoreError::io(path, error))?;
+    let path = path.canonicalize().map_err(|error| StoreError::new(path, error))?;
     let ending = format!("-{}.lock", &form_hash(form.origin, form.id)[..8]);
     let lock_path = beside(&path, &ending);
-    let lock = FileLock::take(&lock_path).map_err(|error| StoreError::io(&lock_path, error))?;
+    let lock = FileLock::take(&lock_path).map_err(|error| StoreError::new(&lock_path, error))?;
     lock.ok_or_else(|| SyncError::Locked(form.id.to_owned()).into())
 }
 
@@ -93,7 +91,7 @@ fn has_foreign_rows(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row(select, [], |row| row.get(0))
 }
 
-fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<LabelSet> {
+fn read_labels(connection: &Connection, source: SourceKey) -> Result<LabelSet, StoreProblem> {
     let mut select = connection.prepare_cached(
         "SELECT label, heading, types FROM labels WHERE source = ?1 ORDER BY position",
     )?;
@@ -101,7 +99,8 @@ fn read_labels(connection: &Connection, source: SourceKey) -> rusqlite::Result<L
     let mut rows = select.query([source.0])?;
     while let Some(row) = rows.next()? {
         let (label, heading) = (row.get(0)?, row.get(1)?);
-        count_read("labels", &mut bytes, [&label, &heading]).map_err(damaged)?;
+        let counted = count_read("labels", &mut bytes, [&label, &heading]);
+        counted.map_err(StoreProblem::Damaged)?;
         labels.add_stored(label, heading, TypeSet::from_bits(row.get(2)?));
     }
     Ok(labels)

@@ -2,9 +2,9 @@
 
 use formsvc_client::Timestamp;
 
-use super::{RowStore, SourceKey, count_read, damaged};
+use super::{RowStore, SourceKey, count_read};
 use crate::coverage::Coverage;
-use crate::error::StoreError;
+use crate::error::{StoreError, StoreProblem};
 
 /// A form in a database.
 #[derive(Clone, Debug)]
@@ -43,10 +43,13 @@ impl RowStore {
              (SELECT count(*) FROM submissions WHERE source = key AND deleted_at IS NOT NULL), \
              (SELECT created_at FROM submissions WHERE source = key ORDER BY instant DESC LIMIT 1) \
              FROM sources ORDER BY key";
-        let read = || -> rusqlite::Result<Vec<SyncStatus>> {
-            let mut select = self.connection().prepare(SELECT)?;
-            let forms = select.query_map([], |row| {
-                Ok(SyncStatus {
+        self.begin_read()?;
+        let mut forms = self.run(|connection| {
+            let (mut forms, mut bytes) = (Vec::new(), 0);
+            let mut select = connection.prepare(SELECT)?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let form = SyncStatus {
                     key: row.get(0)?,
                     origin: row.get(1)?,
                     form_id: row.get(2)?,
@@ -57,21 +60,15 @@ impl RowStore {
                     deleted: row.get::<_, i64>(6)?.unsigned_abs(),
                     newest: stored_time(row.get(7)?),
                     coverage: Coverage::default(),
-                })
-            })?;
-            let (mut read, mut bytes) = (Vec::new(), 0);
-            for form in forms {
-                let form = form?;
+                };
                 let SyncStatus { origin, form_id, public_id, title, view, .. } = &form;
                 let optional = [public_id, title, view].into_iter().flatten();
-                let texts = optional.chain([origin, form_id]);
-                count_read("sources", &mut bytes, texts).map_err(damaged)?;
-                read.push(form);
+                let counted = count_read("sources", &mut bytes, optional.chain([origin, form_id]));
+                counted.map_err(StoreProblem::Damaged)?;
+                forms.push(form);
             }
-            Ok(read)
-        };
-        self.begin_read()?;
-        let mut forms = read().map_err(|error| self.failed(error))?;
+            Ok(forms)
+        })?;
         for form in &mut forms {
             let source = SourceKey(form.key);
             form.rows = self.total(source)?;

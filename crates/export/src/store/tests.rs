@@ -93,12 +93,12 @@ fn changed_row_is_replaced_and_loses_deleted_at() {
     let again = write(&mut store, source, &[row("{}")]);
     assert_eq!((again.new, again.replaced), (0, 0));
     let delete = "UPDATE submissions SET deleted_at = 5";
-    store.connection().execute(delete, []).unwrap();
+    store.connection.execute(delete, []).unwrap();
     assert_eq!(read(&store, source, RowRange::default()).len(), 0);
     assert_eq!(store.count(source, RowRange::default(), 9).unwrap(), 0);
     assert_eq!(write(&mut store, source, &[row("{}")]).replaced, 0);
     assert_eq!(read(&store, source, RowRange::default()).len(), 1);
-    store.connection().execute(delete, []).unwrap();
+    store.connection.execute(delete, []).unwrap();
     assert_eq!(write(&mut store, source, &[row(r#"{"a":1}"#)]).replaced, 1);
     assert_eq!(read(&store, source, RowRange::default())[0][2], r#"{"a":1}"#);
 }
@@ -119,7 +119,7 @@ fn coverage_survives_reopening_and_merges_with_other_runs() {
     assert_eq!(merged.intervals(), [interval(i64::MAX, 20), interval(9, 5)]);
     add(&mut store, 21, i64::MIN).unwrap();
     assert_eq!(second.coverage(source).unwrap().intervals(), [interval(i64::MAX, i64::MIN)]);
-    second.connection().execute("UPDATE coverage SET resume = 'fsr2_x'", []).unwrap();
+    second.connection.execute("UPDATE coverage SET resume = 'fsr2_x'", []).unwrap();
     let error = store.coverage(source).unwrap_err();
     assert!(matches!(error.problem(), StoreProblem::Damaged(_)), "{error}");
 }
@@ -167,7 +167,7 @@ fn value_over_128_mib_is_refused() {
     let (_folder, store, _) = store();
     let read = |bytes: i64| {
         let select = "SELECT length(zeroblob(?1))";
-        store.connection().query_row(select, [bytes], |row| row.get::<_, i64>(0))
+        store.connection.query_row(select, [bytes], |row| row.get::<_, i64>(0))
     };
     assert_eq!(read(128 << 20), Ok(128 << 20));
     assert!(read((128 << 20) + 1).is_err());
@@ -208,7 +208,7 @@ fn temporary_store_leaves_no_file() {
     // More than SQLite keeps in memory.
     let data = "x".repeat(8 << 20);
     let row = StoredRow { id: "sub_1", created_at: "", instant: 0, data: &data, extra: "" };
-    assert!(insert_row(store.connection(), source, &row, None, 0).unwrap());
+    assert!(insert_row(&store.connection, source, &row, None, 0).unwrap());
     assert_eq!(store.total(source).unwrap(), 1);
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");

@@ -77,7 +77,7 @@ impl SyncStore {
             Location::Sqlite(path) => {
                 let (path, deadline) = (path.clone(), self.deadline);
                 let read = move || {
-                    std::fs::metadata(&path).map_err(|error| StoreError::io(&path, error))?;
+                    std::fs::metadata(&path).map_err(|error| StoreError::new(&path, error))?;
                     let store = RowStore::open_existing(&path, deadline)?;
                     store.map_or(Ok(Vec::new()), |store| store.status())
                 };

@@ -76,8 +76,8 @@ pub(crate) async fn copy_rows(
         let (id, created_at, instant) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
         let (data, extra) = (get(row, 3)?, get(row, 4)?);
         let row = StoredRow { id, created_at, instant, data, extra };
-        let inserted = insert_row(store.connection(), source, &row, None, 0);
-        inserted.map(drop).map_err(|error| store.failed(error).into())
+        store.run(|connection| Ok(insert_row(connection, source, &row, None, 0)?))?;
+        Ok(())
     });
     copied.await
 }
