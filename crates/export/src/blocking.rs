@@ -27,6 +27,11 @@ impl<T: Send + 'static> Blocking<T> {
         Self(Some(Arc::new(Mutex::new(value))))
     }
 
+    /// Returns another handle of the value.
+    pub(crate) fn share(&self) -> Self {
+        Self(self.0.clone())
+    }
+
     /// Calls `work` with the value. If this future is dropped, the call ends before the next one begins, and
     /// before the value is dropped.
     pub(crate) async fn run<R: Send + 'static>(
@@ -49,7 +54,7 @@ impl<T: Send + 'static> Blocking<T> {
         value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the value, unless a call whose future was dropped still runs.
+    /// Returns the value, unless a call whose future was dropped still runs. No other handle may be left.
     pub(crate) fn into_inner(mut self) -> Option<T> {
         let value = Arc::into_inner(self.0.take()?)?;
         Some(value.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -58,7 +63,7 @@ impl<T: Send + 'static> Blocking<T> {
 
 impl<T: Send + 'static> Drop for Blocking<T> {
     fn drop(&mut self) {
-        let Some(value) = self.0.take() else { return };
+        let Some(value) = self.0.take().and_then(Arc::into_inner) else { return };
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn_blocking(move || drop(value));
         }

@@ -20,7 +20,7 @@ use crate::partition::Output;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull, until};
 use crate::render::Rendered;
 use crate::spool::{Spool, SpoolFolder, SpoolIdentity, SpoolRequest, temporary_error};
-use crate::store::{FormStore, RowForm, RowRange};
+use crate::store::{FormStore, RowRange, SqliteForm};
 use render_job::{CancelOnDrop, RenderJob};
 
 pub use estimate::{Estimate, EstimatedNumbers};
@@ -303,14 +303,14 @@ impl Export {
 
     async fn fill_and_render(
         &self,
-        form: &Blocking<RowForm>,
+        form: &Blocking<SqliteForm>,
         limit: Option<u64>,
         rendering: RenderJob,
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
         let options = self.pull.clone().limit(limit);
         let on_page = |page: PullProgress<'_>| on_event(ExportEvent::Page(page));
-        let mut rows = FormStore::Rows(form);
+        let mut rows = FormStore::Sqlite(form.share());
         let pulled = pull(&self.client, &self.form, &mut rows, &options, on_page);
         let pulled = until(options.deadline(), pulled).await?;
         if pulled.completeness == Completeness::Incomplete && !self.pull.allows_incomplete() {

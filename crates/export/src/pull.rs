@@ -159,7 +159,7 @@ pub struct PullSummary {
 pub(crate) async fn pull(
     client: &Client,
     form: &FormId,
-    store: &mut FormStore<'_>,
+    store: &mut FormStore,
     options: &PullOptions,
     mut on_progress: impl FnMut(PullProgress<'_>),
 ) -> Result<PullSummary, ExportError> {
@@ -279,7 +279,7 @@ impl Limit {
     /// count: newer ones than they could be missing.
     async fn is_reached(
         &mut self,
-        store: &mut FormStore<'_>,
+        store: &mut FormStore,
         oldest: i64,
     ) -> Result<bool, ExportError> {
         let Some(rows) = self.rows else { return Ok(false) };

@@ -14,7 +14,7 @@ use crate::format::{RenderOptions, SourceInfo};
 use crate::partition::Output;
 use crate::pull::PullSummary;
 use crate::row::{RowCallback, RowSource};
-use crate::store::{RowForm, RowRange};
+use crate::store::{RowRange, SqliteForm};
 
 /// The rendering of the stored submissions.
 pub(super) struct RenderJob {
@@ -26,7 +26,7 @@ pub(super) struct RenderJob {
 impl RenderJob {
     pub(super) fn render(
         self,
-        form: &RowForm,
+        form: &SqliteForm,
         export: &Export,
         pull: PullSummary,
         is_canceled: &AtomicBool,
@@ -89,14 +89,14 @@ impl Drop for CancelOnDrop {
 
 /// The rows of a spool, which no other process writes. They end with an error after the rendering was canceled.
 struct SpooledRows<'a> {
-    form: &'a RowForm,
+    form: &'a SqliteForm,
     range: RowRange,
     is_canceled: &'a AtomicBool,
 }
 
 impl RowSource for SpooledRows<'_> {
     fn for_each(&self, take: RowCallback<'_>) -> Result<(), ExportError> {
-        let RowForm { store, source, .. } = self.form;
+        let SqliteForm { store, source, .. } = self.form;
         store.read_rows(*source, self.range, &mut |row| {
             if self.is_canceled.load(Ordering::Relaxed) {
                 // No caller waits for the error.

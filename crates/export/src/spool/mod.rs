@@ -26,7 +26,7 @@ use crate::error::{ExportError, Operation, StoreError};
 use crate::lock::is_link;
 use crate::lock::{FileLock, beside};
 use crate::sql::form_hash;
-use crate::store::{RowForm, RowRange, RowStore, SourceKey};
+use crate::store::{RowRange, RowStore, SourceKey, SqliteForm, ViewChanges};
 
 /// Unfinished spools are removed after this time without a write.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -89,7 +89,7 @@ impl SpoolIdentity {
 /// A spool, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    pub(crate) form: Blocking<RowForm>,
+    pub(crate) form: Blocking<SqliteForm>,
     /// The database.
     pub(crate) path: PathBuf,
     /// A report about an earlier spool that was discarded.
@@ -145,7 +145,9 @@ impl SpoolFolder {
             opened => opened?,
         };
         store.run(|connection| Ok(record(connection, request)?))?;
-        let form = RowForm { store, source, guards: (lock, self.temporary.clone()) };
+        let guards = (lock, self.temporary.clone());
+        let changes = ViewChanges::default();
+        let form = SqliteForm { store, source, view: None, changes, guards };
         let (form, identity) = (Blocking::new(form), request.identity.clone());
         Ok(Spool { form, path: database, warning, identity })
     }
@@ -222,7 +224,9 @@ impl Spool {
     /// Ends a complete export: removes the spool, unless it was begun for a larger range.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         // A call that still runs belongs to an export that was dropped, which is not complete.
-        let Some(RowForm { store, source, guards }) = self.form.into_inner() else { return Ok(()) };
+        let Some(SqliteForm { store, source, guards, .. }) = self.form.into_inner() else {
+            return Ok(());
+        };
         let select = "SELECT identity, since FROM spool";
         let (identity, since): (String, i64) = store.run(|connection| {
             Ok(connection.query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?)))?)

@@ -1,10 +1,8 @@
 //! The store of a form's submissions that pages are written to.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use formsvc_table::{EncodedRow, LabelSet};
-use tempfile::TempDir;
 
 #[cfg(feature = "postgres")]
 use super::postgres::PgForm;
@@ -13,8 +11,7 @@ use super::sqlite::SqliteForm;
 use crate::blocking::{Blocking, run_blocking};
 use crate::error::ExportError;
 use crate::left_out::LeftOut;
-use crate::lock::FileLock;
-use crate::store::{PageToWrite, PageWritten, RowRange, RowStore, SourceKey};
+use crate::store::{PageToWrite, PageWritten, RowRange};
 
 /// A form of a service.
 #[derive(Clone, Copy, Debug)]
@@ -26,20 +23,8 @@ pub(crate) struct FormRef<'a> {
     pub(crate) public_id: Option<&'a str>,
 }
 
-/// A form in a row store, without a view.
-#[derive(Debug)]
-pub(crate) struct RowForm {
-    pub(crate) store: RowStore,
-    pub(crate) source: SourceKey,
-    /// The lock of the database and its temporary folder, which must outlive the store.
-    pub(crate) guards: (FileLock, Option<Arc<TempDir>>),
-}
-
 /// The submissions of a form. SQLite is used on blocking threads. After an error it must be dropped.
-pub(crate) enum FormStore<'a> {
-    /// Submissions without cells, labels and a view.
-    Rows(&'a Blocking<RowForm>),
-    /// A form that this process has locked until this value is dropped.
+pub(crate) enum FormStore {
     Sqlite(Blocking<SqliteForm>),
     #[cfg(feature = "postgres")]
     Postgres(Box<PgForm>),
@@ -48,7 +33,7 @@ pub(crate) enum FormStore<'a> {
 /// The end of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Finished {
-    /// The name of the form's view, if there is one.
+    /// The name of the form's view.
     pub(crate) view: String,
     pub(crate) changes: ViewChanges,
     /// The write-ahead log of an SQLite database, if it could not be moved into the file.
@@ -59,9 +44,6 @@ pub(crate) struct Finished {
 macro_rules! dispatch {
     ($self:ident, $method:ident($($value:expr),*)) => {
         match $self {
-            Self::Rows(form) => {
-                Ok(form.run(move |form| form.store.$method(form.source, $($value),*)).await?)
-            }
             Self::Sqlite(form) => {
                 Ok(form.run(move |form| form.store.$method(form.source, $($value),*)).await?)
             }
@@ -71,17 +53,16 @@ macro_rules! dispatch {
     };
 }
 
-impl FormStore<'_> {
+impl FormStore {
     /// Completes a run and ends the lock.
     pub(crate) async fn finish(self) -> Result<Finished, ExportError> {
         match self {
-            Self::Rows(_) => Ok(Finished::default()),
             Self::Sqlite(form) => {
                 // Writing the log and closing the database wait for the disk.
                 let finish = move || {
                     let Some(form) = form.into_inner() else { return Ok(Finished::default()) };
                     let log = form.store.checkpoint()?;
-                    Ok(Finished { view: form.view, changes: form.changes, log })
+                    Ok(Finished { view: form.view.unwrap_or_default(), changes: form.changes, log })
                 };
                 run_blocking(finish).await
             }
@@ -97,9 +78,6 @@ impl FormStore<'_> {
         page: PageToWrite,
     ) -> Result<PageWritten, ExportError> {
         match self {
-            Self::Rows(form) => {
-                Ok(form.run(move |form| form.store.write_page(form.source, &page)).await?)
-            }
             Self::Sqlite(form) => Ok(form.run(move |form| form.write_page(&page)).await?),
             #[cfg(feature = "postgres")]
             Self::Postgres(form) => Ok(form.write_page(&page).await?),

@@ -23,7 +23,7 @@ use formsvc_table::{EncodedRow, StoredRow};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 pub use form_store::ViewChanges;
-pub(crate) use form_store::{Finished, FormRef, FormStore, RowForm};
+pub(crate) use form_store::{Finished, FormRef, FormStore};
 pub(crate) use open::create_unjournaled;
 pub use rows::RowRange;
 pub(crate) use rows::SeenIds;

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use formsvc_table::{LabelLimits, LabelSet, OTHER_ANSWERS, StoredLabel, TypeSet};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use tempfile::TempDir;
 use tokio::time::Instant;
 
 use super::form_store::{FormRef, ViewChanges};
@@ -16,14 +18,16 @@ use crate::store::{PageToWrite, PageWritten, RowStore, SourceKey, count_read, wr
 /// A view has 2,000 columns, and its statement 1,000,000 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_900, heading_bytes: 200 };
 
-/// A form in an SQLite database.
+/// A form in an SQLite database: of a sync, locked by this process, or of a spool.
 #[derive(Debug)]
 pub(crate) struct SqliteForm {
     pub(crate) store: RowStore,
     pub(crate) source: SourceKey,
-    pub(crate) view: String,
+    /// The name of the form's view; `None` in a spool, which has no cells either.
+    pub(crate) view: Option<String>,
     pub(crate) changes: ViewChanges,
-    _lock: FileLock,
+    /// The lock of the form or of the spool, and the temporary folder of a spool, which must outlive the store.
+    pub(crate) guards: (FileLock, Option<Arc<TempDir>>),
 }
 
 impl SqliteForm {
@@ -53,11 +57,13 @@ impl SqliteForm {
             update_view(transaction, source, &view, &labels)?;
             Ok(view)
         })?;
-        Ok(Self { store, source, view, changes: ViewChanges::default(), _lock: lock })
+        let (view, changes, guards) = (Some(view), ViewChanges::default(), (lock, None));
+        Ok(Self { store, source, view, changes, guards })
     }
 
     pub(crate) fn write_page(&mut self, page: &PageToWrite) -> Result<PageWritten, StoreError> {
-        let (source, view) = (self.source, &self.view);
+        let source = self.source;
+        let Some(view) = &self.view else { return self.store.write_page(source, page) };
         let (written, labels, encoded) = self.store.transact(|transaction| {
             let mut labels = read_labels(transaction, source)?;
             let encoded = labels.encode(&page.answers());

@@ -123,7 +123,7 @@ impl SyncStore {
         form: &FormId,
         listed: Option<&Form>,
         deadline: Option<Instant>,
-    ) -> Result<FormStore<'static>, ExportError> {
+    ) -> Result<FormStore, ExportError> {
         match &self.location {
             Location::Sqlite(path) => {
                 let deadline = deadline.or(self.deadline);

@@ -137,7 +137,7 @@ async fn read_all(
     client: &Client,
     form: &FormId,
     pull: &PullOptions,
-    store: &mut FormStore<'_>,
+    store: &mut FormStore,
     covered_until: i64,
     mut on_page: impl FnMut(PullProgress<'_>),
 ) -> Result<(VerifySummary, SeenIds), ExportError> {
