@@ -183,8 +183,9 @@ pub(crate) async fn pull(
         let last = page_to_write.rows.last().map(|row| row.created_at.clone());
         let write = async {
             let written = store.write_page(page_to_write).await?;
-            summary.rows += written.new + written.restored;
-            summary.new += written.new;
+            let new = written.new.len() as u64;
+            summary.rows += new + written.restored;
+            summary.new += new;
             summary.replaced += written.replaced;
             if let Some(reached) = &last {
                 let (rows, new) = (summary.rows, summary.new);

@@ -73,7 +73,8 @@ pub(crate) struct PageToWrite {
 /// The effect of a page.
 #[derive(Debug, Default)]
 pub(crate) struct PageWritten {
-    pub(crate) new: u64,
+    /// Indices of the new rows.
+    pub(crate) new: Vec<usize>,
     /// Known rows that came back with other content.
     pub(crate) replaced: u64,
     /// Rows that were marked as deleted, and that the service has.
@@ -111,7 +112,7 @@ impl PageWritten {
     /// Counts a row that was written, by its index in the page.
     pub(crate) fn add_row(&mut self, index: usize, is_known: bool, is_same: bool) {
         match (is_known, is_same) {
-            (false, _) => self.new += 1,
+            (false, _) => self.new.push(index),
             (true, false) => self.replaced += 1,
             (true, true) => self.restored += 1,
         }

@@ -58,7 +58,7 @@ fn stored_rows_are_exact() {
             ))
         })
         .collect();
-    assert_eq!(write(&mut store, source, &rows).new, 4);
+    assert_eq!(write(&mut store, source, &rows).new.len(), 4);
     let stored = read(&store, source, RowRange::default());
     assert_eq!(stored.iter().map(|row| row[2].clone()).collect::<Vec<_>>(), answers);
     assert_eq!(stored[0][3], r#"{"n\"":1.50,"o":{"a" : 1e999}}"#);
@@ -89,9 +89,9 @@ fn rows_are_ordered_by_time_then_id_within_the_range() {
 fn changed_row_is_replaced_and_loses_deleted_at() {
     let (_folder, mut store, source) = store();
     let row = |data| submission("sub_1", data, "2026-01-01T00:00:00Z");
-    assert_eq!(write(&mut store, source, &[row("{}")]).new, 1);
+    assert_eq!(write(&mut store, source, &[row("{}")]).new.len(), 1);
     let again = write(&mut store, source, &[row("{}")]);
-    assert_eq!((again.new, again.replaced), (0, 0));
+    assert_eq!((again.new.len(), again.replaced), (0, 0));
     let delete = "UPDATE submissions SET deleted_at = 5";
     store.connection.execute(delete, []).unwrap();
     assert_eq!(read(&store, source, RowRange::default()).len(), 0);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use formsvc_client::event::SkippedItem;
-use formsvc_client::{Client, Completeness, FormId, Submission};
+use formsvc_client::{Client, Completeness, FormId};
 
 use super::SyncStore;
 use crate::error::{ExportError, SyncError};
@@ -143,7 +143,6 @@ async fn read_all(
 ) -> Result<(VerifySummary, SeenIds), ExportError> {
     let (mut pages, mut summary) = (pull.query(client, form).pages(), VerifySummary::default());
     let (mut seen, mut new) = (SeenIds::default(), 0);
-    let is_newer = |row: &Submission| row.created_at.unix_micros() > covered_until;
     while let Some(page) = pages.try_next().await? {
         let rows = page.submissions();
         seen.extend(rows.iter().map(|row| row.id.as_str()));
@@ -152,21 +151,15 @@ async fn read_all(
         summary.rows += rows.len() as u64;
         summary.requests += u64::from(page.meta().attempts());
         let last = rows.last().map(|last| last.created_at.clone());
-        let (newer, covered): (Vec<_>, Vec<_>) =
-            page.into_submissions().into_iter().partition(is_newer);
-        for (rows, is_covered) in [(newer, false), (covered, true)] {
-            if rows.is_empty() {
-                continue;
-            }
-            // Coverage stays as it is: the next sync closes its gaps.
-            let now = unix_micros_now();
-            let written = store.write_page(PageToWrite { rows, now, ..PageToWrite::default() });
-            let written = written.await?;
-            new += written.new;
-            summary.missing += if is_covered { written.new } else { 0 };
-            summary.changed += written.replaced;
-            summary.restored += written.restored;
-        }
+        let is_covered: Vec<bool> =
+            rows.iter().map(|row| row.created_at.unix_micros() <= covered_until).collect();
+        // Coverage stays as it is: the next sync closes its gaps.
+        let (rows, now) = (page.into_submissions(), unix_micros_now());
+        let written = store.write_page(PageToWrite { rows, now, ..PageToWrite::default() }).await?;
+        new += written.new.len() as u64;
+        summary.missing += written.new.iter().filter(|index| is_covered[**index]).count() as u64;
+        summary.changed += written.replaced;
+        summary.restored += written.restored;
         if let Some(reached) = &last {
             on_page(PullProgress { rows: summary.rows, new, reached });
         }
