@@ -6,7 +6,7 @@ use formsvc_client::SubmissionPage;
 use formsvc_table::JsonWriter;
 
 use super::{Export, ExportEvent, Exported};
-use crate::blocking::Blocking;
+use crate::blocking::{Blocking, run_blocking};
 use crate::destination::{Destination, ErrorSource};
 use crate::error::{ExportError, Operation, Unsupported};
 use crate::file_format::Format;
@@ -54,7 +54,8 @@ impl Export {
         }
         pull.completeness = pages.completeness_so_far();
         pull.left_out = LeftOut::of_pages(&pages);
-        out.run(Stream::end).await?;
+        let end = move || out.into_inner().map_or(Ok(()), Stream::end);
+        run_blocking(end).await?;
         Ok(exported)
     }
 }
@@ -62,8 +63,7 @@ impl Export {
 /// The output of a stream.
 struct Stream {
     options: RenderOptions,
-    /// `None` after the end.
-    out: Option<JsonWriter<BufWriter<Destination<'static>>>>,
+    out: JsonWriter<BufWriter<Destination<'static>>>,
     errors: ErrorSource,
     rendered: Rendered,
 }
@@ -73,13 +73,12 @@ impl Stream {
         let errors = destination.error_source();
         let out = BufWriter::with_capacity(BLOCK, destination);
         let out = JsonWriter::new(out, options.format.format == Format::Json);
-        Self { options, out: Some(out), errors, rendered: Rendered::default() }
+        Self { options, out, errors, rendered: Rendered::default() }
     }
 
     /// Writes the selected submissions of a page. Returns the number of all so far.
     fn write(&mut self, page: &SubmissionPage) -> Result<u64, ExportError> {
         let failed = |error| self.errors.error(Operation::Write, error);
-        let Some(out) = &mut self.out else { return Ok(self.rendered.rows) };
         let limit = self.options.limit.unwrap_or(u64::MAX);
         for row in page {
             let extra = extra_json(row);
@@ -87,19 +86,18 @@ impl Stream {
             let filter = self.options.filter.as_ref();
             let is_wanted = filter.map_or(Ok(true), |filter| apply_filter(filter, &row))?;
             if is_wanted && self.rendered.rows < limit {
-                out.write_row(&row).map_err(failed)?;
+                self.out.write_row(&row).map_err(failed)?;
                 self.rendered.rows += 1;
             }
         }
         // The reader of a pipe gets each page as it arrives.
-        out.flush().map_err(failed)?;
+        self.out.flush().map_err(failed)?;
         Ok(self.rendered.rows)
     }
 
-    fn end(&mut self) -> Result<(), ExportError> {
+    fn end(self) -> Result<(), ExportError> {
         let failed = |error| self.errors.error(Operation::Write, error);
-        let Some(out) = self.out.take() else { return Ok(()) };
-        let out = out.into_inner().map_err(failed)?;
+        let out = self.out.into_inner().map_err(failed)?;
         out.into_inner().map_err(|error| failed(error.into_error()))?.publish()
     }
 }
