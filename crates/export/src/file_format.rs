@@ -59,38 +59,31 @@ pub struct FormatRow {
 pub const FORMATS: &[FormatRow] = {
     use Format::{Csv, Json, Ndjson, Parquet, Sqlite, Tsv, Xlsx};
     &[
-        row(Csv, "csv", &["csv"], "comma-separated values (RFC 4180), one column per question"),
-        row(Tsv, "tsv", &["tsv", "tab"], "tab-separated values, quoted like CSV"),
-        row(
-            Ndjson,
-            "ndjson",
-            &["ndjson", "jsonl"],
-            "one JSON object per line, answers byte for byte",
-        ),
-        row(Json, "json", &["json"], "one JSON array, answers byte for byte"),
-        row(Xlsx, "xlsx", &["xlsx"], "a workbook for spreadsheets, text as text"),
+        row(Csv, &["csv"], "comma-separated values (RFC 4180), one column per question"),
+        row(Tsv, &["tsv", "tab"], "tab-separated values, quoted like CSV"),
+        row(Ndjson, &["ndjson", "jsonl"], "one JSON object per line, answers byte for byte"),
+        row(Json, &["json"], "one JSON array, answers byte for byte"),
+        row(Xlsx, &["xlsx"], "a workbook for spreadsheets, text as text"),
         row(
             Sqlite,
-            "sqlite",
             &["sqlite", "sqlite3", "db"],
             "an SQLite database with exact answers and a view with typed columns",
         ),
         row(
             Parquet,
-            "parquet",
             &["parquet"],
             "Apache Parquet with typed columns, for DuckDB, pandas and Spark",
         ),
     ]
 };
 
+/// Describes a format, which has the name of its first ending.
 const fn row(
     format: Format,
-    name: &'static str,
     extensions: &'static [&'static str],
     about: &'static str,
 ) -> FormatRow {
-    FormatRow { format, name, extensions, about }
+    FormatRow { format, name: extensions[0], extensions, about }
 }
 
 impl Format {

@@ -56,13 +56,6 @@ impl fmt::Display for Operation {
     }
 }
 
-impl Operation {
-    /// Returns true if the output, or a part of it, was replaced before the operation failed.
-    pub fn is_after_replacement(self) -> bool {
-        matches!(self, Self::Overwrite | Self::PublishNext | Self::Manifest | Self::RemoveSpool)
-    }
-}
-
 /// An export failed. A file under the output's name is the previous one or complete, except after
 /// [`Operation::Overwrite`]. A stream may have a part of the output.
 #[derive(Debug, thiserror::Error)]
