@@ -122,56 +122,48 @@ impl Export {
     }
 
     /// Sets the folder of the saved submissions. Without it, an interrupted export starts over.
-    pub fn spools(mut self, folder: SpoolFolder) -> Self {
-        self.spools = Some(folder);
-        self
+    pub fn spools(self, folder: SpoolFolder) -> Self {
+        Self { spools: Some(folder), ..self }
     }
 
     /// Sets the title of the form, for lists of spools, manifests and formats that record it.
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
+    pub fn title(self, title: impl Into<String>) -> Self {
+        Self { title: Some(title.into()), ..self }
     }
 
     /// Sets the range of the submissions and how to request them. The limit is that of [`RenderOptions`].
     /// After the time limit, the next export continues.
-    pub fn pull(mut self, options: PullOptions) -> Self {
-        self.pull = options;
-        self
+    pub fn pull(self, options: PullOptions) -> Self {
+        Self { pull: options, ..self }
     }
 
     /// Sets a name for the start of the range, such as `7d` for a start 7 days ago. An interrupted export is
     /// continued by the next one with the same name, although this start has moved with the clock.
-    pub fn start_name(mut self, name: impl Into<String>) -> Self {
-        self.start_name = Some(name.into());
-        self
+    pub fn start_name(self, name: impl Into<String>) -> Self {
+        Self { start_name: Some(name.into()), ..self }
     }
 
     /// Sets the command that continues the export, for lists of spools.
-    pub fn command(mut self, command: impl Into<String>) -> Self {
-        self.command = Some(command.into());
-        self
+    pub fn command(self, command: impl Into<String>) -> Self {
+        Self { command: Some(command.into()), ..self }
     }
 
     /// Writes a manifest to this file after the output is complete. An existing file is treated like one
     /// at the output's path.
-    pub fn manifest(mut self, path: impl Into<PathBuf>) -> Self {
-        self.manifest = Some(path.into());
-        self
+    pub fn manifest(self, path: impl Into<PathBuf>) -> Self {
+        Self { manifest: Some(path.into()), ..self }
     }
 
     /// Discards the submissions of an earlier export.
-    pub fn fresh(mut self, fresh: bool) -> Self {
-        self.fresh = fresh;
-        self
+    pub fn fresh(self, fresh: bool) -> Self {
+        Self { fresh, ..self }
     }
 
     /// Keeps the spool of a complete export until [`Exported::remove_spool`] is called. A program with several
     /// exports can remove all spools after the last one: if it is interrupted and runs again, it does not read
     /// the submissions of its complete exports again.
-    pub fn keep_spool(mut self, keep: bool) -> Self {
-        self.keep_spool = keep;
-        self
+    pub fn keep_spool(self, keep: bool) -> Self {
+        Self { keep_spool: keep, ..self }
     }
 
     /// Writes a file, in the format of its name's ending, or CSV. It appears when it is complete, and then

@@ -39,47 +39,36 @@ impl Default for PullOptions {
 }
 
 impl PullOptions {
-    /// Returns the options of a pull of all submissions.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Sets the oldest wanted time.
-    pub fn since(mut self, time: impl Into<Option<Timestamp>>) -> Self {
-        self.since = time.into();
-        self
+    pub fn since(self, time: impl Into<Option<Timestamp>>) -> Self {
+        Self { since: time.into(), ..self }
     }
 
     /// Sets the end of the wanted times. Submissions at this time or later are stored all the same, because
     /// lists begin at the newest, but they do not count for the limit.
-    pub fn until(mut self, time: impl Into<Option<Timestamp>>) -> Self {
-        self.until = time.into();
-        self
+    pub fn until(self, time: impl Into<Option<Timestamp>>) -> Self {
+        Self { until: time.into(), ..self }
     }
 
     /// Stops when this many wanted submissions are stored.
-    pub fn limit(mut self, rows: impl Into<Option<u64>>) -> Self {
-        self.limit = rows.into();
-        self
+    pub fn limit(self, rows: impl Into<Option<u64>>) -> Self {
+        Self { limit: rows.into(), ..self }
     }
 
     /// Sets the submissions per request: see [`SubmissionQuery::page_size`].
-    pub fn page_size(mut self, rows: u32) -> Self {
-        self.page_size = rows;
-        self
+    pub fn page_size(self, rows: u32) -> Self {
+        Self { page_size: rows, ..self }
     }
 
     /// Continues where submissions have to be left out, instead of ending with an error: see
     /// [`SubmissionQuery::allow_incomplete`].
-    pub fn allow_incomplete(mut self, allow: bool) -> Self {
-        self.allow_incomplete = allow;
-        self
+    pub fn allow_incomplete(self, allow: bool) -> Self {
+        Self { allow_incomplete: allow, ..self }
     }
 
     /// Stops after this time with [`ExportError::TimeLimit`].
-    pub fn time_limit(mut self, limit: impl Into<Option<Duration>>) -> Self {
-        self.time_limit = limit.into();
-        self
+    pub fn time_limit(self, limit: impl Into<Option<Duration>>) -> Self {
+        Self { time_limit: limit.into(), ..self }
     }
 
     /// Returns the end of the time limit of a run that begins now.

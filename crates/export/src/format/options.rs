@@ -39,9 +39,8 @@ impl RenderOptions {
     }
 
     /// Sets the columns.
-    pub fn table(mut self, options: TableOptions) -> Self {
-        self.table = options;
-        self
+    pub fn table(self, options: TableOptions) -> Self {
+        Self { table: options, ..self }
     }
 
     /// Sets the delimiter of CSV and TSV.
@@ -63,27 +62,23 @@ impl RenderOptions {
     }
 
     /// Sets the form of the rows, for formats that record it.
-    pub fn source(mut self, source: SourceInfo) -> Self {
-        self.source = source;
-        self
+    pub fn source(self, source: SourceInfo) -> Self {
+        Self { source, ..self }
     }
 
     /// Selects the rows of the output.
-    pub fn filter(mut self, filter: impl Into<Option<RowFilter>>) -> Self {
-        self.filter = filter.into();
-        self
+    pub fn filter(self, filter: impl Into<Option<RowFilter>>) -> Self {
+        Self { filter: filter.into(), ..self }
     }
 
     /// Sets the number of rows at most.
-    pub fn limit(mut self, rows: impl Into<Option<u64>>) -> Self {
-        self.limit = rows.into();
-        self
+    pub fn limit(self, rows: impl Into<Option<u64>>) -> Self {
+        Self { limit: rows.into(), ..self }
     }
 
     /// Computes [`Rendered::sha256`](crate::Rendered::sha256).
-    pub fn checksum(mut self, checksum: bool) -> Self {
-        self.checksum = checksum;
-        self
+    pub fn checksum(self, checksum: bool) -> Self {
+        Self { checksum, ..self }
     }
 
     /// Returns an error for options that do not go together. Costs nothing, so that it can be called

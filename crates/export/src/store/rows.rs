@@ -29,11 +29,6 @@ impl Default for RowRange {
 }
 
 impl RowRange {
-    /// Returns the range of all submissions that are not marked as deleted.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Leaves out submissions that were made before this time.
     pub fn since(self, time: impl Into<Option<Timestamp>>) -> Self {
         Self { since: time.into().map_or(i64::MIN, |time| time.unix_micros()), ..self }

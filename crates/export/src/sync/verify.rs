@@ -21,11 +21,6 @@ pub struct VerifyOptions {
 }
 
 impl VerifyOptions {
-    /// Keeps all submissions.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Marks them as deleted: views and exports omit them.
     pub fn mark_deleted(self, mark_deleted: bool) -> Self {
         Self { mark_deleted, ..self }

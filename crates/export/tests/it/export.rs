@@ -88,7 +88,7 @@ async fn range_and_limit_select_the_newest_rows_of_the_range() {
     let (service, path) = (service(1_000), folder.path().join("rows.ndjson"));
     let rows = generate(1_000);
     let (since, until) = (rows[700].created_at.clone(), rows[100].created_at.clone());
-    let range = PullOptions::new().since(since).until(until);
+    let range = PullOptions::default().since(since).until(until);
     let export = export(&service, &spools).pull(range);
     let options = RenderOptions::new(Format::Ndjson).limit(50);
     let destination = Destination::file(&path, Existing::Replace).unwrap();
@@ -129,7 +129,7 @@ async fn manifest_counts_and_describes_invalid_items() {
     let export = export_by(spoiled(&service(500), &[7, 9]), &spools).manifest(&manifest);
     let error = run(export.clone(), Format::Csv, &path).await.unwrap_err();
     assert!(matches!(error, ExportError::Unfinished { rows_saved: 491, .. }), "{error:?}");
-    let allowed = PullOptions::new().allow_incomplete(true);
+    let allowed = PullOptions::default().allow_incomplete(true);
     let exported =
         run(export.clone().pull(allowed).keep_spool(true), Format::Csv, &path).await.unwrap();
     assert_eq!((exported.rendered.rows, exported.pull.left_out.items), (498, 2));
@@ -149,7 +149,7 @@ async fn manifest_counts_and_describes_invalid_items() {
 async fn streamed_export_counts_invalid_items() {
     let service = service(150);
     let export = Export::new(spoiled(&service, &[7]), FormId::new(FORM).unwrap());
-    let export = export.pull(PullOptions::new().allow_incomplete(true));
+    let export = export.pull(PullOptions::default().allow_incomplete(true));
     let destination = Destination::stream(Box::new(Vec::new()));
     let exported = export.stream(Format::Ndjson, destination, |_| {}).await.unwrap();
     assert_eq!((exported.rendered.rows, exported.pull.left_out.items), (149, 1));
@@ -211,7 +211,7 @@ async fn time_limit_saves_the_rows_received() {
     let spools = SpoolFolder::new(folder.path());
     let (service, path) = (service(500), folder.path().join("rows.csv"));
     let client = limited(&service, 1, Fault::Silent);
-    let limit = PullOptions::new().time_limit(Duration::from_secs(5));
+    let limit = PullOptions::default().time_limit(Duration::from_secs(5));
     let error = run(export_by(client, &spools).pull(limit), Format::Csv, &path).await.unwrap_err();
     assert!(
         matches!(&error, ExportError::Unfinished { rows_saved: 100, cause, .. }
@@ -253,7 +253,7 @@ async fn to_file_writes_the_format_of_the_name() {
     for (name, lines) in [("rows.csv", 301), ("rows", 301), ("rows.ndjson", 300)] {
         let path = folder.path().join(name);
         let export = Export::new(service.client(), FormId::new(FORM).unwrap());
-        let range = PullOptions::new().since(since.clone());
+        let range = PullOptions::default().since(since.clone());
         let exported = export.pull(range).to_file(&path).await.unwrap();
         assert_eq!((exported.rendered.rows, exported.pull.requests), (300, 4));
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), lines);

@@ -156,7 +156,7 @@ async fn since_is_moved_down_and_up() {
     let pull_since = async |target: &mut Target, seconds| {
         let before = service.requests().len();
         target.pull(&service, &all().since(time(since(seconds)))).await.unwrap();
-        let range = RowRange::new().since(time(since(seconds)));
+        let range = RowRange::default().since(time(since(seconds)));
         let ids = target.ids(range).await.len();
         assert_eq!(ids, usize::try_from(seconds).unwrap() + 1, "rows of {seconds} s");
         service.requests().len() - before
@@ -174,7 +174,7 @@ async fn limit_stops_when_the_newest_rows_of_the_range_are_stored() {
     let limited = all().limit(60).until(time(until));
     target.pull(&service, &limited).await.unwrap();
     assert_eq!(service.requests().len(), 2);
-    let range = RowRange::new().until(time(until));
+    let range = RowRange::default().until(time(until));
     assert!(target.ids(range).await.len() >= 60);
     target.pull(&service, &limited).await.unwrap();
     assert_eq!(service.requests().len(), 3);

@@ -111,7 +111,7 @@ async fn second_run_of_a_form_is_refused_while_the_first_runs() {
 async fn time_limit_saves_the_pages_received() {
     for database in Database::all().await {
         let service = service(500);
-        let options = PullOptions::new().time_limit(Duration::from_secs(20));
+        let options = PullOptions::default().time_limit(Duration::from_secs(20));
         let store = database.open().await;
         let client = limited(&service, 1, Fault::Silent);
         // After the first page nothing but the clock can wake the run.

@@ -325,7 +325,7 @@ async fn row_lock_of_another_session_ends_with_the_time_limit() {
     let schema = &database.schema().name;
     let lock = format!("BEGIN; SELECT key FROM {schema}.formsvc_sources FOR UPDATE");
     other.batch_execute(&lock).await.unwrap();
-    let options = PullOptions::new().time_limit(Duration::from_secs(1));
+    let options = PullOptions::default().time_limit(Duration::from_secs(1));
     let (client, form) = (service.client(), form_id());
     let run = store.sync(&client, &form, None, &options, |_| {});
     let error = tokio::time::timeout(Duration::from_secs(30), run).await.unwrap().unwrap_err();

@@ -129,7 +129,7 @@ async fn since_leaves_a_gap_that_a_later_run_closes() {
         let service = service(1_000);
         let store = database.open().await;
         let since = generate(1_000)[300].created_at.clone();
-        let options = PullOptions::new().since(since.clone());
+        let options = PullOptions::default().since(since.clone());
         let client = service.client();
         store.sync(&client, &form_id(), None, &options, |_| {}).await.unwrap();
         let status = store.status().await.unwrap().pop().unwrap();

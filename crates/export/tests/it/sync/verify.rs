@@ -27,7 +27,7 @@ async fn verify(
     client: &Client,
     mark_deleted: bool,
 ) -> Result<VerifySummary, ExportError> {
-    let options = VerifyOptions::new().mark_deleted(mark_deleted);
+    let options = VerifyOptions::default().mark_deleted(mark_deleted);
     store.verify(client, &form_id(), &PullOptions::default(), &options, |_| {}).await
 }
 
@@ -86,7 +86,7 @@ async fn deleted_rows_are_marked_omitted_and_restored() {
         assert_eq!(sync(&store, &some).await.unwrap().pull.rows, 496);
         let spools = SpoolFolder::temporary().unwrap();
         for (include_deleted, expected) in [(false, 496), (true, 500)] {
-            let range = RowRange::new().include_deleted(include_deleted);
+            let range = RowRange::default().include_deleted(include_deleted);
             let rows = store.rows(&status, range, &spools).await.unwrap();
             let mut count = 0;
             rows.for_each(&mut |_| {
@@ -113,7 +113,7 @@ async fn empty_list_marks_rows_only_if_it_is_allowed() {
         let error = verify(&store, &empty, true).await.unwrap_err();
         let ExportError::Sync(SyncError::EmptyList(missing)) = error else { panic!("{error}") };
         assert_eq!((missing, store.status().await.unwrap()[0].deleted), (2_500, 0));
-        let options = VerifyOptions::new().mark_deleted(true).allow_empty(true);
+        let options = VerifyOptions::default().mark_deleted(true).allow_empty(true);
         let pull = PullOptions::default();
         let found = store.verify(&empty, &form_id(), &pull, &options, |_| {}).await.unwrap();
         assert_eq!((found.rows, found.deleted, found.is_marked), (0, 2_500, true));
@@ -124,7 +124,7 @@ async fn empty_list_marks_rows_only_if_it_is_allowed() {
 }
 
 async fn purge(store: &SyncStore, client: &Client) -> Result<VerifySummary, ExportError> {
-    let options = VerifyOptions::new().purge_deleted(true);
+    let options = VerifyOptions::default().purge_deleted(true);
     store.verify(client, &form_id(), &PullOptions::default(), &options, |_| {}).await
 }
 
@@ -229,7 +229,7 @@ async fn unproven_list_marks_nothing() {
                 has_refused: AtomicBool::new(false),
             };
             let client = some.client_builder().transport(transport).build().unwrap();
-            let options = VerifyOptions::new().mark_deleted(!is_purge).purge_deleted(is_purge);
+            let options = VerifyOptions::default().mark_deleted(!is_purge).purge_deleted(is_purge);
             let pull = PullOptions::default();
             let result = store.verify(&client, &form_id(), &pull, &options, |_| {}).await;
             let error = result.unwrap_err();
@@ -275,8 +275,8 @@ async fn verify_does_not_take_an_invalid_item_for_deleted() {
         let store = database.open().await;
         sync(&store, &service).await.unwrap();
         let client = spoiled(&service, &[100]);
-        let pull = PullOptions::new().allow_incomplete(true);
-        let verify = VerifyOptions::new();
+        let pull = PullOptions::default().allow_incomplete(true);
+        let verify = VerifyOptions::default();
         let summary = store.verify(&client, &form_id(), &pull, &verify, |_| {}).await.unwrap();
         assert_eq!((summary.deleted, summary.missing, summary.left_out.items), (0, 0, 1));
         assert_eq!(summary.completeness, Completeness::Incomplete);
@@ -289,7 +289,7 @@ async fn sync_stores_what_it_leaves_out_until_verified() {
         let service = service(500);
         let store = database.open().await;
         let client = spoiled(&service, &[100, 101]);
-        let pull = PullOptions::new().allow_incomplete(true);
+        let pull = PullOptions::default().allow_incomplete(true);
         let first = store.sync(&client, &form_id(), None, &pull, |_| {}).await.unwrap().pull;
         assert_eq!((first.left_out.items, first.completeness), (2, Completeness::Incomplete));
         let second = sync_by(&store, &client).await.unwrap().pull;

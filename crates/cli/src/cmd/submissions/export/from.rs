@@ -76,7 +76,7 @@ impl Export {
         let began = Instant::now();
         let options = self.options.render(format, self.limit)?;
         let output = self.output(cx, path)?;
-        let range = RowRange::new().since(bounds.since()).until(bounds.until());
+        let range = RowRange::default().since(bounds.since()).until(bounds.until());
         let range = range.include_deleted(self.include_deleted);
         let rows = store.rows(form, range, &spools(cx)?).await?;
         let what = format!("the database does not have all submissions of `{}`", form.form_id);

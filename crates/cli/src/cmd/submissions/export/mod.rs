@@ -306,7 +306,7 @@ impl Export {
         bounds: &Bounds,
         deadline: Option<Instant>,
     ) -> Engine {
-        let options = PullOptions::new()
+        let options = PullOptions::default()
             .since(bounds.since())
             .until(bounds.until())
             .page_size(self.page_size)

@@ -68,7 +68,7 @@ pub(super) struct SyncOptions {
 impl SyncOptions {
     /// Returns the options of a run that begins now.
     pub(super) fn pull(&self) -> PullOptions {
-        PullOptions::new()
+        PullOptions::default()
             .since(self.since.clone())
             .page_size(self.page_size)
             .allow_incomplete(self.allow_incomplete)

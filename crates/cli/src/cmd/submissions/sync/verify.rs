@@ -101,7 +101,7 @@ impl Verify {
         };
         // Submissions that came since the last sync are no difference.
         sync_form(cx, client, &store, &form, &options).await?;
-        let verify = VerifyOptions::new()
+        let verify = VerifyOptions::default()
             .mark_deleted(self.mark_deleted)
             .purge_deleted(self.purge_deleted)
             .allow_empty(self.allow_empty);
