@@ -19,7 +19,7 @@ use crate::format::{RenderOptions, SourceInfo};
 use crate::partition::Output;
 use crate::pull::{PullOptions, PullProgress, PullSummary, pull, until};
 use crate::render::Rendered;
-use crate::spool::{Spool, SpoolFolder, SpoolIdentity, SpoolRequest, temporary_error};
+use crate::spool::{Spool, SpoolFolder, SpoolRequest, identity, temporary_error};
 use crate::store::{FormStore, RowRange, SqliteForm};
 use render_job::{CancelOnDrop, RenderJob};
 
@@ -286,7 +286,7 @@ impl Export {
             origin: &source.origin,
             form_id: &source.form_id,
             title: self.title.as_deref(),
-            identity: SpoolIdentity::new(range, self.start_name.clone(), limit),
+            identity: identity(range, self.start_name.as_deref(), limit),
             since: range.since,
             command: self.command.as_deref(),
             fresh: self.fresh,

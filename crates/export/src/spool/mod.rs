@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
-use serde::Serialize;
+use serde_json::json;
 use tempfile::TempDir;
 
 pub use self::description::{SpoolContent, SpoolInfo};
@@ -34,7 +34,7 @@ const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Most exports of one form that run at the same time.
 const MAX_PARALLEL: u32 = 64;
 
-/// Version of [`SpoolIdentity`].
+/// Version of [`identity`].
 const IDENTITY_VERSION: u32 = 1;
 
 /// The folder of the spools.
@@ -52,7 +52,8 @@ pub(crate) struct SpoolRequest<'a> {
     pub(crate) origin: &'a str,
     pub(crate) form_id: &'a str,
     pub(crate) title: Option<&'a str>,
-    pub(crate) identity: SpoolIdentity,
+    /// See [`identity`].
+    pub(crate) identity: String,
     /// Start of the range, in microseconds since 1970.
     pub(crate) since: i64,
     /// The command that continues the export.
@@ -61,29 +62,14 @@ pub(crate) struct SpoolRequest<'a> {
     pub(crate) fresh: bool,
 }
 
-/// Which submissions an export of a form selects, stored as JSON in its spool. An export completes the
-/// spool of an earlier one with the same identity.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SpoolIdentity {
-    version: u32,
-    /// The caller's name of a start that moves with the clock, such as `7d`.
-    start_name: Option<String>,
-    /// The start without such a name, in microseconds since 1970.
-    since: Option<i64>,
-    until: Option<i64>,
-    limit: Option<u64>,
-}
-
-impl SpoolIdentity {
-    pub(crate) fn new(range: RowRange, start_name: Option<String>, limit: Option<u64>) -> Self {
-        let since = Some(range.since).filter(|since| *since > i64::MIN && start_name.is_none());
-        let until = Some(range.until).filter(|until| *until < i64::MAX);
-        Self { version: IDENTITY_VERSION, start_name, since, until, limit }
-    }
-
-    fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("numbers and texts are valid JSON")
-    }
+/// Describes which submissions an export of a form selects, as JSON. An export completes the spool of an earlier
+/// one with the same identity. `start_name` is the caller's name of a start that moves with the clock.
+pub(crate) fn identity(range: RowRange, start_name: Option<&str>, limit: Option<u64>) -> String {
+    let since = Some(range.since).filter(|since| *since > i64::MIN && start_name.is_none());
+    let until = Some(range.until).filter(|until| *until < i64::MAX);
+    let version = IDENTITY_VERSION;
+    json!({ "version": version, "start_name": start_name, "since": since, "until": until, "limit": limit })
+        .to_string()
 }
 
 /// A spool, locked by this process.
@@ -94,7 +80,7 @@ pub(crate) struct Spool {
     pub(crate) path: PathBuf,
     /// A report about an earlier spool that was discarded.
     pub(crate) warning: Option<String>,
-    identity: SpoolIdentity,
+    identity: String,
 }
 
 impl SpoolFolder {
@@ -231,8 +217,7 @@ impl Spool {
         let (identity, since): (String, i64) = store.run(|connection| {
             Ok(connection.query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
         })?;
-        let is_larger =
-            identity != self.identity.to_json() && !store.coverage(source)?.reaches(since);
+        let is_larger = identity != self.identity && !store.coverage(source)?.reaches(since);
         drop(store);
         if !is_larger {
             remove_database(&self.path)?;
@@ -247,7 +232,7 @@ fn record(connection: &Connection, request: &SpoolRequest<'_>) -> rusqlite::Resu
     connection.execute_batch(
         "CREATE TABLE IF NOT EXISTS spool (identity TEXT NOT NULL, since INTEGER NOT NULL, command TEXT)",
     )?;
-    let values = params![request.identity.to_json(), request.since, request.command];
+    let values = params![request.identity, request.since, request.command];
     let insert = "INSERT INTO spool SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM spool)";
     connection.execute(insert, values)?;
     let update = "UPDATE spool SET since = ?2, command = ?3 WHERE identity = ?1";
