@@ -20,24 +20,35 @@ const LOST_AFTER: Duration = Duration::from_secs(30);
 impl Address {
     /// Checks that the database can be read. Returns remarks about the password file.
     pub(crate) async fn check(&self) -> Result<Vec<String>, PostgresError> {
-        let mut warnings = Vec::new();
-        let session = Session::open(self, &mut warnings).await?;
+        let session = Session::open(self).await?;
         session.begin().await?;
         check(&session, Access::Read).await?;
-        Ok(warnings)
+        Ok(self.find_password().err().into_iter().collect())
+    }
+
+    /// Returns the password from the environment or from the password file, unless the address has one. The
+    /// error is a remark about the file.
+    fn find_password(&self) -> Result<Option<String>, String> {
+        if self.config.get_password().is_some() {
+            return Ok(None);
+        }
+        if let Some(password) = std::env::var("PGPASSWORD").ok().filter(|text| !text.is_empty()) {
+            return Ok(Some(password));
+        }
+        let Some(path) = password_file(self.password_file.as_deref()) else { return Ok(None) };
+        let text = read_password_file(&path)?;
+        let system_user = std::env::var("USER").unwrap_or_default();
+        let user = self.config.get_user().unwrap_or(&system_user);
+        let port = self.config.get_ports().first().copied().unwrap_or(5432).to_string();
+        let database = self.config.get_dbname().unwrap_or(user);
+        Ok(find_password(&text, [self.first_host(), &port, database, user]))
     }
 }
 
 impl Session {
-    /// Connects. Adds remarks about the password file to `warnings`.
-    pub(super) async fn open(
-        address: &Address,
-        warnings: &mut Vec<String>,
-    ) -> Result<Self, PostgresError> {
+    pub(super) async fn open(address: &Address) -> Result<Self, PostgresError> {
         let mut config = address.config.clone();
-        if config.get_password().is_none()
-            && let Some(password) = password(address, warnings)
-        {
+        if let Ok(Some(password)) = address.find_password() {
             config.password(password);
         }
         if config.get_application_name().is_none() {
@@ -78,21 +89,4 @@ impl Session {
         }
         Err(PostgresError::connect(&failed.expect("there is at least one attempt")))
     }
-}
-
-/// Returns the password from the environment or from the password file.
-fn password(address: &Address, warnings: &mut Vec<String>) -> Option<String> {
-    if let Some(password) = std::env::var("PGPASSWORD").ok().filter(|text| !text.is_empty()) {
-        return Some(password);
-    }
-    let path = password_file(address.password_file.as_deref())?;
-    let text = read_password_file(&path).unwrap_or_else(|warning| {
-        warnings.push(warning);
-        String::new()
-    });
-    let system_user = std::env::var("USER").unwrap_or_default();
-    let user = address.config.get_user().unwrap_or(&system_user);
-    let port = address.config.get_ports().first().copied().unwrap_or(5432).to_string();
-    let database = address.config.get_dbname().unwrap_or(user);
-    find_password(&text, [address.first_host(), &port, database, user])
 }

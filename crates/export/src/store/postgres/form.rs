@@ -35,7 +35,7 @@ impl PgForm {
     /// Locks a form; creates the tables if there are none, and adds the form if it is new.
     pub(crate) async fn open(address: &Address, form: FormRef<'_>) -> Result<Self, ExportError> {
         PostgresError::check_id(form.id)?;
-        let session = Session::open(address, &mut Vec::new()).await?;
+        let session = Session::open(address).await?;
         session.begin().await?;
         if !check(&session, Access::Write).await? {
             create(&session).await?;
@@ -189,7 +189,7 @@ async fn lock(address: &Address, form: FormRef<'_>) -> Result<Option<Session>, P
     let hash = form_hash(&format!("{}\n{}", address.schema, form.origin), form.id);
     let number = u64::from_str_radix(&hash[..16], 16).expect("a hash has hexadecimal digits");
     let select = format!("SELECT pg_try_advisory_xact_lock({})", number.cast_signed());
-    let session = Session::open(address, &mut Vec::new()).await?;
+    let session = Session::open(address).await?;
     session.begin().await?;
     session.run(NO_TIME_LIMITS).await?;
     for _ in 0..LOCK_ATTEMPTS {

@@ -19,7 +19,7 @@ pub(crate) async fn read_status(address: &Address) -> Result<Vec<SyncStatus>, Po
          (SELECT count(*) FROM {t}submissions WHERE source = s.key AND deleted_at IS NOT NULL), \
          (SELECT created_at FROM {t}submissions WHERE source = s.key ORDER BY instant DESC LIMIT 1) \
          FROM {t}sources s ORDER BY s.key";
-    let session = Session::open(address, &mut Vec::new()).await?;
+    let session = Session::open(address).await?;
     let mut forms = Vec::new();
     session.begin().await?;
     if !check(&session, Access::Read).await? {
@@ -65,7 +65,7 @@ pub(crate) async fn copy_rows(
 ) -> Result<(), ExportError> {
     const SELECT: &str = "SELECT id, created_at, instant, data, extra FROM {t}submissions \
          WHERE source = $1 AND instant >= $2 AND instant < $3 AND ($4 OR deleted_at IS NULL)";
-    let session = Session::open(address, &mut Vec::new()).await?;
+    let session = Session::open(address).await?;
     session.begin().await?;
     if !check(&session, Access::Read).await? {
         return Ok(());
