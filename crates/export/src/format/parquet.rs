@@ -31,18 +31,15 @@ pub(crate) struct ParquetFormat {
     bytes: usize,
 }
 
-/// The cells of a column in the current row group.
+/// The cells of a column in the current row group. One of the vectors has the values.
 struct ColumnBuffer {
-    values: Values,
+    column_type: ColumnType,
+    texts: Vec<ByteArray>,
+    integers: Vec<i64>,
+    reals: Vec<f64>,
+    booleans: Vec<bool>,
     /// 1 for each row with a value, 0 for each null.
     levels: Vec<i16>,
-}
-
-enum Values {
-    Text(Vec<ByteArray>),
-    Integer(Vec<i64>),
-    Real(Vec<f64>),
-    Boolean(Vec<bool>),
 }
 
 impl ParquetFormat {
@@ -100,13 +97,8 @@ impl RowFormat for ParquetFormat {
 
 impl ColumnBuffer {
     fn new(column_type: ColumnType) -> Self {
-        let values = match column_type {
-            ColumnType::Text => Values::Text(Vec::new()),
-            ColumnType::Integer | ColumnType::Time => Values::Integer(Vec::new()),
-            ColumnType::Real => Values::Real(Vec::new()),
-            ColumnType::Boolean => Values::Boolean(Vec::new()),
-        };
-        Self { values, levels: Vec::new() }
+        let (texts, integers, reals) = (Vec::new(), Vec::new(), Vec::new());
+        Self { column_type, texts, integers, reals, booleans: Vec::new(), levels: Vec::new() }
     }
 
     /// Adds a cell and returns the bytes of its text; `None` for a value that is not of the column's type.
@@ -115,12 +107,12 @@ impl ColumnBuffer {
             self.levels.push(0);
             return Some(0);
         }
-        match (&mut self.values, cell) {
-            (Values::Text(values), cell) => values.push(cell.text().into()),
-            (Values::Integer(values), Value::Time(_, micros)) => values.push(*micros),
-            (Values::Integer(values), Value::Number(text)) => values.push(exact_integer(text)?),
-            (Values::Real(values), Value::Number(text)) => values.push(exact_double(text)?),
-            (Values::Boolean(values), Value::Boolean(value)) => values.push(*value),
+        match (self.column_type, cell) {
+            (ColumnType::Text, cell) => self.texts.push(cell.text().into()),
+            (ColumnType::Time, Value::Time(_, micros)) => self.integers.push(*micros),
+            (ColumnType::Integer, Value::Number(text)) => self.integers.push(exact_integer(text)?),
+            (ColumnType::Real, Value::Number(text)) => self.reals.push(exact_double(text)?),
+            (ColumnType::Boolean, Value::Boolean(value)) => self.booleans.push(*value),
             _ => return None,
         }
         self.levels.push(1);
@@ -128,11 +120,14 @@ impl ColumnBuffer {
     }
 
     fn write(&mut self, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
-        match &mut self.values {
-            Values::Text(values) => write_batch::<ByteArrayType>(out, values, &self.levels),
-            Values::Integer(values) => write_batch::<Int64Type>(out, values, &self.levels),
-            Values::Real(values) => write_batch::<DoubleType>(out, values, &self.levels),
-            Values::Boolean(values) => write_batch::<BoolType>(out, values, &self.levels),
+        let Self { texts, integers, reals, booleans, levels, .. } = self;
+        match self.column_type {
+            ColumnType::Text => write_batch::<ByteArrayType>(out, texts, levels),
+            ColumnType::Integer | ColumnType::Time => {
+                write_batch::<Int64Type>(out, integers, levels)
+            }
+            ColumnType::Real => write_batch::<DoubleType>(out, reals, levels),
+            ColumnType::Boolean => write_batch::<BoolType>(out, booleans, levels),
         }?;
         self.levels.clear();
         Ok(())

@@ -18,11 +18,12 @@ use crate::remark::Remark;
 
 /// Rows of a sheet.
 const SHEET_ROWS_MAX: u32 = 1_048_576;
-/// Estimated bytes of a sheet's XML from which the file is written as ZIP64, which it needs from 4 GiB on.
+/// Estimated bytes of the XML from which the file is written as ZIP64, which a sheet needs from 4 GiB on.
 const ZIP64_BYTES: u64 = 3_500_000_000;
 /// Cut cells that the sheet of notes lists at most; the remark counts all of them.
 const NOTES_MAX: usize = 1_000_000;
 
+#[derive(Default)]
 pub(crate) struct XlsxFormat {
     path: PathBuf,
     workbook: Workbook,
@@ -31,9 +32,8 @@ pub(crate) struct XlsxFormat {
     /// Complete sheets.
     sheets: usize,
     row: u32,
-    /// Estimated size of the XML of the current sheet, and of the largest one.
+    /// Estimated size of the XML of all sheets.
     bytes: u64,
-    bytes_max: u64,
     rows_max: u32,
     cut: Vec<CutCell>,
     cut_cells: u64,
@@ -56,27 +56,14 @@ impl XlsxFormat {
         workbook.set_properties(&DocProperties::new().set_creation_datetime(&created));
         workbook.set_tempdir(folder).map_err(io_error)?;
         let sheet = workbook.new_worksheet_with_constant_memory().map_err(io_error)?;
-        Ok(Self {
-            path: path.to_owned(),
-            workbook,
-            headings: Vec::new(),
-            sheet,
-            sheets: 0,
-            row: 0,
-            bytes: 0,
-            bytes_max: 0,
-            rows_max: SHEET_ROWS_MAX,
-            cut: Vec::new(),
-            cut_cells: 0,
-            changed_line_breaks: 0,
-        })
+        let path = path.to_owned();
+        Ok(Self { path, workbook, sheet, rows_max: SHEET_ROWS_MAX, ..Self::default() })
     }
 
     fn begin_sheet(&mut self) -> Result<(), XlsxError> {
         self.sheet.set_name(sheet_name(self.sheets))?;
         self.sheet.set_freeze_panes(1, 0)?;
         self.row = 0;
-        self.bytes = 0;
         for (column, heading) in (0..).zip(self.headings.clone()) {
             self.write_text(column, &heading)?;
         }
@@ -114,7 +101,6 @@ impl XlsxFormat {
             }
         }
         self.bytes += 60 * cells.len() as u64;
-        self.bytes_max = self.bytes_max.max(self.bytes);
         self.row += 1;
         Ok(())
     }
@@ -167,7 +153,7 @@ impl XlsxFormat {
             self.end_sheet()?;
         }
         // Some readers refuse ZIP64, so only files that need it have it.
-        self.workbook.use_zip_large_file(self.bytes_max > ZIP64_BYTES);
+        self.workbook.use_zip_large_file(self.bytes > ZIP64_BYTES);
         let out = File::options().write(true).open(&self.path)?;
         self.workbook.save_to_writer(BufWriter::new(out))
     }
