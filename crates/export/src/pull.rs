@@ -8,7 +8,7 @@ use formsvc_client::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::coverage::{AfterPage, Coverage, WalkRange};
+use crate::coverage::{AfterPage, Coverage, WalkRange, timestamp};
 use crate::error::ExportError;
 use crate::left_out::LeftOut;
 use crate::store::{FormStore, PageToWrite, RowRange};
@@ -17,8 +17,7 @@ use crate::store::{FormStore, PageToWrite, RowRange};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct PullOptions {
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
+    range: RowRange,
     limit: Option<u64>,
     page_size: u32,
     allow_incomplete: bool,
@@ -28,8 +27,7 @@ pub struct PullOptions {
 impl Default for PullOptions {
     fn default() -> Self {
         Self {
-            since: None,
-            until: None,
+            range: RowRange::default(),
             limit: None,
             page_size: formsvc_client::PAGE_SIZE_MAX,
             allow_incomplete: false,
@@ -41,13 +39,13 @@ impl Default for PullOptions {
 impl PullOptions {
     /// Sets the oldest wanted time.
     pub fn since(self, time: impl Into<Option<Timestamp>>) -> Self {
-        Self { since: time.into(), ..self }
+        Self { range: self.range.since(time), ..self }
     }
 
     /// Sets the end of the wanted times. Submissions at this time or later are stored all the same, because
     /// lists begin at the newest, but they do not count for the limit.
     pub fn until(self, time: impl Into<Option<Timestamp>>) -> Self {
-        Self { until: time.into(), ..self }
+        Self { range: self.range.until(time), ..self }
     }
 
     /// Stops when this many wanted submissions are stored.
@@ -85,11 +83,7 @@ impl PullOptions {
     }
 
     pub(crate) fn range(&self) -> RowRange {
-        RowRange {
-            since: self.since.as_ref().map_or(i64::MIN, Timestamp::unix_micros),
-            until: self.until.as_ref().map_or(i64::MAX, Timestamp::unix_micros),
-            include_deleted: false,
-        }
+        self.range
     }
 
     /// Returns a list of all submissions of a form.
@@ -101,11 +95,11 @@ impl PullOptions {
     /// Returns a list of the submissions of the wanted times.
     pub(crate) fn bounded_query(&self, client: &Client, form: &FormId) -> SubmissionQuery {
         let mut query = self.query(client, form);
-        if let Some(since) = &self.since {
-            query = query.since(since.clone());
+        if let Some(since) = timestamp(self.range.since) {
+            query = query.since(since);
         }
-        match &self.until {
-            Some(until) => query.until(until.clone()),
+        match timestamp(self.range.until) {
+            Some(until) => query.until(until),
             None => query,
         }
     }

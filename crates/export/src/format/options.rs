@@ -44,21 +44,18 @@ impl RenderOptions {
     }
 
     /// Sets the delimiter of CSV and TSV.
-    pub fn delimiter(mut self, delimiter: u8) -> Self {
-        self.csv.delimiter = delimiter;
-        self
+    pub fn delimiter(self, delimiter: u8) -> Self {
+        Self { csv: CsvOptions { delimiter, ..self.csv }, ..self }
     }
 
     /// Writes CSV and TSV for Excel: lines end in CR LF, with a byte order mark.
-    pub fn excel(mut self, excel: bool) -> Self {
-        self.csv.excel = excel;
-        self
+    pub fn excel(self, excel: bool) -> Self {
+        Self { csv: CsvOptions { excel, ..self.csv }, ..self }
     }
 
     /// Puts an apostrophe before text in CSV and TSV that a spreadsheet would run as a formula.
-    pub fn formula_guard(mut self, guard: bool) -> Self {
-        self.csv.guard = guard;
-        self
+    pub fn formula_guard(self, guard: bool) -> Self {
+        Self { csv: CsvOptions { guard, ..self.csv }, ..self }
     }
 
     /// Sets the form of the rows, for formats that record it.
