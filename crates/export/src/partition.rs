@@ -61,7 +61,7 @@ impl Output<'_> {
     /// Opens another file with the same treatment of an existing one, removed by the same signal.
     pub(crate) fn open_beside(&self, path: &Path) -> Result<Destination<'static>, ExportError> {
         let (existing, files) = match self {
-            Self::Single(destination) => (destination.existing(), destination.working_files()),
+            Self::Single(destination) => (destination.existing, destination.working_files()),
             Self::Months(folder) => (folder.existing, folder.working_files()),
         };
         Destination::tracked_file(path, existing, &files)

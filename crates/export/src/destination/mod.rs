@@ -17,24 +17,26 @@ use crate::error::{ExportError, Operation};
 use crate::remark::Remark;
 
 /// An output, opened before the first request is made so that an unwritable one costs nothing.
-pub struct Destination<'a>(Kind<'a>);
+pub struct Destination<'a> {
+    kind: Kind<'a>,
+    path: Option<PathBuf>,
+    pub(crate) existing: Existing,
+    files: WorkingFiles,
+}
 
 enum Kind<'a> {
-    File {
-        work: NamedTempFile,
-        path: PathBuf,
-        files: WorkingFiles,
-        existing: Existing,
-        permissions: Permissions,
-        /// The replaced file. The new one gets its owner.
-        replaced: Option<Box<fs::Metadata>>,
-        /// The file is a mount point, which cannot be replaced by a rename.
-        in_place: bool,
-    },
-    Stream {
-        out: Box<dyn Write + Send + 'a>,
-        path: Option<PathBuf>,
-    },
+    File(Box<WorkingFile>),
+    Stream(Box<dyn Write + Send + 'a>),
+}
+
+/// The output while it is incomplete.
+struct WorkingFile {
+    work: NamedTempFile,
+    permissions: Permissions,
+    /// The replaced file. The new one gets its owner.
+    replaced: Option<fs::Metadata>,
+    /// The file is a mount point, which cannot be replaced by a rename.
+    in_place: bool,
 }
 
 /// The hidden files of an export in progress. Dropping the export removes them; this removes them when a
@@ -100,7 +102,7 @@ impl<'a> Destination<'a> {
             }
             Ok(metadata) if !metadata.is_file() => {
                 let out = File::options().write(true).open(path)?;
-                return Ok(Self(Kind::Stream { out: Box::new(out), path: Some(path.into()) }));
+                return Ok(Self { path: Some(path.into()), ..Self::stream(Box::new(out)) });
             }
             Ok(metadata) => Some(metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -118,8 +120,8 @@ impl<'a> Destination<'a> {
             Some(file) => rights(&file.permissions()),
             None => permissions_of_new_file(&home)?,
         };
-        let (files, replaced) = (files.clone(), replaced.map(Box::new));
-        Ok(Self(Kind::File { work, path, files, existing, permissions, replaced, in_place }))
+        let kind = Kind::File(Box::new(WorkingFile { work, permissions, replaced, in_place }));
+        Ok(Self { kind, path: Some(path), existing, files: files.clone() })
     }
 
     /// Makes a file readable and writable for its owner only, whatever the mode of a replaced file. A
@@ -127,8 +129,8 @@ impl<'a> Destination<'a> {
     #[must_use]
     pub fn owner_only(mut self) -> Self {
         #[cfg(unix)]
-        if let Kind::File { permissions, .. } = &mut self.0 {
-            *permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        if let Kind::File(file) = &mut self.kind {
+            file.permissions = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         }
         #[cfg(not(unix))]
         let _ = &mut self;
@@ -137,29 +139,17 @@ impl<'a> Destination<'a> {
 
     /// Any writer. Written bytes cannot be taken back: after a failure the output is incomplete.
     pub fn stream(out: Box<dyn Write + Send + 'a>) -> Self {
-        Self(Kind::Stream { out, path: None })
+        let (existing, files) = (Existing::Replace, WorkingFiles::default());
+        Self { kind: Kind::Stream(out), path: None, existing, files }
     }
 
     /// Returns the files to remove when a signal ends the process; none for a stream.
     pub fn working_files(&self) -> WorkingFiles {
-        match &self.0 {
-            Kind::File { files, .. } => files.clone(),
-            Kind::Stream { .. } => WorkingFiles::default(),
-        }
-    }
-
-    pub(crate) fn existing(&self) -> Existing {
-        match self.0 {
-            Kind::File { existing, .. } => existing,
-            Kind::Stream { .. } => Existing::Replace,
-        }
+        self.files.clone()
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
-        match &self.0 {
-            Kind::File { path, .. } => Some(path),
-            Kind::Stream { path, .. } => path.as_deref(),
-        }
+        self.path.as_deref()
     }
 
     /// Returns the error of an operation on this destination. For a pipe that its reader closed it is
@@ -170,18 +160,19 @@ impl<'a> Destination<'a> {
 
     /// Returns a constructor of errors that does not borrow the destination.
     pub(crate) fn error_source(&self) -> ErrorSource {
-        ErrorSource {
-            path: self.path().map(Path::to_owned),
-            is_stream: matches!(self.0, Kind::Stream { .. }),
+        ErrorSource { path: self.path.clone(), is_stream: self.work().is_none() }
+    }
+
+    fn work(&self) -> Option<&NamedTempFile> {
+        match &self.kind {
+            Kind::File(file) => Some(&file.work),
+            Kind::Stream(_) => None,
         }
     }
 
     /// Returns the path of the working file; `None` for a stream.
     pub(crate) fn working_path(&self) -> Option<&Path> {
-        match &self.0 {
-            Kind::File { work, .. } => Some(work.path()),
-            Kind::Stream { .. } => None,
-        }
+        self.work().map(NamedTempFile::path)
     }
 
     /// Returns the size of the working file; 0 for a stream.
@@ -191,16 +182,13 @@ impl<'a> Destination<'a> {
 
     /// Flushes the working file to disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        match &self.0 {
-            Kind::File { work, .. } => sync(work.as_file()),
-            Kind::Stream { .. } => Ok(()),
-        }
+        self.work().map_or(Ok(()), |work| sync(work.as_file()))
     }
 
     fn writer(&mut self) -> &mut dyn Write {
-        match &mut self.0 {
-            Kind::File { work, .. } => work.as_file_mut(),
-            Kind::Stream { out, .. } => out,
+        match &mut self.kind {
+            Kind::File(file) => file.work.as_file_mut(),
+            Kind::Stream(out) => out,
         }
     }
 
@@ -218,32 +206,32 @@ impl<'a> Destination<'a> {
     pub(crate) fn complete(self) -> Result<Vec<Remark>, ExportError> {
         let errors = self.error_source();
         let failed = |source| errors.error(Operation::Publish, source);
-        match self.0 {
-            // The file keeps its owner and mode.
-            Kind::File { work, path, files, in_place: true, .. } => {
-                sync(work.as_file()).map_err(failed)?;
-                // A signal must not remove the only complete output.
-                files.paths().retain(|file| file != work.path());
-                write_in_place(work, &path)
-                    .map_err(|source| errors.error(Operation::Overwrite, source))?;
-                Ok(vec![Remark::WrittenInPlace])
-            }
-            Kind::File { work, path, existing, permissions, replaced, .. } => {
-                let is_kept = replaced.is_none_or(|file| copy_owner(&file, work.as_file()));
-                // Fails only on a file system without modes: the owner may always set them.
-                let _ = work.as_file().set_permissions(permissions);
-                sync(work.as_file()).map_err(failed)?;
-                let named = match existing {
-                    Existing::Replace => work.persist(&path),
-                    Existing::Keep => work.persist_noclobber(&path),
-                };
-                named.map_err(|error| failed(error.error))?;
-                // A folder that cannot be listed cannot be synced either; the file is complete.
-                let _ = sync_folder(&path);
-                Ok(if is_kept { Vec::new() } else { vec![Remark::OwnerChanged] })
-            }
-            Kind::Stream { mut out, .. } => out.flush().map_err(failed).map(|()| Vec::new()),
+        let file = match self.kind {
+            Kind::File(file) => *file,
+            Kind::Stream(mut out) => return out.flush().map_err(failed).map(|()| Vec::new()),
+        };
+        let (work, path) = (file.work, self.path.expect("a file has a path"));
+        // The file keeps its owner and mode.
+        if file.in_place {
+            sync(work.as_file()).map_err(failed)?;
+            // A signal must not remove the only complete output.
+            self.files.paths().retain(|file| file != work.path());
+            let written = write_in_place(work, &path);
+            written.map_err(|source| errors.error(Operation::Overwrite, source))?;
+            return Ok(vec![Remark::WrittenInPlace]);
         }
+        let is_kept = file.replaced.is_none_or(|file| copy_owner(&file, work.as_file()));
+        // Fails only on a file system without modes: the owner may always set them.
+        let _ = work.as_file().set_permissions(file.permissions);
+        sync(work.as_file()).map_err(failed)?;
+        let named = match self.existing {
+            Existing::Replace => work.persist(&path),
+            Existing::Keep => work.persist_noclobber(&path),
+        };
+        named.map_err(|error| failed(error.error))?;
+        // A folder that cannot be listed cannot be synced either; the file is complete.
+        let _ = sync_folder(&path);
+        Ok(if is_kept { Vec::new() } else { vec![Remark::OwnerChanged] })
     }
 }
 
