@@ -221,7 +221,7 @@ impl Export {
         // Rows that the filter leaves out do not count.
         let limit = rendering.options.limit.filter(|_| !is_filtered);
         let exported = self.fill_and_render(&spool.form, limit, rendering, on_event).await;
-        let range = self.pull.range();
+        let range = self.pull.range;
         match exported {
             Ok(exported) if self.keep_spool => Ok(Exported { spool: Some(spool), ..exported }),
             Ok(exported) => {
@@ -281,7 +281,7 @@ impl Export {
 
     fn open_spool(&self, source: &SourceInfo, limit: Option<u64>) -> Result<Spool, ExportError> {
         let folder = self.spools.clone().map_or_else(SpoolFolder::temporary, Ok)?;
-        let range = self.pull.range();
+        let range = self.pull.range;
         Ok(folder.open(&SpoolRequest {
             origin: &source.origin,
             form_id: &source.form_id,
@@ -305,7 +305,7 @@ impl Export {
         let mut rows = FormStore::Sqlite(form.share());
         let pulled = pull(&self.client, &self.form, &mut rows, &options, on_page);
         let pulled = until(options.deadline(), pulled).await?;
-        if pulled.completeness == Completeness::Incomplete && !self.pull.allows_incomplete() {
+        if pulled.completeness == Completeness::Incomplete && !self.pull.allow_incomplete {
             return Err(ExportError::Incomplete(pulled.left_out));
         }
         on_event(ExportEvent::Rendering);

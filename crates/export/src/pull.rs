@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use formsvc_client::list::SubmissionPages;
 use formsvc_client::{
-    Client, Completeness, FormId, Submission, SubmissionPage, SubmissionQuery, Timestamp,
+    Client, Completeness, FormId, PAGE_SIZE_MAX, Submission, SubmissionPage, SubmissionQuery,
+    Timestamp,
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -14,26 +15,14 @@ use crate::left_out::LeftOut;
 use crate::store::{FormStore, PageToWrite, RowRange};
 
 /// Which submissions to pull, and how. By default all.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct PullOptions {
-    range: RowRange,
+    pub(crate) range: RowRange,
     limit: Option<u64>,
-    page_size: u32,
-    allow_incomplete: bool,
+    page_size: Option<u32>,
+    pub(crate) allow_incomplete: bool,
     time_limit: Option<Duration>,
-}
-
-impl Default for PullOptions {
-    fn default() -> Self {
-        Self {
-            range: RowRange::default(),
-            limit: None,
-            page_size: formsvc_client::PAGE_SIZE_MAX,
-            allow_incomplete: false,
-            time_limit: None,
-        }
-    }
 }
 
 impl PullOptions {
@@ -55,7 +44,7 @@ impl PullOptions {
 
     /// Sets the submissions per request: see [`SubmissionQuery::page_size`].
     pub fn page_size(self, rows: u32) -> Self {
-        Self { page_size: rows, ..self }
+        Self { page_size: Some(rows), ..self }
     }
 
     /// Continues where submissions have to be left out, instead of ending with an error: see
@@ -74,22 +63,14 @@ impl PullOptions {
         Instant::now().checked_add(self.time_limit?)
     }
 
-    pub(crate) fn allows_incomplete(&self) -> bool {
-        self.allow_incomplete
-    }
-
     pub(crate) fn rows_per_page(&self) -> u32 {
-        self.page_size
-    }
-
-    pub(crate) fn range(&self) -> RowRange {
-        self.range
+        self.page_size.unwrap_or(PAGE_SIZE_MAX)
     }
 
     /// Returns a list of all submissions of a form.
     pub(crate) fn query(&self, client: &Client, form: &FormId) -> SubmissionQuery {
         let query = client.form(form).submissions();
-        query.page_size(self.page_size).allow_incomplete(self.allow_incomplete)
+        query.page_size(self.rows_per_page()).allow_incomplete(self.allow_incomplete)
     }
 
     /// Returns a list of the submissions of the wanted times.
@@ -148,7 +129,7 @@ pub(crate) async fn pull(
 ) -> Result<PullSummary, ExportError> {
     let mut summary = PullSummary { rows: store.total().await?, ..PullSummary::default() };
     let (mut walk, mut pages) = (WalkRange::from_newest(), options.query(client, form).pages());
-    let since = options.range().since;
+    let since = options.range.since;
     let mut limit = Limit::new(options);
     // The coverage after the last page; unknown before the first one.
     let mut coverage: Option<Coverage> = None;
@@ -246,8 +227,8 @@ impl Limit {
     fn new(options: &PullOptions) -> Self {
         Self {
             rows: options.limit,
-            page_size: options.page_size.into(),
-            range: options.range(),
+            page_size: options.rows_per_page().into(),
+            range: options.range,
             counted: 0,
             counted_to: i64::MAX,
         }

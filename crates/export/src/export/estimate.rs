@@ -52,7 +52,7 @@ impl Export {
         let times: Vec<i64> = rows.iter().map(|row| row.created_at.unix_micros()).collect();
         let has_more = page.as_ref().is_some_and(SubmissionPage::has_more);
         let latency = page.as_ref().map_or(Duration::ZERO, |page| page.meta().elapsed());
-        let range = self.pull.range();
+        let range = self.pull.range;
         let since = Some(range.since).filter(|since| *since > i64::MIN);
         // Imported submissions can be older than their form; its creation time is no bound for them.
         let created = created.map(Timestamp::unix_micros);

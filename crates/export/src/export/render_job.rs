@@ -31,7 +31,7 @@ impl RenderJob {
         pull: PullSummary,
         is_canceled: &AtomicBool,
     ) -> Result<Exported, ExportError> {
-        let rows = SpooledRows { form, range: export.pull.range(), is_canceled };
+        let rows = SpooledRows { form, range: export.pull.range, is_canceled };
         let rendered = self.output.render(&rows, &self.options)?;
         let exported = Exported { rendered, pull, spool: None };
         if let Some(manifest) = self.manifest {
@@ -54,7 +54,7 @@ fn write_manifest(
         Completeness::Incomplete => "no",
         _ => "unproven",
     };
-    let range = export.pull.range();
+    let range = export.pull.range;
     let SourceInfo { origin, form_id, title } = &options.source;
     let text = json!({
         "form": { "id": form_id, "title": title, "service": origin },

@@ -33,13 +33,13 @@ pub struct SyncTarget {
 pub(super) enum Location {
     Sqlite(PathBuf),
     #[cfg(feature = "postgres")]
-    Postgres(Box<Address>),
+    Postgres(Address),
 }
 
 impl SyncTarget {
     /// Uses an SQLite database.
     pub fn sqlite(path: impl AsRef<Path>) -> Self {
-        Location::Sqlite(path.as_ref().to_owned()).into()
+        Self { location: Location::Sqlite(path.as_ref().to_owned()), time_limit: None }
     }
 
     /// Sets the schema of a PostgreSQL database, `public` by default. An SQLite database has none, and
@@ -84,12 +84,6 @@ impl SyncTarget {
     }
 }
 
-impl From<Location> for SyncTarget {
-    fn from(location: Location) -> Self {
-        Self { location, time_limit: None }
-    }
-}
-
 impl FromStr for SyncTarget {
     type Err = SyncError;
 
@@ -104,7 +98,7 @@ impl FromStr for SyncTarget {
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             #[cfg(feature = "postgres")]
-            return Ok(Location::Postgres(Box::new(text.parse()?)).into());
+            return Ok(Self { location: Location::Postgres(text.parse()?), time_limit: None });
             #[cfg(not(feature = "postgres"))]
             return Err(SyncError::Target("this build has no support for PostgreSQL".to_owned()));
         }
