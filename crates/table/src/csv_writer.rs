@@ -125,6 +125,16 @@ pub fn is_long(text: &str) -> bool {
     text.len() > EXCEL_CELL_MAX && text.encode_utf16().count() > EXCEL_CELL_MAX
 }
 
+/// Returns the part of a text that fits into a cell of Excel.
+pub fn excel_prefix(text: &str) -> &str {
+    let mut units = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        units += c.len_utf16();
+        units > EXCEL_CELL_MAX
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
@@ -152,6 +162,13 @@ mod tests {
         assert_eq!(written(&row(&["a b", "", "1,2", "é'"]), false), "a b,,\"1,2\",é'\n");
         assert_eq!(written(&row(&["\"", "a\nb", "\r"]), false), "\"\"\"\",\"a\nb\",\"\r\"\n");
         assert_eq!(written(&row(&["=1", "=1,2"]), true), "'=1,\"'=1,2\"\n");
+    }
+
+    #[test]
+    fn excel_prefix_ends_between_characters() {
+        let text = format!("{}😀", "x".repeat(EXCEL_CELL_MAX - 1));
+        assert_eq!(excel_prefix(&text).len(), EXCEL_CELL_MAX - 1);
+        assert_eq!(excel_prefix("é"), "é");
     }
 
     #[test]

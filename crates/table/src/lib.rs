@@ -27,7 +27,7 @@ mod plan;
 mod row;
 mod value;
 
-pub use csv_writer::{CsvOptions, CsvWriter, EXCEL_CELL_MAX, is_long};
+pub use csv_writer::{CsvOptions, CsvWriter, EXCEL_CELL_MAX, excel_prefix, is_long};
 pub use guard::{guarded, needs_guard};
 pub use headings::Headings;
 pub use json_writer::JsonWriter;

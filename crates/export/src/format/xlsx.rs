@@ -8,7 +8,7 @@ use std::io::{self, BufWriter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use formsvc_table::{Column, EXCEL_CELL_MAX, StoredRow, Value, exact_double, is_long};
+use formsvc_table::{Column, StoredRow, Value, exact_double, excel_prefix, is_long};
 use rust_xlsxwriter::{
     DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError, utility,
 };
@@ -118,7 +118,7 @@ impl XlsxFormat {
                 let (sheet, row) = (self.sheets, self.row);
                 self.cut.push(CutCell { sheet, row, column, characters });
             }
-            text = prefix(&text).to_owned().into();
+            text = excel_prefix(&text).to_owned().into();
         }
         self.bytes += xml_length(&text);
         self.sheet.write_string(self.row, column, text).map(|_| ())
@@ -136,7 +136,7 @@ impl XlsxFormat {
             let cell = utility::row_col_to_cell(cut.row, cut.column);
             self.sheet.write_string(row, 0, sheet_name(cut.sheet))?;
             self.sheet.write_string(row, 1, cell)?;
-            self.sheet.write_string(row, 2, prefix(&heading.replace('\r', "\n")))?;
+            self.sheet.write_string(row, 2, excel_prefix(&heading.replace('\r', "\n")))?;
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "a text has fewer than 2^53 characters"
@@ -190,16 +190,6 @@ fn xml_length(text: &str) -> u64 {
     (text.len() + 6 * escaped) as u64
 }
 
-/// Returns the part of a text that fits into a cell.
-fn prefix(text: &str) -> &str {
-    let mut units = 0;
-    let end = text.char_indices().find(|(_, c)| {
-        units += c.len_utf16();
-        units > EXCEL_CELL_MAX
-    });
-    end.map_or(text, |(at, _)| &text[..at])
-}
-
 /// Runs a call of the library, which panics when its temporary file cannot be written.
 fn catch(call: impl FnOnce() -> Result<(), XlsxError>) -> io::Result<()> {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -222,15 +212,10 @@ fn io_error(error: XlsxError) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use formsvc_table::EXCEL_CELL_MAX;
+
     use super::*;
     use crate::{Destination, Existing, RenderOptions, Rendered, render};
-
-    #[test]
-    fn cut_text_ends_between_characters() {
-        let text = format!("{}😀", "x".repeat(EXCEL_CELL_MAX - 1));
-        assert_eq!(prefix(&text).len(), EXCEL_CELL_MAX - 1);
-        assert_eq!(prefix("é"), "é");
-    }
 
     #[test]
     fn panic_of_the_library_is_an_error() {
