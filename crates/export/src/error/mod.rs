@@ -152,13 +152,8 @@ impl ExportError {
             },
             Self::Store(error) => match error.problem() {
                 StoreProblem::Io(error) => is_permanent(error),
-                StoreProblem::Foreign
-                | StoreProblem::Version { .. }
-                | StoreProblem::Object(_)
-                | StoreProblem::ChangedTable(_)
-                | StoreProblem::Damaged(_)
-                | StoreProblem::NoLocks => true,
-                _ => false,
+                StoreProblem::Full | StoreProblem::TimeLimit | StoreProblem::Busy => false,
+                problem => !matches!(problem, StoreProblem::Other(_)),
             },
             #[cfg(feature = "postgres")]
             Self::Postgres(error) => !matches!(

@@ -26,7 +26,7 @@ pub use form_store::ViewChanges;
 pub(crate) use form_store::{Finished, FormRef, FormStore};
 pub(crate) use open::create_unjournaled;
 pub use rows::RowRange;
-pub(crate) use rows::SeenIds;
+pub(crate) use rows::{SeenIds, id_hash};
 pub(crate) use sqlite::SqliteForm;
 pub use status::SyncStatus;
 

@@ -89,7 +89,7 @@ impl RowStore {
             let mut select = connection.prepare(SELECT)?;
             let ids = select.query_map([source.0, stored_before], |row| row.get(0))?;
             let is_missing =
-                |id: &Result<String, _>| !id.as_ref().is_ok_and(|id| seen.contains(id));
+                |id: &Result<String, _>| !id.as_ref().is_ok_and(|id| seen.contains(&id_hash(id)));
             Ok(ids.filter(is_missing).collect::<Result<_, _>>()?)
         })
     }
@@ -170,20 +170,9 @@ fn read_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<StoredRow<'a>> {
     })
 }
 
-/// The ids of a list, as hashes: they have a bounded length.
-#[derive(Default)]
-pub(crate) struct SeenIds(HashSet<[u8; 32]>);
+/// The ids of a list, as [hashes](id_hash): they have a bounded length.
+pub(crate) type SeenIds = HashSet<[u8; 32]>;
 
-impl SeenIds {
-    pub(crate) fn extend<'a>(&mut self, ids: impl Iterator<Item = &'a str>) {
-        self.0.extend(ids.map(hash));
-    }
-
-    pub(crate) fn contains(&self, id: &str) -> bool {
-        self.0.contains(&hash(id))
-    }
-}
-
-fn hash(id: &str) -> [u8; 32] {
+pub(crate) fn id_hash(id: &str) -> [u8; 32] {
     Sha256::digest(id).into()
 }

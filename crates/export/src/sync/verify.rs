@@ -9,7 +9,7 @@ use super::SyncStore;
 use crate::error::{ExportError, SyncError};
 use crate::left_out::LeftOut;
 use crate::pull::{PullOptions, PullProgress, unix_micros_now, until};
-use crate::store::{Finished, FormStore, PageToWrite, SeenIds, ViewChanges};
+use crate::store::{Finished, FormStore, PageToWrite, SeenIds, ViewChanges, id_hash};
 
 /// What to do with stored submissions that the service does not have. By default they stay.
 #[derive(Clone, Debug, Default)]
@@ -140,9 +140,9 @@ async fn read_all(
     let (mut seen, mut new) = (SeenIds::default(), 0);
     while let Some(page) = pages.try_next().await? {
         let rows = page.submissions();
-        seen.extend(rows.iter().map(|row| row.id.as_str()));
+        seen.extend(rows.iter().map(|row| id_hash(row.id.as_str())));
         // The service has them, also if they cannot be stored.
-        seen.extend(page.skipped().iter().filter_map(SkippedItem::id));
+        seen.extend(page.skipped().iter().filter_map(SkippedItem::id).map(id_hash));
         summary.rows += rows.len() as u64;
         summary.requests += u64::from(page.meta().attempts());
         let last = rows.last().map(|last| last.created_at.clone());

@@ -13,7 +13,7 @@ use crate::error::SyncError;
 use crate::left_out::LeftOut;
 use crate::sql::{form_hash, view_name, without_nul};
 use crate::store::form_store::{Finished, FormRef, ViewChanges};
-use crate::store::{RowRange, SeenIds, count_read};
+use crate::store::{RowRange, SeenIds, count_read, id_hash};
 
 /// A view has 1,664 columns, and a name 63 bytes.
 const LIMITS: LabelLimits = LabelLimits { labels: 1_500, heading_bytes: 63 };
@@ -143,7 +143,7 @@ impl PgForm {
         self.session.begin().await?;
         let read = self.session.for_each::<PostgresError>(SELECT, values, |row| {
             let id: &str = get(row, 0)?;
-            if !seen.contains(id) {
+            if !seen.contains(&id_hash(id)) {
                 ids.push(id.to_owned());
             }
             Ok(())
