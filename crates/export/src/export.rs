@@ -21,7 +21,7 @@ use crate::pull::{PullOptions, PullProgress, PullSummary, pull, until};
 use crate::render::Rendered;
 use crate::spool::{Spool, SpoolFolder, SpoolRequest, identity, temporary_error};
 use crate::store::{FormStore, RowRange, SqliteForm};
-use render_job::{CancelOnDrop, RenderJob};
+use render_job::RenderJob;
 
 pub use estimate::{Estimate, EstimatedNumbers};
 
@@ -192,29 +192,18 @@ impl Export {
         self,
         options: impl Into<RenderOptions>,
         output: impl Into<Output<'static>>,
-        on_event: impl FnMut(ExportEvent<'_>),
-    ) -> Result<Exported, ExportError> {
-        let is_temporary = self.is_temporary();
-        let run = self.run_in_spool(options.into(), output.into(), on_event);
-        run.await.map_err(|error| match error {
-            ExportError::Store(error) if is_temporary => temporary_error(io::Error::other(error)),
-            error => error,
-        })
-    }
-
-    fn is_temporary(&self) -> bool {
-        self.spools.as_ref().is_none_or(SpoolFolder::is_temporary)
-    }
-
-    async fn run_in_spool(
-        self,
-        options: RenderOptions,
-        output: Output<'static>,
         mut on_event: impl FnMut(ExportEvent<'_>),
     ) -> Result<Exported, ExportError> {
+        let (options, output) = (options.into(), output.into());
+        let kept = self.spools.clone().filter(|folder| !folder.is_temporary());
+        let is_temporary = kept.is_none();
+        let failed = |error| match error {
+            ExportError::Store(error) if is_temporary => temporary_error(io::Error::other(error)),
+            error => error,
+        };
         let is_filtered = options.filter.is_some();
         let export = self.clone();
-        let opened = run_blocking(move || export.open(options, output)).await?;
+        let opened = run_blocking(move || export.open(options, output)).await.map_err(failed)?;
         let Opened { spool, rows, saved_to, rendering } = opened;
         spool.warning.iter().for_each(|warning| on_event(ExportEvent::Discarded(warning)));
         on_event(ExportEvent::Opened { rows, saved_to, spool: &spool.path });
@@ -233,7 +222,8 @@ impl Export {
                 Ok(exported)
             }
             Err(ExportError::ReaderClosed) => {
-                run_blocking(move || spool.finish()).await?;
+                let removed = run_blocking(move || spool.finish()).await;
+                removed.map_err(|error| failed(error.into()))?;
                 Err(ExportError::ReaderClosed)
             }
             Err(cause) => {
@@ -246,9 +236,7 @@ impl Export {
                     rows.unwrap_or_default()
                 };
                 let rows_saved = run_blocking(count).await;
-                let Some(folder) = self.spools.filter(|folder| !folder.is_temporary()) else {
-                    return Err(cause);
-                };
+                let Some(folder) = kept else { return Err(failed(cause)) };
                 let (folder, cause) = (folder.path().to_owned(), Box::new(cause));
                 Err(ExportError::Unfinished { rows_saved, folder, cause })
             }
@@ -309,9 +297,10 @@ impl Export {
             return Err(ExportError::Incomplete(pulled.left_out));
         }
         on_event(ExportEvent::Rendering);
-        let (export, cancel) = (self.clone(), CancelOnDrop::default());
-        let is_canceled = Arc::clone(&cancel.0);
-        form.run(move |form| rendering.render(form, &export, pulled, &is_canceled)).await
+        // Dropped with this future, which cancels the rendering.
+        let waiting = Arc::new(());
+        let (export, waiter) = (self.clone(), Arc::downgrade(&waiting));
+        form.run(move |form| rendering.render(form, &export, pulled, &waiter)).await
     }
 }
 

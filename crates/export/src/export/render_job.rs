@@ -1,7 +1,6 @@
 //! The rendering of an export on a blocking thread, and `NAME.manifest.json`, which describes it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Weak;
 
 use formsvc_client::{Completeness, Timestamp};
 use serde_json::json;
@@ -29,9 +28,9 @@ impl RenderJob {
         form: &SqliteForm,
         export: &Export,
         pull: PullSummary,
-        is_canceled: &AtomicBool,
+        waiter: &Weak<()>,
     ) -> Result<Exported, ExportError> {
-        let rows = SpooledRows { form, range: export.pull.range, is_canceled };
+        let rows = SpooledRows { form, range: export.pull.range, waiter };
         let rendered = self.output.render(&rows, &self.options)?;
         let exported = Exported { rendered, pull, spool: None };
         if let Some(manifest) = self.manifest {
@@ -77,28 +76,19 @@ fn write_manifest(
     written.map_err(|error| error.during(Operation::Manifest))
 }
 
-/// Cancels a rendering when the future that waits for it is dropped.
-#[derive(Default)]
-pub(super) struct CancelOnDrop(pub(super) Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// The rows of a spool, which no other process writes. They end with an error after the rendering was canceled.
 struct SpooledRows<'a> {
     form: &'a SqliteForm,
     range: RowRange,
-    is_canceled: &'a AtomicBool,
+    /// Ends with the future that waits for the rendering.
+    waiter: &'a Weak<()>,
 }
 
 impl RowSource for SpooledRows<'_> {
     fn for_each(&self, take: RowCallback<'_>) -> Result<(), ExportError> {
         let SqliteForm { store, source, .. } = self.form;
         store.read_rows(*source, self.range, &mut |row| {
-            if self.is_canceled.load(Ordering::Relaxed) {
+            if self.waiter.strong_count() == 0 {
                 // No caller waits for the error.
                 return Err(ExportError::TimeLimit);
             }
