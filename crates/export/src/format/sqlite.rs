@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 use crate::format::{RowFormat, SourceInfo};
 use crate::remark::Remark;
 use crate::sql::{quoted, typed_cell, without_nul};
+use crate::store::schema::TABLES;
 use crate::store::{SourceKey, add_source, create_unjournaled, insert_row};
 
 /// Columns of answers, so that those of the table itself and of unknown members fit beside them: a view
@@ -17,8 +18,6 @@ use crate::store::{SourceKey, add_source, create_unjournaled, insert_row};
 pub(crate) const ANSWERS_MAX: usize = 1_890;
 /// Bytes of a heading, so that the statement of the view stays below SQLite's limit of 1,000,000.
 pub(crate) const HEADING_BYTES_MAX: usize = 200;
-/// Names that no view can have.
-const TABLES: [&str; 7] = ["", "meta", "sources", "submissions", "labels", "coverage", "left_out"];
 
 pub(crate) struct SqliteFormat {
     database: Connection,
@@ -108,9 +107,9 @@ impl RowFormat for SqliteFormat {
 fn view_name(form_id: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let id: String = form_id.chars().map(|c| if is_plain(c) { c } else { '_' }).take(100).collect();
-    let is_taken =
-        TABLES.contains(&&*id.to_lowercase()) || id.to_lowercase().starts_with("sqlite_");
-    if is_taken { "answers".into() } else { id }
+    let lower = id.to_lowercase();
+    let is_taken = TABLES.contains(&&*lower) || lower.starts_with("sqlite_");
+    if id.is_empty() || is_taken { "answers".into() } else { id }
 }
 
 fn io_error(error: rusqlite::Error) -> io::Error {

@@ -7,7 +7,7 @@ mod open;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 mod rows;
-mod schema;
+pub(crate) mod schema;
 mod sqlite;
 mod status;
 #[cfg(test)]

@@ -3,6 +3,10 @@
 /// Version of the tables.
 pub(crate) const VERSION: i64 = 5;
 
+/// The tables.
+pub(crate) const TABLES: [&str; 6] =
+    ["meta", "sources", "submissions", "labels", "coverage", "left_out"];
+
 /// Returns the statements that create the tables in SQLite.
 pub(crate) fn sqlite_schema() -> String {
     schema("", "", "INTEGER", "text")

@@ -6,10 +6,8 @@ use super::session::{Session, get};
 use super::trust::check_tables;
 use crate::error::PostgresError;
 use crate::sql::quoted;
-use crate::store::schema::{VERSION, postgres_schema};
+use crate::store::schema::{TABLES, VERSION, postgres_schema};
 
-/// The tables.
-const TABLES: [&str; 6] = ["meta", "sources", "submissions", "labels", "coverage", "left_out"];
 /// The rights that a run needs on each table but `meta`, which it reads.
 const RIGHTS: [&str; 4] = ["SELECT", "INSERT", "UPDATE", "DELETE"];
 
