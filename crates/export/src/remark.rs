@@ -32,10 +32,7 @@ pub enum Remark {
     )]
     HeadingsWithLineBreak(u64),
     /// Headings with a dot, which some Parquet readers take for nesting.
-    #[error(
-        "{}: with a dot, which some Parquet readers take for nesting",
-        counted(*.0, "heading")
-    )]
+    #[error("{}: with a dot, which some Parquet readers take for nesting", counted(*.0, "heading"))]
     HeadingsWithDot(u64),
     /// Selected columns that do not occur.
     #[error("{}", describe_missing(.0))]

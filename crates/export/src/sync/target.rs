@@ -33,7 +33,7 @@ pub struct SyncTarget {
 pub(super) enum Location {
     Sqlite(PathBuf),
     #[cfg(feature = "postgres")]
-    Postgres(Address),
+    Postgres(Box<Address>),
 }
 
 impl SyncTarget {
@@ -98,7 +98,10 @@ impl FromStr for SyncTarget {
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             #[cfg(feature = "postgres")]
-            return Ok(Self { location: Location::Postgres(text.parse()?), time_limit: None });
+            return Ok(Self {
+                location: Location::Postgres(Box::new(text.parse()?)),
+                time_limit: None,
+            });
             #[cfg(not(feature = "postgres"))]
             return Err(SyncError::Target("this build has no support for PostgreSQL".to_owned()));
         }
