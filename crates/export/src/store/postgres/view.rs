@@ -7,6 +7,7 @@ use formsvc_table::{ColumnType, FIXED_HEADINGS, LabelSet, TypeSet};
 use tokio_postgres::error::SqlState;
 
 use super::form::PgForm;
+use super::session::get;
 use super::trust::TRUSTED;
 use crate::error::PostgresError;
 use crate::sql::quoted;
@@ -163,19 +164,15 @@ impl PgForm {
 
     /// Returns the statements that grant the rights on a view again after it was dropped.
     async fn grants(&self, view: &str, name: &str) -> Result<String, PostgresError> {
-        const SELECT: &str = "SELECT a.privilege_type, CASE a.grantee WHEN 0 THEN 'PUBLIC' \
-             ELSE quote_ident(pg_get_userbyid(a.grantee)) END, a.is_grantable \
+        const SELECT: &str = "SELECT coalesce(string_agg(format('GRANT %s ON %s TO %s%s;', \
+             a.privilege_type, $3, CASE a.grantee WHEN 0 THEN 'PUBLIC' \
+             ELSE quote_ident(pg_get_userbyid(a.grantee)) END, \
+             CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' END), ''), '') \
              FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace, \
              LATERAL aclexplode(c.relacl) a \
              WHERE n.nspname = $1 AND c.relname = $2 AND a.grantee <> c.relowner";
-        let values = typed![self.session.schema => TEXT, view => TEXT];
-        let mut grants = String::new();
-        for row in self.session.query(SELECT, values).await? {
-            let (right, role): (&str, &str) = (row.get(0), row.get(1));
-            let option = if row.get(2) { " WITH GRANT OPTION" } else { "" };
-            let _ = write!(grants, "GRANT {right} ON {name} TO {role}{option};");
-        }
-        Ok(grants)
+        let values = typed![self.session.schema => TEXT, view => TEXT, name => TEXT];
+        get(&self.session.query_one(SELECT, values).await?, 0)
     }
 
     fn create_statement(&self, view: &str, columns: &[ViewColumn]) -> String {
