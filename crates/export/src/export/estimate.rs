@@ -57,16 +57,14 @@ impl Export {
         // Imported submissions can be older than their form; its creation time is no bound for them.
         let created = created.map(Timestamp::unix_micros);
         let created = created.filter(|created| times.last().is_some_and(|last| created < last));
-        let rows = if has_more {
-            let span = times.first().zip(times.last()).map_or(0, |(first, last)| first - last);
-            // The density of a page that covers an instant is no measure for a year.
-            let is_near = |oldest: &i64| {
-                times.last().is_some_and(|last| (last - oldest) / EXTRAPOLATION_MAX <= span)
-            };
-            let oldest = since.or(created).filter(is_near);
-            oldest.map(|oldest| EstimatedRows::extrapolate(&times, oldest, range.until))
-        } else {
-            Some(EstimatedRows::count(&times, range.since, range.until))
+        let rows = match (times.first(), times.last()) {
+            (Some(first), Some(last)) if has_more => {
+                // The density of a page that covers an instant is no measure for a year.
+                let is_near = |oldest: &i64| (last - oldest) / EXTRAPOLATION_MAX <= first - last;
+                let oldest = since.or(created).filter(is_near);
+                oldest.map(|oldest| EstimatedRows::extrapolate(&times, oldest, range.until))
+            }
+            _ => Some(EstimatedRows::count(&times, range.since, range.until)),
         };
         let numbers = rows.map(|EstimatedRows { rows, read, is_exact }| {
             let limit = options.limit.unwrap_or(u64::MAX);
