@@ -26,9 +26,7 @@ pub(super) struct KnownRows {
     /// The rows of the resume token, and the time of the oldest among them.
     resumed: HashSet<RowKey>,
     resumed_oldest: Option<i64>,
-    /// Whether the last page had no rows, so that `page` belongs to the page before it.
-    page_was_empty: bool,
-    /// Whether the last page left the oldest time unchanged.
+    /// Whether the last page with rows left the oldest time unchanged.
     tie_continues: bool,
 }
 
@@ -64,15 +62,12 @@ impl KnownRows {
         self.page.insert(key) && !self.is_from_earlier_page(key)
     }
 
-    /// Ends a page. `tie_continues` is whether a page with rows left the oldest time unchanged.
-    pub(super) fn end_page(&mut self, was_empty: bool, tie_continues: bool) {
-        self.page_was_empty = was_empty;
-        if !was_empty {
-            self.tie_continues = tie_continues;
-        }
+    /// Ends a page with rows. `tie_continues` is whether it left the oldest time unchanged.
+    pub(super) fn end_page(&mut self, tie_continues: bool) {
+        self.tie_continues = tie_continues;
     }
 
-    /// Returns the rows that the next page may repeat, for a resume token. `has_own_cursors` is whether the
+    /// Returns the rows that the next page may repeat, for a resume token, the most recent first. `has_own_cursors` is whether the
     /// resumed walk can replace the service's cursor by one that is up to a unit later.
     pub(super) fn before_next_page(
         &self,
@@ -82,20 +77,8 @@ impl KnownRows {
         let previous = Some(&self.previous).filter(|_| self.tie_continues);
         let older = Some(&self.older).filter(|_| self.tie_continues && has_own_cursors);
         let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed(oldest));
-        token_rows([Some(&self.page), previous, older, resumed])
-    }
-
-    /// Returns the rows of earlier pages that the last page may repeat, for a resume token within it.
-    pub(super) fn before_last_page(&self, has_own_cursors: bool) -> impl Iterator<Item = RowKey> {
-        let page = Some(&self.page).filter(|_| self.page_was_empty);
-        let older = Some(&self.older).filter(|_| has_own_cursors);
-        token_rows([page, Some(&self.previous), older, Some(&self.resumed)])
-    }
-
-    /// Returns the rows that the last page may repeat if it is requested again.
-    pub(super) fn with_last_page(&self, has_own_cursors: bool) -> impl Iterator<Item = RowKey> {
-        let older = Some(&self.older).filter(|_| has_own_cursors);
-        token_rows([Some(&self.page), Some(&self.previous), older, Some(&self.resumed)])
+        let rows = [Some(&self.page), previous, older, resumed].into_iter().flatten();
+        rows.flatten().copied().take(MAX_ROWS_IN_TOKEN)
     }
 
     /// Returns the time below which no known row is, if the last row yielded was at `yielded`.
@@ -109,11 +92,6 @@ impl KnownRows {
     fn is_past_resumed(&self, oldest: Option<i64>) -> bool {
         oldest.zip(self.resumed_oldest).is_some_and(|(oldest, resumed)| oldest < resumed)
     }
-}
-
-/// Joins rows, the most recent first.
-fn token_rows(rows: [Option<&HashSet<RowKey>>; 4]) -> impl Iterator<Item = RowKey> {
-    rows.into_iter().flatten().flatten().copied().take(MAX_ROWS_IN_TOKEN)
 }
 
 #[cfg(test)]

@@ -8,13 +8,12 @@ use formsvc_protocol::{FormId, Timestamp};
 
 use super::page::{PageEnd, PassedRows, RawPage};
 use super::report::{item_error, refuses_cursor, walk_error};
-use super::walk::{ListPosition, NextStep, PagingError, PagingWarning, REFUSED, Walk};
+use super::walk::{NextStep, PagingError, PagingWarning, Walk};
 use super::{ResumeToken, SubmissionPage, SubmissionQuery};
 use crate::ResponseMeta;
 use crate::completeness::{Completeness, TieOverflow};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::event::{ClientEvent, SkippedItem};
-use crate::row_key::RowKey;
 use crate::transport::BoxFuture;
 
 /// Maximum number of skipped items that a list describes.
@@ -48,15 +47,17 @@ pub struct SubmissionPages {
     query: SubmissionQuery,
     pages_left: Option<u64>,
     walk: Walk,
-    /// The decision about the last page; `None` before the first.
-    next: Option<NextStep>,
+    /// The position after the pages so far.
+    token: ResumeToken,
+    /// The position before the last page.
+    before: ResumeToken,
+    /// The position before the last page, with the rows of that page as yielded.
+    reread: ResumeToken,
     /// When the first page was read, in microseconds since 1970; `None` before.
     first_read_at: Option<i64>,
     /// The request in flight. The lock is never contended: it makes a future that is only `Send`
     /// part of a stream that is `Sync`.
     request: Option<Mutex<BoxFuture<'static, Fetched>>>,
-    /// The position to resume from, if the list ended within a page.
-    stopped: Option<ResumeToken>,
     /// Number of pages so far.
     page_number: u64,
     /// The first items that were skipped, and the number of all.
@@ -80,16 +81,18 @@ impl SubmissionPages {
         #[cfg(feature = "tracing")]
         let span = query.span();
         let is_at_end = walk.is_none() || query.max_pages == Some(0);
+        let token = query.first_token();
         Self {
             pages_left: query.max_pages,
             finished: error.is_none() && is_at_end,
             #[cfg(feature = "tracing")]
             span,
             query,
-            next: None,
+            before: token.clone(),
+            reread: token.clone(),
+            token,
             first_read_at: None,
             request: None,
-            stopped: None,
             page_number: 0,
             skipped: Vec::new(),
             skipped_count: 0,
@@ -146,50 +149,18 @@ impl SubmissionPages {
 
     /// Returns the position after the pages yielded so far; valid at any time, also after an error.
     pub fn resume_token(&self) -> ResumeToken {
-        if let Some(token) = &self.stopped {
-            return token.clone();
-        }
-        let oldest = self.walk.known_oldest(self.walk.position().oldest);
-        match self.next {
-            None => self.query.first_token(),
-            Some(NextStep::Finished) => {
-                ResumeToken::at_end(self.query.list(), self.completeness_so_far())
-            }
-            Some(
-                NextStep::Continue
-                | NextStep::Retry
-                | NextStep::Failed(PagingError::TieOverflow(_)),
-            ) => self.token(self.walk.position(), self.walk.known_before_next_page(), oldest),
-            // The walk cannot continue after the last page. The token requests it again and lists its
-            // rows as yielded.
-            Some(NextStep::Failed(_)) => {
-                self.token(self.walk.last_position(), self.walk.known_with_last_page(), oldest)
-            }
-        }
+        self.token.clone()
     }
 
     /// Returns the position in the last page after the given rows.
     pub(super) fn token_within_page(&self, passed: &PassedRows) -> ResumeToken {
-        let position = self.walk.last_position();
-        let oldest = self.walk.known_oldest(passed.oldest.or(position.oldest));
-        self.token(position, self.walk.known_before_last_page().chain(passed.keys()), oldest)
-    }
-
-    fn token(
-        &self,
-        position: &ListPosition,
-        seen: impl Iterator<Item = RowKey>,
-        seen_oldest: Option<i64>,
-    ) -> ResumeToken {
-        let (list, completeness) = (self.query.list(), self.completeness_so_far());
-        ResumeToken::at_page(list, position.clone(), seen, seen_oldest, completeness)
+        self.before.with_rows(passed, self.completeness_so_far())
     }
 
     /// Returns true if an error cuts the last page short: a row that is newer than the one before it, or
     /// one that violates the API.
     pub(super) fn is_cut_short(&self) -> bool {
-        matches!(self.next, Some(NextStep::Failed(PagingError::OutOfOrder(_))))
-            || self.error.as_ref().is_some_and(|error| error.kind() == ErrorKind::InvalidItem)
+        self.error.as_ref().is_some_and(|error| error.json_path().is_some())
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -226,10 +197,9 @@ impl SubmissionPages {
                 }
                 Err(error) if self.retries_refused(&error) => {}
                 Err(error) => {
-                    // The service refused the cursor that it issued, so a resume token must request the
-                    // last page again.
-                    if refuses_cursor(&error) && self.next.is_some() {
-                        self.next = Some(NextStep::Failed(PagingError::Stuck(REFUSED)));
+                    // The service refused the cursor that it issued.
+                    if refuses_cursor(&error) {
+                        self.token = self.reread.clone();
                     }
                     self.error = Some(error);
                 }
@@ -270,7 +240,7 @@ impl SubmissionPages {
     ///
     /// If a callback of the caller panics, the list has ended before this page.
     fn accept(&mut self, page: RawPage, meta: ResponseMeta) -> Option<SubmissionPage> {
-        (self.stopped, self.done) = (Some(self.resume_token()), true);
+        self.done = true;
         let page = self.accept_page(page, meta);
         self.done = self.finished;
         page
@@ -284,7 +254,6 @@ impl SubmissionPages {
         let next = outcome.next;
         self.warn(outcome.warning);
         if next == NextStep::Retry {
-            self.stopped = None;
             return None;
         }
         self.report(&ClientEvent::PageFetched {
@@ -297,28 +266,39 @@ impl SubmissionPages {
             elapsed: meta.elapsed(),
         });
         if let NextStep::Failed(overflow @ PagingError::TieOverflow(_)) = next {
-            (self.next, self.stopped) = (Some(next), None);
             self.error = Some(walk_error(overflow, &meta));
             return None;
         }
         let SubmissionQuery { bounds, allow_incomplete, .. } = &self.query;
         let (mut page, end) = page.into_page(&rows, &outcome, meta, bounds, *allow_incomplete);
-        self.next = Some(next);
         self.pages_left = self.pages_left.map(|left| left - 1);
         self.page_number += 1;
         self.record_skipped(page.skipped());
-        self.stopped = end.is_some().then(|| self.token_within_page(&page.all_passed()));
-        self.finished = self.pages_left == Some(0);
-        match (end, next) {
-            (Some(PageEnd::Bounds), _) | (None, NextStep::Finished) => self.finished = true,
+        let completeness = self.completeness_so_far();
+        self.before = self.token.clone();
+        self.reread = self.before.with_rows(&page.all_passed(), completeness);
+        self.token = match (&end, next) {
+            (None, NextStep::Continue | NextStep::Retry) => {
+                let (position, oldest) = (self.walk.position().clone(), self.walk.known_oldest());
+                let known = self.walk.known_rows();
+                ResumeToken::at_page(self.query.list(), position, known, oldest, completeness)
+            }
+            (None, NextStep::Finished) => ResumeToken::at_end(self.query.list(), completeness),
+            // The list ends within the page, or cannot continue after it.
+            (Some(_), _) | (None, NextStep::Failed(_)) => self.reread.clone(),
+        };
+        self.error = match (&end, next) {
             (Some(PageEnd::InvalidItem(item)), _) => {
                 let cursor = self.walk.last_cursor();
-                self.error = Some(item_error(&item, self.page_number, cursor, page.meta()));
+                Some(item_error(item, self.page_number, cursor, page.meta()))
             }
-            (None, NextStep::Failed(error)) => self.error = Some(walk_error(error, page.meta())),
-            (None, NextStep::Continue | NextStep::Retry) => {}
-        }
-        self.finished &= self.error.is_none();
+            (None, NextStep::Failed(error)) => Some(walk_error(error, page.meta())),
+            _ => None,
+        };
+        let is_last = end == Some(PageEnd::Bounds)
+            || next == NextStep::Finished
+            || self.pages_left == Some(0);
+        self.finished = is_last && self.error.is_none();
         page.set_token(self.resume_token());
         Some(page)
     }

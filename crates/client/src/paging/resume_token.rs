@@ -3,6 +3,7 @@
 use formsvc_protocol::{Cursor, FormId};
 use serde::{Deserialize, Serialize};
 
+use super::page::PassedRows;
 use super::sealed_text::{ListId, sealed_text};
 use super::walk::{ListPosition, Walk};
 use crate::Client;
@@ -62,6 +63,15 @@ impl ResumeToken {
         seen.sort_unstable();
         let seen_oldest = seen_oldest.filter(|_| !seen.is_empty());
         Self(Content { list, position: Some(position), seen, seen_oldest, completeness })
+    }
+
+    /// Returns the position after more rows of the page.
+    pub(super) fn with_rows(&self, rows: &PassedRows, completeness: Completeness) -> Self {
+        let mut content = Content { completeness, ..self.0.clone() };
+        content.seen.extend(rows.keys());
+        content.seen.sort_unstable();
+        content.seen_oldest = content.seen_oldest.into_iter().chain(rows.oldest).min();
+        Self(content)
     }
 
     pub(super) fn at_end(list: ListId, completeness: Completeness) -> Self {

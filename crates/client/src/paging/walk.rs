@@ -32,9 +32,7 @@ const MIN_ROWS_WITH_KNOWN: u32 = 2;
 pub(crate) struct Walk {
     /// The position of the next page.
     position: ListPosition,
-    /// The position from which the last page was requested.
-    requested: ListPosition,
-    /// The cursor of the last request: that of `requested`, or one of the walk's own.
+    /// The cursor of the last request: that of its position, or one of the walk's own.
     sent: Option<Cursor>,
     known: KnownRows,
     /// Replaces cursors that would lose rows of one time.
@@ -115,14 +113,12 @@ pub(crate) const NO_CURSOR: &str = "the list has more but no `next_cursor`";
 /// The cursor was already sent for this page, or since the last new row.
 pub(crate) const CIRCLE: &str = "the list goes in circles: `next_cursor` repeats";
 pub(crate) const IDLE: &str = "the list has more, but 100 pages brought no new row";
-pub(crate) const REFUSED: &str = "the service refuses its own `next_cursor`";
 
 impl Walk {
     /// Starts at a cursor, or at the newest row.
     pub(crate) fn new(cursor: Option<Cursor>) -> Self {
         Self {
             position: ListPosition { cursor, ..ListPosition::default() },
-            requested: ListPosition::default(),
             sent: None,
             known: KnownRows::default(),
             ties: TieGuard::new(),
@@ -171,34 +167,19 @@ impl Walk {
         &self.position
     }
 
-    /// Returns the position from which the last page was requested.
-    pub(crate) fn last_position(&self) -> &ListPosition {
-        &self.requested
-    }
-
     /// Returns the cursor with which the last page was requested.
     pub(crate) fn last_cursor(&self) -> Option<&Cursor> {
         self.sent.as_ref()
     }
 
     /// Returns the rows that the next page may repeat.
-    pub(crate) fn known_before_next_page(&self) -> impl Iterator<Item = RowKey> {
+    pub(crate) fn known_rows(&self) -> impl Iterator<Item = RowKey> {
         self.known.before_next_page(self.position.oldest, self.position.has_own_cursors())
     }
 
-    /// Returns the rows of earlier pages that the last page may repeat.
-    pub(crate) fn known_before_last_page(&self) -> impl Iterator<Item = RowKey> {
-        self.known.before_last_page(self.requested.has_own_cursors())
-    }
-
-    /// Returns the rows that the last page may repeat if it is requested again.
-    pub(crate) fn known_with_last_page(&self) -> impl Iterator<Item = RowKey> {
-        self.known.with_last_page(self.requested.has_own_cursors())
-    }
-
-    /// Returns the time below which no known row is, if the last row yielded was at `yielded`.
-    pub(crate) fn known_oldest(&self, yielded: Option<i64>) -> Option<i64> {
-        self.known.oldest(yielded)
+    /// Returns the time below which no known row is.
+    pub(crate) fn known_oldest(&self) -> Option<i64> {
+        self.known.oldest(self.position.oldest)
     }
 
     /// Takes the response to the last request.
@@ -258,9 +239,9 @@ impl Walk {
     /// violates the order.
     fn add_rows(&mut self, rows: &[WalkRow], outcome: &mut PageOutcome) -> bool {
         self.sent = self.cursor().cloned();
-        self.requested = self.position.clone();
+        let before = self.position.oldest;
         if !rows.is_empty() {
-            self.known.begin_page(self.position.oldest);
+            self.known.begin_page(before);
         }
         for (at, row) in rows.iter().enumerate() {
             let is_newer = self.position.oldest.is_some_and(|oldest| row.time > oldest);
@@ -276,9 +257,9 @@ impl Walk {
             }
             self.position.add_row(row.time, is_new);
         }
-        let before = self.requested.oldest;
-        let tie_continues = before.is_some() && self.position.oldest == before;
-        self.known.end_page(rows.is_empty(), tie_continues);
+        if !rows.is_empty() {
+            self.known.end_page(before.is_some() && self.position.oldest == before);
+        }
         true
     }
 

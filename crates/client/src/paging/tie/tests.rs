@@ -317,8 +317,8 @@ proptest! {
             if ended.is_some() {
                 break;
             }
-            let seen: Vec<_> = after.known_before_next_page().collect();
-            let seen_oldest = after.known_oldest(after.position().oldest);
+            let seen: Vec<_> = after.known_rows().collect();
+            let seen_oldest = after.known_oldest();
             walk = Walk::resume(after.position().clone(), seen.into_iter(), seen_oldest);
         }
         prop_assert!(!has_duplicates(&ids), "{:?}", ids);
@@ -557,8 +557,8 @@ fn walk_resumed_deep_in_a_unit_repeats_no_row() {
     let rows = [3_003_000, 3_002_000, 3_001_000, 3_000_007, 3_000_006, 3_000_002, 3_000_000, 0];
     let service = Service::new(Newest, &rows, 1);
     let (first, walk) = run(&service, Walk::new(None), 7);
-    let seen: Vec<_> = walk.known_before_next_page().collect();
-    let seen_oldest = walk.known_oldest(walk.position().oldest);
+    let seen: Vec<_> = walk.known_rows().collect();
+    let seen_oldest = walk.known_oldest();
     let resumed = Walk::resume(walk.position().clone(), seen.into_iter(), seen_oldest);
     let (rest, _) = run(&service, resumed, usize::MAX);
     assert!(!has_duplicates(&[first.ids, rest.ids.clone()].concat()), "{:?}", rest.ids);
@@ -571,9 +571,7 @@ fn walk_resumed_after_a_lone_row_needs_no_probe() {
     for kind in [Exact, Millis, MillisFineCompare, CutToMillis] {
         let service = Service::new(kind, &rows, 5);
         let (first, walk) = run(&service, Walk::new(None), 13);
-        let (seen, oldest) =
-            (walk.known_before_next_page().collect::<Vec<_>>(), walk.position().oldest);
-        let seen_oldest = walk.known_oldest(oldest);
+        let (seen, seen_oldest) = (walk.known_rows().collect::<Vec<_>>(), walk.known_oldest());
         let resumed = Walk::resume(walk.position().clone(), seen.into_iter(), seen_oldest);
         let (rest, _) = run(&service, resumed, usize::MAX);
         assert_eq!([first.ids, rest.ids].concat(), all(&service));
