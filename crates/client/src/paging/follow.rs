@@ -69,8 +69,6 @@ pub struct Follow {
     interval: Duration,
     /// The state after the submissions yielded so far.
     run: SyncRun,
-    /// The point at the start, if it was refused.
-    refused: Option<SyncPoint>,
     wanted: Wanted,
     pass: Pass,
     /// Where the parts of the pass that are not yielded yet begin, the oldest part last; `None` at the newest
@@ -112,10 +110,7 @@ struct Outage {
 
 impl Follow {
     pub(super) fn new(FollowQuery { query, point, wanted, interval }: FollowQuery) -> Self {
-        let (run, error) = match query.start_sync(&point) {
-            Ok(run) => (run, None),
-            Err(error) => (SyncRun::new(query.list()), Some(error)),
-        };
+        let (run, error) = query.start_sync(point);
         let mut parts = vec![None];
         if let NextWalk::Resume(token) = run.next_walk() {
             parts.push(Some(token.clone()));
@@ -124,7 +119,6 @@ impl Follow {
         Self {
             query,
             interval,
-            refused: error.is_some().then_some(point),
             run,
             wanted,
             pass: Pass { started: now, read_at: None, is_full: true, last_full: now },
@@ -149,7 +143,7 @@ impl Follow {
     /// A follow that starts without a sync point finds its start when it first reads the list. Before that,
     /// the point is that of a form of which nothing was read.
     pub fn sync_point(&self) -> SyncPoint {
-        self.refused.clone().unwrap_or_else(|| self.run.point(None))
+        self.run.point(None)
     }
 
     /// Returns true during an outage: the last request failed, and the next one is a retry.

@@ -3,10 +3,11 @@
 use std::ops::Deref;
 use std::task::{Context, Poll, ready};
 
-use formsvc_protocol::{Submission, Timestamp};
+use formsvc_protocol::Submission;
 
+use super::submissions::PageRows;
 use super::sync_point::{NextWalk, SyncRun};
-use super::{SubmissionPage, SubmissionQuery, Submissions, SyncPoint};
+use super::{SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint};
 use crate::completeness::Completeness;
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -20,7 +21,10 @@ use crate::event::ClientEvent;
 /// deleted. Submissions are newest first within each walk.
 #[must_use = "streams do nothing unless polled"]
 #[derive(Debug)]
-pub struct NewSubmissions(Run);
+pub struct NewSubmissions {
+    pages: NewSubmissionPages,
+    rows: PageRows,
+}
 
 /// The pages of a form with the submissions that no earlier run has yielded: an owned, fused stream, `Send`,
 /// `Sync` and `Unpin`. Created by [`NewSubmissions::pages`]. Pages without a new submission are yielded too.
@@ -40,7 +44,16 @@ pub struct NewSubmissions(Run);
 /// ```
 #[must_use = "streams do nothing unless polled"]
 #[derive(Debug)]
-pub struct NewSubmissionPages(Run);
+pub struct NewSubmissionPages {
+    query: SubmissionQuery,
+    run: SyncRun,
+    /// The walk that is read, of those of the run.
+    walk: Option<SubmissionPages>,
+    completeness: Completeness,
+    error: Option<Error>,
+    done: bool,
+    is_finished: bool,
+}
 
 /// A page with new submissions, and the sync point after it; dereferences to the page.
 #[derive(Clone, Debug)]
@@ -71,147 +84,139 @@ impl Deref for NewSubmissionPage {
 
 impl NewSubmissions {
     pub(super) fn new(query: SubmissionQuery, start: SyncPoint) -> Self {
-        Self(Run::new(query, start))
+        Self { pages: NewSubmissionPages::new(query, start), rows: PageRows::default() }
     }
 
     /// Returns the pages of the run, from its [`sync_point`](Self::sync_point) on.
     pub fn pages(self) -> NewSubmissionPages {
         let point = self.sync_point();
-        NewSubmissionPages(Run::new(self.0.query, point))
+        NewSubmissionPages::new(self.pages.query, point)
+    }
+
+    /// Returns the point that covers exactly the submissions yielded so far: the start of the next
+    /// run. Valid at any time, also after an error. Save it after the submissions are stored. The
+    /// call copies up to 10,000 hashes: call it after a batch rather than after each submission.
+    pub fn sync_point(&self) -> SyncPoint {
+        let NewSubmissionPages { run, walk, .. } = &self.pages;
+        run.point(walk.as_ref().map(|walk| self.rows.resume_token(walk)))
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {
-        self.0.poll_next(cx, Submissions::poll_item, |row, run, read_at| run.accept(row, read_at))
+        loop {
+            while let Some(row) = self.rows.next() {
+                if self.pages.accept(&row) {
+                    return Poll::Ready(Some(Ok(row)));
+                }
+            }
+            match ready!(self.pages.poll_all_rows(cx)) {
+                Some(Ok(page)) => self.rows = PageRows::of(page),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+/// The accessors of the pages.
+impl Deref for NewSubmissions {
+    type Target = NewSubmissionPages;
+
+    fn deref(&self) -> &NewSubmissionPages {
+        &self.pages
     }
 }
 
 impl NewSubmissionPages {
+    fn new(query: SubmissionQuery, start: SyncPoint) -> Self {
+        let (run, error) = query.start_sync(start);
+        Self {
+            query,
+            completeness: run.completeness(),
+            run,
+            walk: None,
+            done: error.is_some(),
+            error,
+            is_finished: false,
+        }
+    }
+
+    /// Returns the point that covers exactly the pages yielded so far: see
+    /// [`NewSubmissions::sync_point`].
+    pub fn sync_point(&self) -> SyncPoint {
+        self.run.point(self.walk.as_ref().map(SubmissionPages::resume_token))
+    }
+
+    /// Returns whether a new submission can be missing; `None` until the run
+    /// [is finished](Self::is_finished).
+    pub fn completeness(&self) -> Option<Completeness> {
+        self.is_finished.then_some(self.completeness)
+    }
+
+    /// Returns whether a submission can be missing among those that were read.
+    pub fn completeness_so_far(&self) -> Completeness {
+        let walk = self.walk.as_ref().map(SubmissionPages::completeness_so_far);
+        walk.map_or(self.completeness, |walk| walk.max(self.completeness))
+    }
+
+    /// Returns true when all new submissions were yielded. False before, and for ever after an
+    /// error.
+    pub fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    fn is_done(&self) -> bool {
+        self.done && self.error.is_none()
+    }
+
+    /// Records a row of the walk. Returns whether it is new.
+    fn accept(&mut self, row: &Submission) -> bool {
+        let read_at = self.walk.as_ref().and_then(SubmissionPages::first_read_at);
+        self.run.accept(row, read_at.as_ref())
+    }
+
     fn poll_page(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<NewSubmissionPage, Error>>> {
-        let page = ready!(self.0.poll_next(cx, Submissions::poll_page, |page, run, read_at| {
-            page.retain(|row| run.accept(row, read_at));
-            true
-        }));
-        let with_point = |page| NewSubmissionPage { page, point: self.0.sync_point() };
-        Poll::Ready(page.map(|page| page.map(with_point)))
-    }
-}
-
-macro_rules! run_accessors {
-    ($($list:ident),+) => {$(
-        impl $list {
-            /// Returns the point that covers exactly the submissions yielded so far: the start of the next
-            /// run. Valid at any time, also after an error. Save it after the submissions are stored. The
-            /// call copies up to 10,000 hashes: call it after a batch rather than after each submission.
-            pub fn sync_point(&self) -> SyncPoint {
-                self.0.sync_point()
-            }
-
-            /// Returns whether a new submission can be missing; `None` until the run
-            /// [is finished](Self::is_finished).
-            pub fn completeness(&self) -> Option<Completeness> {
-                self.is_finished().then_some(self.0.completeness)
-            }
-
-            /// Returns whether a submission can be missing among those that were read.
-            pub fn completeness_so_far(&self) -> Completeness {
-                let walk = self.0.walk.as_ref().map(Submissions::completeness_so_far);
-                walk.map_or(self.0.completeness, |walk| walk.max(self.0.completeness))
-            }
-
-            /// Returns true when all new submissions were yielded. False before, and for ever after an
-            /// error.
-            pub fn is_finished(&self) -> bool {
-                self.0.is_finished
-            }
-
-            fn is_done(&self) -> bool {
-                self.0.done && self.0.error.is_none()
-            }
-        }
-    )+};
-}
-
-run_accessors!(NewSubmissions, NewSubmissionPages);
-
-/// A run: the walks of one list after another.
-#[derive(Debug)]
-struct Run {
-    query: SubmissionQuery,
-    /// The point at the start; the result as long as `decisions` is `None`.
-    start: SyncPoint,
-    /// `None` if a setting is invalid.
-    decisions: Option<SyncRun>,
-    walk: Option<Submissions>,
-    completeness: Completeness,
-    error: Option<Error>,
-    done: bool,
-    is_finished: bool,
-}
-
-impl Run {
-    fn new(query: SubmissionQuery, start: SyncPoint) -> Self {
-        let (decisions, error) = match query.start_sync(&start) {
-            Ok(decisions) => (Some(decisions), None),
-            Err(error) => (None, Some(error)),
-        };
-        let completeness = decisions.as_ref().map_or(Completeness::Proven, SyncRun::completeness);
-        let done = decisions.is_none();
-        Self { query, start, decisions, walk: None, completeness, error, done, is_finished: false }
+        let page = ready!(self.poll_all_rows(cx));
+        Poll::Ready(page.map(|page| {
+            let mut page = page?;
+            page.retain(|row| self.accept(row));
+            Ok(NewSubmissionPage { page, point: self.sync_point() })
+        }))
     }
 
-    fn sync_point(&self) -> SyncPoint {
-        let token = self.walk.as_ref().map(Submissions::resume_token);
-        self.decisions.as_ref().map_or_else(|| self.start.clone(), |run| run.point(token))
-    }
-
-    /// Polls the walks for the next item. `accept` drops the rows that an earlier run has yielded, and
-    /// returns false if the item is not yielded.
-    fn poll_next<T>(
+    /// Polls the walks for the next page, with the rows that an earlier run has yielded.
+    fn poll_all_rows(
         &mut self,
         cx: &mut Context<'_>,
-        poll: impl Fn(&mut Submissions, &mut Context<'_>) -> Poll<Option<Result<T, Error>>>,
-        accept: impl Fn(&mut T, &mut SyncRun, Option<&Timestamp>) -> bool,
-    ) -> Poll<Option<Result<T, Error>>> {
+    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
         if let Some(error) = self.error.take() {
             return Poll::Ready(Some(Err(error)));
         }
-        let Some(run) = self.decisions.as_mut().filter(|_| !self.done) else {
-            return Poll::Ready(None);
-        };
-        loop {
+        while !self.done {
             let walk = match &mut self.walk {
                 Some(walk) => walk,
                 none => {
-                    let Some(query) = query_of_next_walk(&self.query, run) else {
+                    let Some(query) = query_of_next_walk(&self.query, &self.run) else {
                         (self.done, self.is_finished) = (true, true);
-                        return Poll::Ready(None);
+                        break;
                     };
-                    none.insert(query.items())
+                    none.insert(query.pages())
                 }
             };
-            match ready!(poll(walk, cx)) {
-                Some(Ok(mut item)) => {
-                    if accept(&mut item, run, walk.first_read_at().as_ref()) {
-                        return Poll::Ready(Some(Ok(item)));
-                    }
-                }
-                Some(Err(error)) => {
-                    self.done = true;
-                    return Poll::Ready(Some(Err(error)));
-                }
-                None => {
-                    self.completeness = self.completeness.max(walk.completeness_so_far());
-                    self.walk = None;
-                    if run.finish_walk() {
-                        let form = self.query.form_id().ok().cloned();
-                        self.query.client.shared.emit(&ClientEvent::SyncOverlapShortened { form });
-                    }
-                }
+            if let Some(page) = ready!(walk.poll_page(cx)) {
+                self.done = page.is_err();
+                return Poll::Ready(Some(page));
+            }
+            self.completeness = self.completeness_so_far();
+            self.walk = None;
+            if self.run.finish_walk() {
+                let form = self.query.form_id().ok().cloned();
+                self.query.client.shared.emit(&ClientEvent::SyncOverlapShortened { form });
             }
         }
+        Poll::Ready(None)
     }
 }
 

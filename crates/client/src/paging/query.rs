@@ -168,7 +168,15 @@ impl SubmissionQuery {
         NewSubmissions::new(self, point.clone())
     }
 
-    pub(super) fn start_sync(&self, point: &SyncPoint) -> Result<SyncRun, Error> {
+    /// Starts a run. If a setting is invalid, the run keeps its point.
+    pub(super) fn start_sync(&self, point: SyncPoint) -> (SyncRun, Option<Error>) {
+        match self.check_sync(&point) {
+            Ok(()) => (SyncRun::start(point, Some(self.list())), None),
+            Err(error) => (SyncRun::start(point, None), Some(error)),
+        }
+    }
+
+    fn check_sync(&self, point: &SyncPoint) -> Result<(), Error> {
         let Bounds { since, until, stop_when } = &self.bounds;
         let settings = [
             ("start_at", self.start.is_some()),
@@ -182,7 +190,7 @@ impl SubmissionQuery {
             return Err(config_error(format!("`sync_from` and `{name}` exclude each other")));
         }
         self.form_id()?;
-        SyncRun::start(point, self.list()).map_err(config_error)
+        point.check(&self.list()).map_err(config_error)
     }
 
     /// Requests a single page. [`max_pages`](Self::max_pages) and

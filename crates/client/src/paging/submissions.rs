@@ -1,16 +1,16 @@
 //! The submissions of a list, one by one.
 
+use std::ops::Deref;
 use std::task::{Context, Poll, ready};
 use std::vec;
 
-use formsvc_protocol::{Submission, Timestamp};
+use formsvc_protocol::Submission;
 
 use super::page::PassedRows;
 use super::{ResumeToken, SubmissionPage, SubmissionPages};
-use crate::completeness::{Completeness, TieOverflow};
+use crate::completeness::Completeness;
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
-use crate::skipped_item::SkippedItem;
 
 /// The submissions of a list: an owned, fused stream, `Send`, `Sync` and `Unpin`. Created by
 /// [`SubmissionQuery::items`](super::SubmissionQuery::items).
@@ -31,15 +31,48 @@ use crate::skipped_item::SkippedItem;
 #[derive(Debug)]
 pub struct Submissions {
     pages: SubmissionPages,
-    /// Rows of the current page that are not yielded yet.
+    rows: PageRows,
+}
+
+/// The rows of a page that are not yielded yet, and those before them.
+#[derive(Debug, Default)]
+pub(super) struct PageRows {
     rows: vec::IntoIter<Submission>,
-    /// Rows of the current page before them.
     passed: PassedRows,
+}
+
+impl PageRows {
+    pub(super) fn of(page: SubmissionPage) -> Self {
+        let (rows, passed) = page.into_rows();
+        Self { rows: rows.into_iter(), passed }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.as_slice().is_empty()
+    }
+
+    pub(super) fn next(&mut self) -> Option<Submission> {
+        self.rows.next().inspect(|row| self.passed.push(row))
+    }
+
+    /// Returns the position after the rows yielded so far. This is a page of `pages`, the last one.
+    pub(super) fn resume_token(&self, pages: &SubmissionPages) -> ResumeToken {
+        if self.is_empty() { pages.resume_token() } else { pages.token_within_page(&self.passed) }
+    }
+}
+
+/// The accessors of the pages.
+impl Deref for Submissions {
+    type Target = SubmissionPages;
+
+    fn deref(&self) -> &SubmissionPages {
+        &self.pages
+    }
 }
 
 impl Submissions {
     pub(super) fn new(pages: SubmissionPages) -> Self {
-        Self { pages, rows: vec::IntoIter::default(), passed: PassedRows::default() }
+        Self { pages, rows: PageRows::default() }
     }
 
     /// Returns the rest of the list if it has at most `max` submissions. All of them are in memory
@@ -61,11 +94,7 @@ impl Submissions {
     /// Returns the position after the submissions yielded so far; valid at any time, also after an
     /// error. A submission that was not yielded is never skipped.
     pub fn resume_token(&self) -> ResumeToken {
-        if self.has_ready() {
-            self.pages.token_within_page(&self.passed)
-        } else {
-            self.pages.resume_token()
-        }
+        self.rows.resume_token(&self.pages)
     }
 
     /// Returns whether a submission can be missing in the list; `None` until the list
@@ -77,34 +106,6 @@ impl Submissions {
     /// Returns true when all submissions were yielded: see [`SubmissionPages::is_finished`].
     pub fn is_finished(&self) -> bool {
         !self.has_ready() && self.pages.is_finished()
-    }
-
-    /// Returns whether a submission can be missing among those that were read: see
-    /// [`SubmissionPages::completeness_so_far`].
-    pub fn completeness_so_far(&self) -> Completeness {
-        self.pages.completeness_so_far()
-    }
-
-    /// Returns the units of which submissions may be missing: see
-    /// [`SubmissionPages::tie_overflows`].
-    pub fn tie_overflows(&self) -> &[TieOverflow] {
-        self.pages.tie_overflows()
-    }
-
-    /// Returns the time of [`SubmissionPages::first_read_at`].
-    pub(super) fn first_read_at(&self) -> Option<Timestamp> {
-        self.pages.first_read_at()
-    }
-
-    /// Returns the first submissions that were left out because they violate the API: see
-    /// [`SubmissionPages::skipped`].
-    pub fn skipped(&self) -> &[SkippedItem] {
-        self.pages.skipped()
-    }
-
-    /// Returns the number of submissions that were left out because they violate the API.
-    pub fn skipped_count(&self) -> u64 {
-        self.pages.skipped_count()
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -119,22 +120,11 @@ impl Submissions {
         Poll::Ready(ready.map(|_| self.take_ready()).transpose())
     }
 
-    /// Polls for the next page, instead of its submissions one by one.
-    pub(super) fn poll_page(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
-        self.pages.poll_page(cx)
-    }
-
     /// Waits for a page with rows; false at the end of the list.
     pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while !self.has_ready() {
             match ready!(self.pages.poll_page(cx)).transpose() {
-                Ok(Some(page)) => {
-                    let (rows, passed) = page.into_rows();
-                    (self.rows, self.passed) = (rows.into_iter(), passed);
-                }
+                Ok(Some(page)) => self.rows = PageRows::of(page),
                 Ok(None) => return Poll::Ready(Ok(false)),
                 Err(error) => return Poll::Ready(Err(error)),
             }
@@ -144,14 +134,12 @@ impl Submissions {
 
     /// Returns true if the next submission needs no request.
     pub(crate) fn has_ready(&self) -> bool {
-        !self.rows.as_slice().is_empty()
+        !self.rows.is_empty()
     }
 
     /// Returns the next submission of the current page.
     pub(crate) fn take_ready(&mut self) -> Option<Submission> {
-        let row = self.rows.next()?;
-        self.passed.push(&row);
-        Some(row)
+        self.rows.next()
     }
 }
 

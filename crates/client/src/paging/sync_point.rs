@@ -80,6 +80,11 @@ impl SyncPoint {
         self
     }
 
+    /// Returns an error that names both lists if the point is for another one.
+    pub(super) fn check(&self, list: &ListId) -> Result<(), String> {
+        self.0.list.as_ref().map_or(Ok(()), |own| own.check(list, "sync point"))
+    }
+
     /// Creates the point of a form of which all submissions before this time were read.
     pub(super) fn since(time: &Timestamp) -> Self {
         let micros = time.unix_micros();
@@ -108,7 +113,7 @@ pub(super) enum NextWalk {
 /// The decisions of one run: the next walk, its end, and which of its rows are new.
 #[derive(Debug)]
 pub(super) struct SyncRun {
-    list: ListId,
+    list: Option<ListId>,
     complete: Option<Mark>,
     /// The rows of the complete range's overlap.
     known: HashSet<OverlapRow>,
@@ -118,22 +123,17 @@ pub(super) struct SyncRun {
 }
 
 impl SyncRun {
-    /// Starts a run. Returns an error that names both lists if the point is for another one.
-    pub(super) fn start(point: &SyncPoint, list: ListId) -> Result<Self, String> {
-        let Content { list: other, complete, unfinished } = point.0.clone();
-        other.map_or(Ok(()), |other| other.check(&list, "sync point"))?;
+    /// Starts a run of this list. Without one, its point stays as it is.
+    pub(super) fn start(point: SyncPoint, list: Option<ListId>) -> Self {
+        let Content { list: known, complete, unfinished } = point.0;
         let (head, next) = match unfinished {
             Some(Unfinished { token, head }) => (Some(head), NextWalk::Resume(token)),
             None => (None, NextWalk::Newest),
         };
-        let mut run = Self { head, next, ..Self::new(list) };
+        let list = list.or(known);
+        let mut run = Self { list, complete: None, known: HashSet::new(), head, next };
         run.set_complete(complete);
-        Ok(run)
-    }
-
-    /// Starts a run of a list of which nothing was read.
-    pub(super) fn new(list: ListId) -> Self {
-        Self { list, complete: None, known: HashSet::new(), head: None, next: NextWalk::Newest }
+        run
     }
 
     fn set_complete(&mut self, complete: Option<Mark>) {
@@ -250,11 +250,7 @@ impl SyncRun {
         });
         let unfinished =
             token.zip(self.head.clone()).map(|(token, head)| Unfinished { token, head });
-        SyncPoint(Content {
-            list: Some(self.list.clone()),
-            complete: self.complete.clone(),
-            unfinished,
-        })
+        SyncPoint(Content { list: self.list.clone(), complete: self.complete.clone(), unfinished })
     }
 }
 
@@ -269,10 +265,9 @@ mod tests {
 
     #[test]
     fn overlap_shortened_by_the_joined_walks_is_reported() {
-        let list = ListId { base_url: String::new(), form: None };
         let older = mark((0..9).map(|n| (MAX_ROWS + n, -1)));
         let point = SyncPoint(Content { complete: Some(older), ..Content::default() });
-        let mut run = SyncRun::start(&point, list).unwrap();
+        let mut run = SyncRun::start(point, None);
         run.head = Some(mark((0..MAX_ROWS).map(|n| (n, 0))));
         assert!(!run.head.as_ref().unwrap().is_shortened());
         assert!(run.finish_walk());
@@ -284,9 +279,8 @@ mod tests {
     #[test]
     fn clock_that_goes_back_changes_no_mark() {
         let known = mark([(2, 2_000_000_000), (1, 1_900_000_000)]);
-        let list = ListId { base_url: String::new(), form: None };
         let point = SyncPoint(Content { complete: Some(known.clone()), ..Content::default() });
-        let mut run = SyncRun::start(&point, list).unwrap();
+        let mut run = SyncRun::start(point, None);
         let row =
             serde_json::from_str(r#"{"id":"sub_3","data":{},"created_at":"1970-01-01T00:33:21Z"}"#);
         assert!(run.accept(&row.unwrap(), Timestamp::from_unix_nanos(0).as_ref()));
