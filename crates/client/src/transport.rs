@@ -4,16 +4,20 @@ mod reqwest_transport;
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 
 pub(crate) use reqwest_transport::ReqwestTransport;
 
 /// A boxed future that can be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A request that a [`Transport`] sends, and its response.
+pub type Sending<'a> = BoxFuture<'a, Result<Response<Bytes>, TransportError>>;
 
 /// Sends one request and reads the whole response. Implement it for another HTTP library, or for a
 /// fake in tests; the client adds retries, limits and decoding.
@@ -55,29 +59,12 @@ pub trait Transport: Send + Sync + 'static {
     /// longer than [`AttemptContext::max_body`] should end early as
     /// [`TransportErrorKind::TooLarge`]. If the status is not 200, the first
     /// [`AttemptContext::max_error_body`] bytes of the body are enough.
-    fn send<'a>(
-        &'a self,
-        request: http::Request<Bytes>,
-        context: &'a AttemptContext,
-    ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>>;
+    fn send<'a>(&'a self, request: Request<Bytes>, context: &'a AttemptContext) -> Sending<'a>;
 }
 
-impl<T: Transport + ?Sized> Transport for std::sync::Arc<T> {
-    fn send<'a>(
-        &'a self,
-        request: http::Request<Bytes>,
-        context: &'a AttemptContext,
-    ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>> {
-        (**self).send(request, context)
-    }
-}
-
-impl<T: Transport + ?Sized> Transport for Box<T> {
-    fn send<'a>(
-        &'a self,
-        request: http::Request<Bytes>,
-        context: &'a AttemptContext,
-    ) -> BoxFuture<'a, Result<http::Response<Bytes>, TransportError>> {
+/// For an `Arc` or a `Box` of a transport.
+impl<P: Deref<Target: Transport> + Send + Sync + 'static> Transport for P {
+    fn send<'a>(&'a self, request: Request<Bytes>, context: &'a AttemptContext) -> Sending<'a> {
         (**self).send(request, context)
     }
 }
@@ -160,9 +147,8 @@ impl TransportError {
 
     /// Adds the status and the headers that were received before the failure.
     #[must_use]
-    pub fn with_head(mut self, status: StatusCode, headers: HeaderMap) -> Self {
-        self.head = Some(Box::new((status, headers)));
-        self
+    pub fn with_head(self, status: StatusCode, headers: HeaderMap) -> Self {
+        Self { head: Some(Box::new((status, headers))), ..self }
     }
 
     /// The kind of failure.

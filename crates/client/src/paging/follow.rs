@@ -17,7 +17,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use super::follow_query::Wanted;
 use super::sync_point::{NextWalk, SyncRun};
 use super::{
-    FollowQuery, ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint,
+    FollowQuery, PollItem, ResumeToken, SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint,
 };
 use crate::completeness::TieOverflow;
 use crate::error::Error;
@@ -155,7 +155,7 @@ impl Follow {
         self.done && self.error.is_none()
     }
 
-    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> PollItem<Submission> {
         loop {
             if let Some(error) = self.error.take() {
                 self.done = true;

@@ -18,6 +18,9 @@
 //! | stream of new submissions | `new_submissions` | through `submissions` |
 //! | stream that waits for new submissions | `follow` | through `pages` |
 
+/// The result of polling a list for its next item.
+type PollItem<T> = std::task::Poll<Option<Result<T, crate::Error>>>;
+
 /// Implements `try_next`, [`Stream`](futures_core::Stream) and
 /// [`FusedStream`](futures_core::FusedStream) for a list with a method that polls for the next item,
 /// and with `is_done`.
@@ -35,8 +38,8 @@ macro_rules! list_stream {
 
             fn poll_next(
                 mut self: std::pin::Pin<&mut Self>,
-                cx: &mut std::task::Context<'_>,
-            ) -> std::task::Poll<Option<Self::Item>> {
+                cx: &mut Context<'_>,
+            ) -> PollItem<$item> {
                 self.$poll(cx)
             }
         }

@@ -7,7 +7,7 @@ use formsvc_protocol::Submission;
 
 use super::submissions::PageRows;
 use super::sync_point::{NextWalk, SyncRun};
-use super::{SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint};
+use super::{PollItem, SubmissionPage, SubmissionPages, SubmissionQuery, SyncPoint};
 use crate::completeness::Completeness;
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -101,7 +101,7 @@ impl NewSubmissions {
         run.point(walk.as_ref().map(|walk| self.rows.resume_token(walk)))
     }
 
-    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Submission, Error>>> {
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> PollItem<Submission> {
         loop {
             while let Some(row) = self.rows.next() {
                 if self.pages.accept(&row) {
@@ -174,10 +174,7 @@ impl NewSubmissionPages {
         self.run.accept(row, read_at.as_ref())
     }
 
-    fn poll_page(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<NewSubmissionPage, Error>>> {
+    fn poll_page(&mut self, cx: &mut Context<'_>) -> PollItem<NewSubmissionPage> {
         let page = ready!(self.poll_all_rows(cx));
         Poll::Ready(page.map(|page| {
             let mut page = page?;
@@ -187,10 +184,7 @@ impl NewSubmissionPages {
     }
 
     /// Polls the walks for the next page, with the rows that an earlier run has yielded.
-    fn poll_all_rows(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+    fn poll_all_rows(&mut self, cx: &mut Context<'_>) -> PollItem<SubmissionPage> {
         if let Some(error) = self.error.take() {
             return Poll::Ready(Some(Err(error)));
         }

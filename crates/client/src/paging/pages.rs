@@ -9,7 +9,7 @@ use formsvc_protocol::{FormId, Timestamp};
 use super::page::{PageEnd, PassedRows, RawPage};
 use super::report::{item_error, refuses_cursor, walk_error};
 use super::walk::{NextStep, PagingError, PagingWarning, Walk};
-use super::{ResumeToken, SubmissionPage, SubmissionQuery};
+use super::{PollItem, ResumeToken, SubmissionPage, SubmissionQuery};
 use crate::ResponseMeta;
 use crate::completeness::{Completeness, TieOverflow};
 use crate::error::Error;
@@ -167,10 +167,7 @@ impl SubmissionPages {
         self.done && self.error.is_none()
     }
 
-    pub(super) fn poll_page(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<SubmissionPage, Error>>> {
+    pub(super) fn poll_page(&mut self, cx: &mut Context<'_>) -> PollItem<SubmissionPage> {
         #[cfg(feature = "tracing")]
         let _entered = self.span.clone().entered();
         loop {

@@ -7,7 +7,7 @@ use std::vec;
 use formsvc_protocol::Submission;
 
 use super::page::PassedRows;
-use super::{ResumeToken, SubmissionPage, SubmissionPages};
+use super::{PollItem, ResumeToken, SubmissionPage, SubmissionPages};
 use crate::completeness::Completeness;
 use crate::error::{Error, ErrorKind};
 use crate::operation::SUBMISSIONS;
@@ -112,10 +112,7 @@ impl Submissions {
         !self.has_ready() && self.pages.is_done()
     }
 
-    pub(super) fn poll_item(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Submission, Error>>> {
+    pub(super) fn poll_item(&mut self, cx: &mut Context<'_>) -> PollItem<Submission> {
         let ready = ready!(self.poll_ready(cx));
         Poll::Ready(ready.map(|_| self.take_ready()).transpose())
     }

@@ -14,7 +14,7 @@ use url::form_urlencoded::parse;
 
 use super::Fault;
 use super::respond::{error, respond};
-use crate::transport::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+use crate::transport::{AttemptContext, Sending, Transport, TransportError, TransportErrorKind};
 use crate::{Client, ClientBuilder, RateLimit, RetryPolicy};
 
 /// A service in memory; see the [module](super). Clones are handles to the same service.
@@ -221,11 +221,7 @@ impl SeenRequest {
 }
 
 impl Transport for MockService {
-    fn send<'a>(
-        &'a self,
-        request: Request<Bytes>,
-        context: &'a AttemptContext,
-    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+    fn send<'a>(&'a self, request: Request<Bytes>, context: &'a AttemptContext) -> Sending<'a> {
         Box::pin(async move {
             let (fault, response) = self.take(&request, context.attempt);
             let fails = |kind| Err(TransportError::new(kind, "a fault of the mock service"));

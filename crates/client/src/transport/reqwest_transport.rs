@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use tokio::runtime::{Handle, Id};
 
-use super::{AttemptContext, BoxFuture, Transport, TransportError, TransportErrorKind};
+use super::{AttemptContext, Sending, Transport, TransportError, TransportErrorKind};
 use crate::base_url::BaseUrl;
 use crate::error::{Error, ErrorKind};
 use crate::network::{ConnectFailureKind, NetworkSettings};
@@ -138,11 +138,7 @@ impl From<ConnectFailureKind> for TransportErrorKind {
 }
 
 impl Transport for ReqwestTransport {
-    fn send<'a>(
-        &'a self,
-        request: Request<Bytes>,
-        context: &'a AttemptContext,
-    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
+    fn send<'a>(&'a self, request: Request<Bytes>, context: &'a AttemptContext) -> Sending<'a> {
         Box::pin(self.exchange(request, context))
     }
 }
