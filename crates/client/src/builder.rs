@@ -57,16 +57,14 @@ impl ClientBuilder {
     /// Sets the address of the service; required. `https`, or `http` for this machine: `localhost`,
     /// `*.localhost`, 127.0.0.0/8, `[::1]`. A path is kept as a prefix; user info, a query or a
     /// fragment is refused.
-    pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.base_url = Some(url.into());
-        self
+    pub fn base_url(self, url: impl Into<String>) -> Self {
+        Self { base_url: Some(url.into()), ..self }
     }
 
     /// Sets the API key (SPEC §5), as an [`ApiKey`] or as text; required. It is sent only to the base
     /// URL, and never shown.
-    pub fn api_key(mut self, key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>) -> Self {
-        self.api_key = Some(key.try_into().map_err(Into::into));
-        self
+    pub fn api_key(self, key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>) -> Self {
+        Self { api_key: Some(key.try_into().map_err(Into::into)), ..self }
     }
 
     /// Sets the time limits.
@@ -83,9 +81,8 @@ impl ClientBuilder {
 
     /// Sets the client's own limit on requests. Default: the limit that the service announces, or 300
     /// per minute (SPEC §8).
-    pub fn rate_limit(mut self, limit: RateLimit) -> Self {
-        self.rate_limit = limit;
-        self
+    pub fn rate_limit(self, limit: RateLimit) -> Self {
+        Self { rate_limit: limit, ..self }
     }
 
     /// Sets the longest single wait: for the limiter, after a 429, or because of `Retry-After`. A
@@ -108,15 +105,13 @@ impl ClientBuilder {
     }
 
     /// Allows `http` to other machines. Anyone on the way can then read the API key and the answers.
-    pub fn danger_allow_http(mut self, allow: bool) -> Self {
-        self.danger_allow_http = allow;
-        self
+    pub fn danger_allow_http(self, allow: bool) -> Self {
+        Self { danger_allow_http: allow, ..self }
     }
 
     /// Appends a product to `User-Agent`, such as `acme-sync/1.2`. Visible ASCII.
-    pub fn user_agent(mut self, suffix: impl Into<String>) -> Self {
-        self.user_agent = Some(suffix.into());
-        self
+    pub fn user_agent(self, suffix: impl Into<String>) -> Self {
+        Self { user_agent: Some(suffix.into()), ..self }
     }
 
     /// Adds a header to every request; the last value of a name is sent. Names that the client or
@@ -133,9 +128,8 @@ impl ClientBuilder {
     /// Sends all requests through this proxy, such as `http://user:password@proxy.example:3128`; the
     /// proxy variables of the environment are ignored. Schemes: `http`, `https`, `socks5`,
     /// `socks5h`. Requests to localhost are sent directly.
-    pub fn proxy(mut self, url: impl Into<String>) -> Self {
-        self.proxy = Some(url.into());
-        self
+    pub fn proxy(self, url: impl Into<String>) -> Self {
+        Self { proxy: Some(url.into()), ..self }
     }
 
     /// Sends all requests directly; the proxy variables of the environment are ignored.
@@ -146,9 +140,8 @@ impl ClientBuilder {
 
     /// Sets proxy and TLS settings. Default: the settings of the environment, as
     /// [`NetworkSettings::from_env`] reads them.
-    pub fn network(mut self, settings: NetworkSettings) -> Self {
-        self.network = Some(settings);
-        self
+    pub fn network(self, settings: NetworkSettings) -> Self {
+        Self { network: Some(settings), ..self }
     }
 
     /// Trusts the certificates of a PEM text as well: of an authority, or of a server itself.
@@ -159,16 +152,14 @@ impl ClientBuilder {
 
     /// Identifies the client to the server by a certificate (mutual TLS): a PEM text with the
     /// certificate chain and its private key. Never shown.
-    pub fn client_identity(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.client_identity = Some(pem.into());
-        self
+    pub fn client_identity(self, pem: impl Into<Vec<u8>>) -> Self {
+        Self { client_identity: Some(pem.into()), ..self }
     }
 
     /// Sends requests through another HTTP implementation. Connections, proxies and TLS are then the
     /// responsibility of the transport.
-    pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.transport = Some(Arc::new(transport));
-        self
+    pub fn transport(self, transport: impl Transport) -> Self {
+        Self { transport: Some(Arc::new(transport)), ..self }
     }
 
     /// Wraps the transport, the built-in one or that of [`transport`](Self::transport), in another one,

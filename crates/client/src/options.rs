@@ -72,22 +72,19 @@ impl RequestOptions {
 
     /// Sets the time for one attempt: [`Timeouts::attempt`](crate::Timeouts::attempt). The time to
     /// connect belongs to the connection pool and cannot be changed here.
-    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
-        self.attempt = Some(limit);
-        self
+    pub fn attempt_timeout(self, limit: Duration) -> Self {
+        Self { attempt: Some(limit), ..self }
     }
 
     /// Sets the time for a whole call: [`Timeouts::overall`](crate::Timeouts::overall).
-    pub fn overall_timeout(mut self, limit: Option<Duration>) -> Self {
-        self.overall = Some(limit);
-        self
+    pub fn overall_timeout(self, limit: Option<Duration>) -> Self {
+        Self { overall: Some(limit), ..self }
     }
 
     /// Sets the retry policy. The [budget](RetryPolicy::budget) stays the one that all clones share;
     /// the budget of `policy` is ignored.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.retry = Some(policy);
-        self
+    pub fn retry(self, policy: RetryPolicy) -> Self {
+        Self { retry: Some(policy), ..self }
     }
 
     /// Adds a header to the requests of these calls, such as `traceparent`. It replaces a
@@ -130,22 +127,19 @@ impl Timeouts {
     }
 
     /// Limits the time to connect, TLS included.
-    pub fn connect(mut self, limit: Duration) -> Self {
-        self.connect = limit;
-        self
+    pub fn connect(self, limit: Duration) -> Self {
+        Self { connect: limit, ..self }
     }
 
     /// Limits one attempt, from sending the request to the last byte of the response.
-    pub fn attempt(mut self, limit: Duration) -> Self {
-        self.attempt = limit;
-        self
+    pub fn attempt(self, limit: Duration) -> Self {
+        Self { attempt: limit, ..self }
     }
 
     /// Limits one call (for lists: one page) with its attempts, waits for the rate limit and pauses
     /// between retries. `None` leaves only the other limits.
-    pub fn overall(mut self, limit: Option<Duration>) -> Self {
-        self.overall = limit;
-        self
+    pub fn overall(self, limit: Option<Duration>) -> Self {
+        Self { overall: limit, ..self }
     }
 
     /// Checks that no limit is zero.

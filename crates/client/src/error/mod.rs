@@ -213,12 +213,8 @@ impl From<Parts> for Error {
 }
 
 impl Parts {
-    pub(crate) fn with_source(
-        mut self,
-        source: impl Into<Box<dyn StdError + Send + Sync>>,
-    ) -> Self {
-        self.source = Some(source.into());
-        self
+    pub(crate) fn with_source(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..self }
     }
 
     /// Adds the head of the response.

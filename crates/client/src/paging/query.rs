@@ -68,22 +68,19 @@ impl SubmissionQuery {
     /// Sets the submissions per request, 1 to 100 (SPEC §8). The default is 100, because each
     /// request counts against the rate limit. Every page but the first repeats a known submission,
     /// which is dropped; pages of one are therefore requested with two.
-    pub fn page_size(mut self, rows: u32) -> Self {
-        self.page_size = rows;
-        self
+    pub fn page_size(self, rows: u32) -> Self {
+        Self { page_size: rows, ..self }
     }
 
     /// Starts at a cursor of the service instead of at the newest submission.
-    pub fn start_at(mut self, cursor: Cursor) -> Self {
-        self.start = Some(cursor);
-        self
+    pub fn start_at(self, cursor: Cursor) -> Self {
+        Self { start: Some(cursor), ..self }
     }
 
     /// Continues where an earlier list stopped. The token must be for the same form and service,
     /// and excludes [`start_at`](Self::start_at).
-    pub fn resume_from(mut self, token: ResumeToken) -> Self {
-        self.resume = Some(token);
-        self
+    pub fn resume_from(self, token: ResumeToken) -> Self {
+        Self { resume: Some(token), ..self }
     }
 
     /// Ends the list before the first submission older than this time. Older pages are not
@@ -123,9 +120,8 @@ impl SubmissionQuery {
     }
 
     /// Ends the list after this many pages. The resume token then leads to the next page.
-    pub fn max_pages(mut self, pages: u64) -> Self {
-        self.max_pages = Some(pages);
-        self
+    pub fn max_pages(self, pages: u64) -> Self {
+        Self { max_pages: Some(pages), ..self }
     }
 
     /// Continues where submissions have to be left out, instead of ending with an error. The result is then
@@ -145,9 +141,8 @@ impl SubmissionQuery {
     ///   with the service's cursor, which does not distinguish submissions of one time.
     ///
     /// A single [`page`](Self::page) always fails there.
-    pub fn allow_incomplete(mut self, allow: bool) -> Self {
-        self.allow_incomplete = allow;
-        self
+    pub fn allow_incomplete(self, allow: bool) -> Self {
+        Self { allow_incomplete: allow, ..self }
     }
 
     /// Returns a stream of the submissions.

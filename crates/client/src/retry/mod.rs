@@ -79,24 +79,21 @@ impl RetryPolicy {
     /// Sets the largest number of attempts of a call, the first included. Zero is an error of
     /// [`build`](crate::ClientBuilder::build).
     #[must_use]
-    pub fn max_attempts(mut self, attempts: u32) -> Self {
-        self.max_attempts = attempts;
-        self
+    pub fn max_attempts(self, attempts: u32) -> Self {
+        Self { max_attempts: attempts, ..self }
     }
 
     /// Sets the upper limit of the first pause, `base`. The limit doubles with each retry.
     #[must_use]
-    pub fn base_delay(mut self, base: Duration) -> Self {
-        self.base = base;
-        self
+    pub fn base_delay(self, base: Duration) -> Self {
+        Self { base, ..self }
     }
 
     /// Sets the longest pause, before up to 10 % is added. `Retry-After` may require a longer one,
     /// up to [`max_wait`](crate::ClientBuilder::max_wait).
     #[must_use]
-    pub fn max_delay(mut self, max: Duration) -> Self {
-        self.max_delay = max;
-        self
+    pub fn max_delay(self, max: Duration) -> Self {
+        Self { max_delay: max, ..self }
     }
 
     /// Sets the number of retries in the budget that all clones share. Each retry takes one. A call
@@ -104,9 +101,8 @@ impl RetryPolicy {
     /// of one, up to the full budget. While the budget is empty, calls fail without a retry, which
     /// protects a service that is down. `None` removes the limit.
     #[must_use]
-    pub fn budget(mut self, retries: Option<u32>) -> Self {
-        self.budget = retries;
-        self
+    pub fn budget(self, retries: Option<u32>) -> Self {
+        Self { budget: retries, ..self }
     }
 
     /// Sets a function that decides whether a failed attempt is retried; the other settings still limit
@@ -121,9 +117,8 @@ impl RetryPolicy {
     /// # let _ = policy;
     /// ```
     #[must_use]
-    pub fn classify(mut self, retries: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
-        self.classify = Some(Classify(Arc::new(retries)));
-        self
+    pub fn classify(self, retries: impl Fn(&Error) -> bool + Send + Sync + 'static) -> Self {
+        Self { classify: Some(Classify(Arc::new(retries))), ..self }
     }
 
     /// Checks the number of attempts.
