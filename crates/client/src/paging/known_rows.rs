@@ -32,8 +32,8 @@ pub(super) struct KnownRows {
 
 impl KnownRows {
     /// Starts with the rows of a resume token, the oldest of them at this time.
-    pub(super) fn resume(keys: impl Iterator<Item = RowKey>, oldest: Option<i64>) -> Self {
-        Self { resumed: keys.collect(), resumed_oldest: oldest, ..Self::default() }
+    pub(super) fn resume(keys: Vec<RowKey>, oldest: Option<i64>) -> Self {
+        Self { resumed: keys.into_iter().collect(), resumed_oldest: oldest, ..Self::default() }
     }
 
     pub(super) fn contains(&self, key: RowKey) -> bool {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn token_rows_are_bounded() {
         let keys = (0..2 * MAX_ROWS_IN_TOKEN).map(|n| RowKey::of_id(&n.to_string()));
-        let known = KnownRows::resume(keys, Some(0));
+        let known = KnownRows::resume(keys.collect(), Some(0));
         assert_eq!(known.before_next_page(None, true).count(), MAX_ROWS_IN_TOKEN);
     }
 }

@@ -274,13 +274,10 @@ impl SubmissionPages {
         let completeness = self.completeness_so_far();
         self.before = self.token.clone();
         self.reread = self.before.with_rows(&page.all_passed(), completeness);
+        let after = |state| ResumeToken::new(self.query.list(), state, completeness);
         self.token = match (&end, next) {
-            (None, NextStep::Continue | NextStep::Retry) => {
-                let (position, oldest) = (self.walk.position().clone(), self.walk.known_oldest());
-                let known = self.walk.known_rows();
-                ResumeToken::at_page(self.query.list(), position, known, oldest, completeness)
-            }
-            (None, NextStep::Finished) => ResumeToken::at_end(self.query.list(), completeness),
+            (None, NextStep::Continue | NextStep::Retry) => after(Some(self.walk.state())),
+            (None, NextStep::Finished) => after(None),
             // The list ends within the page, or cannot continue after it.
             (Some(_), _) | (None, NextStep::Failed(_)) => self.reread.clone(),
         };

@@ -11,7 +11,7 @@ use super::page::RawPage;
 use super::pages::Fetched;
 use super::sealed_text::ListId;
 use super::sync_point::SyncRun;
-use super::walk::{ListPosition, Walk};
+use super::walk::Walk;
 use super::{NewSubmissions, ResumeToken, SubmissionPage, SubmissionPages, Submissions, SyncPoint};
 use crate::Client;
 use crate::call::call;
@@ -274,9 +274,8 @@ impl SubmissionQuery {
         if let Some(token) = &self.resume {
             return token.clone();
         }
-        let position = ListPosition { cursor: self.start.clone(), ..ListPosition::default() };
-        let proven = Completeness::Proven;
-        ResumeToken::at_page(self.list(), position, std::iter::empty(), None, proven)
+        let state = Walk::new(self.start.clone()).state();
+        ResumeToken::new(self.list(), Some(state), Completeness::Proven)
     }
 
     /// Returns the completeness of the part of the list before a resume.

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::page::PassedRows;
 use super::sealed_text::{ListId, sealed_text};
-use super::walk::{ListPosition, Walk};
+use super::walk::{Walk, WalkState};
 use crate::Client;
 use crate::completeness::Completeness;
-use crate::row_key::RowKey;
 
 /// A position in a list of submissions, to resume from later or in another process: see
 /// [`SubmissionQuery::resume_from`](super::SubmissionQuery::resume_from).
@@ -44,38 +43,23 @@ sealed_text!(ResumeToken, ResumeTokenError, "fsr2_", "resume token");
 struct Content {
     list: ListId,
     /// `None` at the end of the list.
-    position: Option<ListPosition>,
-    seen: Vec<RowKey>,
-    /// The oldest time of the seen rows, in microseconds since 1970.
-    seen_oldest: Option<i64>,
+    state: Option<WalkState>,
     completeness: Completeness,
 }
 
 impl ResumeToken {
-    pub(super) fn at_page(
-        list: ListId,
-        position: ListPosition,
-        seen: impl Iterator<Item = RowKey>,
-        seen_oldest: Option<i64>,
-        completeness: Completeness,
-    ) -> Self {
-        let mut seen: Vec<_> = seen.collect();
-        seen.sort_unstable();
-        let seen_oldest = seen_oldest.filter(|_| !seen.is_empty());
-        Self(Content { list, position: Some(position), seen, seen_oldest, completeness })
+    pub(super) fn new(list: ListId, state: Option<WalkState>, completeness: Completeness) -> Self {
+        Self(Content { list, state, completeness })
     }
 
     /// Returns the position after more rows of the page.
     pub(super) fn with_rows(&self, rows: &PassedRows, completeness: Completeness) -> Self {
         let mut content = Content { completeness, ..self.0.clone() };
-        content.seen.extend(rows.keys());
-        content.seen.sort_unstable();
-        content.seen_oldest = content.seen_oldest.into_iter().chain(rows.oldest).min();
+        if let Some(state) = &mut content.state {
+            state.seen.extend(rows.keys());
+            state.seen_oldest = state.seen_oldest.into_iter().chain(rows.oldest).min();
+        }
         Self(content)
-    }
-
-    pub(super) fn at_end(list: ListId, completeness: Completeness) -> Self {
-        Self(Content { list, position: None, seen: Vec::new(), seen_oldest: None, completeness })
     }
 
     /// Returns the form; `None` in the token of a list with an invalid form id.
@@ -85,12 +69,12 @@ impl ResumeToken {
 
     /// Returns the cursor of the page to resume at; `None` at the newest page and at the end.
     pub fn cursor(&self) -> Option<&Cursor> {
-        self.0.position.as_ref()?.cursor.as_ref()
+        self.0.state.as_ref()?.position.cursor.as_ref()
     }
 
     /// Returns true at the end of the list. A list resumed there yields nothing and sends nothing.
     pub fn is_finished(&self) -> bool {
-        self.0.position.is_none()
+        self.0.state.is_none()
     }
 
     /// Returns whether the list up to this position contains every submission that the service has. A
@@ -114,8 +98,7 @@ impl ResumeToken {
 
     /// Returns the walk that continues here; `None` at the end.
     pub(super) fn walk(&self) -> Option<Walk> {
-        let position = self.0.position.clone()?;
-        Some(Walk::resume(position, self.0.seen.iter().copied(), self.0.seen_oldest))
+        self.0.state.clone().map(Walk::resume)
     }
 }
 
@@ -124,6 +107,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::paging::walk::ListPosition;
+    use crate::row_key::RowKey;
 
     fn list(form: &str) -> ListId {
         ListId { base_url: "https://forms.example".to_owned(), form: FormId::new(form).ok() }
@@ -148,8 +133,9 @@ mod tests {
             completeness in any_completeness(),
         ) {
             let position = ListPosition { cursor: cursor.map(Cursor::new), oldest, tied: 1 };
-            let seen = seen.iter().map(|id| RowKey::of_id(id));
-            let token = ResumeToken::at_page(list(&form), position, seen, seen_oldest, completeness);
+            let seen = seen.iter().map(|id| RowKey::of_id(id)).collect();
+            let state = WalkState { position, seen, seen_oldest };
+            let token = ResumeToken::new(list(&form), Some(state), completeness);
             let text = token.to_string();
             prop_assert!(text.bytes().all(|b| b.is_ascii_graphic() && !b"'\"`$\\".contains(&b)));
             prop_assert_eq!(text.parse::<ResumeToken>().unwrap(), token.clone());
@@ -172,16 +158,15 @@ mod tests {
                     oldest: Some(oldest),
                     tied: 1,
                 };
-                let (seen, proven) = (std::iter::empty(), Completeness::Proven);
-                let token = ResumeToken::at_page(list("frm_1"), position, seen, None, proven);
-                assert!(token.walk().unwrap().cursor().is_some());
+                let walk = Walk::resume(WalkState { position, ..WalkState::default() });
+                assert!(walk.cursor().is_some());
             }
         }
     }
 
     #[test]
     fn token_at_the_end_is_finished() {
-        let token = ResumeToken::at_end(list("frm_1"), Completeness::Unproven);
+        let token = ResumeToken::new(list("frm_1"), None, Completeness::Unproven);
         let token: ResumeToken = token.to_string().parse().unwrap();
         assert!(token.is_finished() && token.walk().is_none());
         assert_eq!(token.form_id().unwrap(), &"frm_1");
@@ -189,7 +174,7 @@ mod tests {
 
     #[test]
     fn damaged_token_is_refused_with_the_rule() {
-        let text = ResumeToken::at_end(list("frm_1"), Completeness::Proven).to_string();
+        let text = ResumeToken::new(list("frm_1"), None, Completeness::Proven).to_string();
         let error = text[..text.len() - 1].parse::<ResumeToken>().unwrap_err();
         assert_eq!(error.to_string(), "resume token is damaged: the checksum does not match");
         let error = "v1:frm_1:end:::".parse::<ResumeToken>().unwrap_err();

@@ -54,6 +54,16 @@ pub(crate) struct ListPosition {
     pub(crate) tied: u64,
 }
 
+/// The state of a walk between two pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WalkState {
+    pub(crate) position: ListPosition,
+    /// The rows that the next page may repeat.
+    pub(crate) seen: Vec<RowKey>,
+    /// The time below which none of them is, in microseconds since 1970.
+    pub(crate) seen_oldest: Option<i64>,
+}
+
 /// A row of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalkRow {
@@ -127,14 +137,21 @@ impl Walk {
         }
     }
 
-    /// Continues another walk that had received the rows `seen`, the oldest of them at `seen_oldest`.
-    pub(crate) fn resume(
-        position: ListPosition,
-        seen: impl Iterator<Item = RowKey>,
-        seen_oldest: Option<i64>,
-    ) -> Self {
-        let ties = position.tie_guard();
-        Self { position, known: KnownRows::resume(seen, seen_oldest), ties, ..Self::new(None) }
+    /// Continues another walk.
+    pub(crate) fn resume(WalkState { position, seen, seen_oldest }: WalkState) -> Self {
+        let (known, ties) = (KnownRows::resume(seen, seen_oldest), position.tie_guard());
+        Self { position, known, ties, ..Self::new(None) }
+    }
+
+    /// Returns the state after the last page.
+    pub(crate) fn state(&self) -> WalkState {
+        let position = self.position.clone();
+        let known = &self.known;
+        let seen = known.before_next_page(position.oldest, position.has_own_cursors());
+        let mut seen: Vec<_> = seen.collect();
+        // The order in a set differs from run to run.
+        seen.sort_unstable();
+        WalkState { seen, seen_oldest: known.oldest(position.oldest), position }
     }
 
     /// Continues where rows may be missing or repeated because they share a time, instead of ending with
@@ -170,16 +187,6 @@ impl Walk {
     /// Returns the cursor with which the last page was requested.
     pub(crate) fn last_cursor(&self) -> Option<&Cursor> {
         self.sent.as_ref()
-    }
-
-    /// Returns the rows that the next page may repeat.
-    pub(crate) fn known_rows(&self) -> impl Iterator<Item = RowKey> {
-        self.known.before_next_page(self.position.oldest, self.position.has_own_cursors())
-    }
-
-    /// Returns the time below which no known row is.
-    pub(crate) fn known_oldest(&self) -> Option<i64> {
-        self.known.oldest(self.position.oldest)
     }
 
     /// Takes the response to the last request.

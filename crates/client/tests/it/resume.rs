@@ -24,7 +24,10 @@ pub(crate) fn seen_ids(token: &ResumeToken) -> Vec<String> {
     let (text, _) = text.strip_prefix("fsr2_").unwrap().split_once('.').unwrap();
     let json = URL_SAFE_NO_PAD.decode(text).unwrap();
     let content: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    serde_json::from_value(content["seen"].clone()).unwrap()
+    // There is no state at the end of a list.
+    let seen: Option<Vec<String>> =
+        serde_json::from_value(content["state"]["seen"].clone()).unwrap();
+    seen.unwrap_or_default()
 }
 
 /// Returns the token as another process would read it.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::paging::walk::PagingWarning;
-use crate::paging::walk::{ListPosition, NextStep, PagingError, Walk};
+use crate::paging::walk::{ListPosition, NextStep, PagingError, Walk, WalkState};
 
 /// How a service reads and issues cursors. All show times in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,9 +317,7 @@ proptest! {
             if ended.is_some() {
                 break;
             }
-            let seen: Vec<_> = after.known_rows().collect();
-            let seen_oldest = after.known_oldest();
-            walk = Walk::resume(after.position().clone(), seen.into_iter(), seen_oldest);
+            walk = Walk::resume(after.state());
         }
         prop_assert!(!has_duplicates(&ids), "{:?}", ids);
         // A resumed walk does not know yet that the service cuts cursors to seconds, and may fall back.
@@ -544,7 +542,7 @@ fn opaque_cursor_is_used_as_is_and_unproven() {
 fn walk_resumed_at_opaque_cursor_is_unproven() {
     let position =
         ListPosition { cursor: Some(Cursor::new("a")), oldest: Some(5_000_000), tied: 1 };
-    let mut walk = Walk::resume(position, std::iter::empty(), None);
+    let mut walk = Walk::resume(WalkState { position, ..WalkState::default() });
     assert_eq!(walk.completeness(), Completeness::Unproven);
     let last = Pagination { next_cursor: None, has_more: false };
     assert_eq!(walk.accept([("sub_1", 1_000)].into_iter(), &last).next, NextStep::Finished);
@@ -557,10 +555,7 @@ fn walk_resumed_deep_in_a_unit_repeats_no_row() {
     let rows = [3_003_000, 3_002_000, 3_001_000, 3_000_007, 3_000_006, 3_000_002, 3_000_000, 0];
     let service = Service::new(Newest, &rows, 1);
     let (first, walk) = run(&service, Walk::new(None), 7);
-    let seen: Vec<_> = walk.known_rows().collect();
-    let seen_oldest = walk.known_oldest();
-    let resumed = Walk::resume(walk.position().clone(), seen.into_iter(), seen_oldest);
-    let (rest, _) = run(&service, resumed, usize::MAX);
+    let (rest, _) = run(&service, Walk::resume(walk.state()), usize::MAX);
     assert!(!has_duplicates(&[first.ids, rest.ids.clone()].concat()), "{:?}", rest.ids);
     assert!(matches!(rest.ended, Some(NextStep::Failed(PagingError::TieOverflow(_)))));
 }
@@ -571,9 +566,7 @@ fn walk_resumed_after_a_lone_row_needs_no_probe() {
     for kind in [Exact, Millis, MillisFineCompare, CutToMillis] {
         let service = Service::new(kind, &rows, 5);
         let (first, walk) = run(&service, Walk::new(None), 13);
-        let (seen, seen_oldest) = (walk.known_rows().collect::<Vec<_>>(), walk.known_oldest());
-        let resumed = Walk::resume(walk.position().clone(), seen.into_iter(), seen_oldest);
-        let (rest, _) = run(&service, resumed, usize::MAX);
+        let (rest, _) = run(&service, Walk::resume(walk.state()), usize::MAX);
         assert_eq!([first.ids, rest.ids].concat(), all(&service));
         assert_eq!(first.requests + rest.requests, read(&service, false).requests, "{kind:?}");
     }

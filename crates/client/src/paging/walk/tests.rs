@@ -42,6 +42,13 @@ fn last(rows: &[u32]) -> Page {
     Page { rows: rows.to_vec(), next: None, has_more: false }
 }
 
+/// A walk from the newest row that knows these rows.
+fn resumed(rows: &[u32]) -> Walk {
+    let seen = rows.iter().map(|row| key(&format!("sub_{row}"))).collect();
+    let seen_oldest = rows.iter().map(|row| time(*row)).min();
+    Walk::resume(WalkState { seen, seen_oldest, ..WalkState::default() })
+}
+
 fn accept(walk: &mut Walk, page: &Page) -> (Vec<u32>, NextStep) {
     let ids: Vec<String> = page.rows.iter().map(|row| format!("sub_{row}")).collect();
     let rows = ids.iter().map(String::as_str).zip(page.rows.iter().map(|row| time(*row)));
@@ -125,22 +132,22 @@ proptest! {
         stops in prop::collection::vec(0_usize..12, 1..6),
     ) {
         let mut all = Vec::new();
-        let (mut position, mut seen, mut oldest) = (ListPosition::default(), Vec::new(), None);
+        let mut state = WalkState::default();
         for stop in stops {
-            let mut walk = Walk::resume(position.clone(), seen.into_iter(), oldest);
+            let mut walk = Walk::resume(state);
             let mut left = stop;
             loop {
                 let at = walk.cursor().map_or(0, |c| c.as_str().parse::<usize>().unwrap() + 1);
-                let (before, known) = (walk.position().clone(), walk.known_rows().collect::<Vec<_>>());
-                let known_oldest = walk.known_oldest();
+                let before = walk.state();
                 let (kept, next) = accept(&mut walk, &pages[at]);
                 if kept.len() > left {
                     // Stops within this page.
                     all.extend(&kept[..left]);
                     let yielded = kept[..left].iter().map(|row| key(&format!("sub_{row}")));
-                    seen = known.into_iter().chain(yielded).collect();
                     let last = kept[..left].last().map(|row| time(*row));
-                    (position, oldest) = (before, known_oldest.into_iter().chain(last).min());
+                    state = before;
+                    state.seen.extend(yielded);
+                    state.seen_oldest = state.seen_oldest.into_iter().chain(last).min();
                     break;
                 }
                 left -= kept.len();
@@ -213,8 +220,7 @@ fn ties_across_pages_are_not_repeated() {
 #[test]
 fn resumed_rows_moved_by_new_rows_not_repeated() {
     // Before the stop the newest page was 10, 11, 12; now 0 and 1 came on top of it.
-    let seen = ["sub_10", "sub_11"].map(key);
-    let mut walk = Walk::resume(ListPosition::default(), seen.into_iter(), Some(time(11)));
+    let mut walk = resumed(&[10, 11]);
     assert_eq!(accept(&mut walk, &page(&[0, 1, 10], 1)), (vec![0, 1], NextStep::Continue));
     assert_eq!(accept(&mut walk, &last(&[11, 12, 13])), (vec![12, 13], NextStep::Finished));
 }
@@ -222,19 +228,18 @@ fn resumed_rows_moved_by_new_rows_not_repeated() {
 #[test]
 fn known_last_row_is_the_oldest_of_the_position() {
     // The token's rows end the page, so the cursor is the time of row 11 and not of row 1.
-    let seen = ["sub_10", "sub_11"].map(key);
-    let mut walk = Walk::resume(ListPosition::default(), seen.into_iter(), Some(time(11)));
+    let mut walk = resumed(&[10, 11]);
     assert_eq!(accept(&mut walk, &page(&[0, 1, 10, 11], 1)), (vec![0, 1], NextStep::Continue));
     assert_eq!(walk.position().oldest, Some(time(11)));
 }
 
 #[test]
 fn resumed_ids_are_dropped_when_passed() {
-    let mut walk = Walk::resume(ListPosition::default(), [key("sub_0")].into_iter(), Some(time(0)));
+    let mut walk = resumed(&[0]);
     accept(&mut walk, &page(&[0, 3], 1));
     accept(&mut walk, &page(&[6], 2));
     accept(&mut walk, &page(&[9], 3));
-    assert_eq!(walk.known_rows().collect::<Vec<_>>(), [key("sub_9")]);
+    assert_eq!(walk.state().seen, [key("sub_9")]);
 }
 
 /// Reads pages of 100 rows with one time until the walk ends, at most 40 pages.
@@ -268,10 +273,9 @@ fn rows_of_one_time_over_the_limit_are_an_error() {
     let failed = NextStep::Failed(PagingError::TooManyTies(overflow));
     assert_eq!(read_one_time(&mut walk, 0), (1_100, failed, None));
     // A token before the last page does not forget how many there were.
-    let seen = walk.known_rows().collect::<Vec<_>>();
-    let position = ListPosition { tied: 1_000, ..walk.position().clone() };
-    let mut resumed =
-        Walk { max_tied: 1_000, ..Walk::resume(position, seen.into_iter(), Some(7_000)) };
+    let mut state = walk.state();
+    state.position.tied = 1_000;
+    let mut resumed = Walk { max_tied: 1_000, ..Walk::resume(state) };
     assert!(matches!(
         read_one_time(&mut resumed, 10),
         (100, NextStep::Failed(PagingError::TooManyTies(_)), None)
@@ -293,6 +297,6 @@ fn allowed_rows_of_one_time_are_read_and_reported_once() {
 fn token_of_many_rows_of_one_time_stays_short() {
     let mut walk = Walk::new(None);
     read_one_time(&mut walk, 0);
-    assert_eq!(walk.known_rows().count(), 200);
+    assert_eq!(walk.state().seen.len(), 200);
     assert_eq!(walk.position().tied, 4_000);
 }
