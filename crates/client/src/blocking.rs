@@ -69,21 +69,25 @@ pub struct FormHandle {
 /// be converted to it.
 #[derive(Debug, Default)]
 #[must_use]
-pub struct ClientBuilder(crate::ClientBuilder);
+pub struct ClientBuilder {
+    inner: crate::ClientBuilder,
+}
 
-/// Setters of the async builder.
-macro_rules! builder_setters {
-    ($( $name:ident($($argument:ident: $type:ty),*); )+) => { $(
-        #[doc = concat!("See [`ClientBuilder::", stringify!($name), "`](crate::ClientBuilder::",
-            stringify!($name), ").")]
-        pub fn $name(self, $($argument: $type),*) -> Self {
-            Self(self.0.$name($($argument),*))
+/// Setters of the async type of the same name.
+macro_rules! same_setters {
+    ($of:ident: $( $name:ident($($argument:ident: $type:ty),*); )+) => { $(
+        #[doc = concat!("See [`", stringify!($of), "::", stringify!($name), "`](crate::",
+            stringify!($of), "::", stringify!($name), ").")]
+        pub fn $name(mut self, $($argument: $type),*) -> Self {
+            self.inner = self.inner.$name($($argument),*);
+            self
         }
     )+ };
 }
 
 impl ClientBuilder {
-    builder_setters! {
+    same_setters! {
+        ClientBuilder:
         base_url(url: impl Into<String>);
         api_key(key: impl TryInto<ApiKey, Error: Into<ApiKeyError>>);
         timeouts(timeouts: Timeouts);
@@ -108,25 +112,25 @@ impl ClientBuilder {
         self,
         wrap: impl FnOnce(Arc<dyn Transport>) -> T + Send + Sync + 'static,
     ) -> Self {
-        Self(self.0.wrap_transport(wrap))
+        Self { inner: self.inner.wrap_transport(wrap) }
     }
 
     /// See [`ClientBuilder::from_env`](crate::ClientBuilder::from_env).
     pub fn from_env() -> Result<Self, Error> {
-        crate::ClientBuilder::from_env().map(Self)
+        crate::ClientBuilder::from_env().map(Self::from)
     }
 
     /// Checks every setting and creates the client with its thread. Fails like
     /// [`ClientBuilder::build`](crate::ClientBuilder::build), and if no thread can be started.
     pub fn build(self) -> Result<Client, Error> {
-        Ok(Client { client: self.0.build()?, runtime: Arc::new(OwnRuntime::start()?) })
+        Ok(Client { client: self.inner.build()?, runtime: Arc::new(OwnRuntime::start()?) })
     }
 }
 
 /// Takes the settings of an async builder.
 impl From<crate::ClientBuilder> for ClientBuilder {
-    fn from(builder: crate::ClientBuilder) -> Self {
-        Self(builder)
+    fn from(inner: crate::ClientBuilder) -> Self {
+        Self { inner }
     }
 }
 
@@ -190,7 +194,7 @@ impl FormHandle {
 
     /// Returns a query for the form's submissions, newest first (SPEC §4). Sends nothing.
     pub fn submissions(&self) -> SubmissionQuery {
-        SubmissionQuery { query: self.form.submissions(), runtime: Arc::clone(&self.runtime) }
+        SubmissionQuery { inner: self.form.submissions(), runtime: Arc::clone(&self.runtime) }
     }
 
     /// Returns an iterator over the new submissions as they come: see
@@ -215,24 +219,13 @@ impl FormHandle {
 #[derive(Clone, Debug)]
 #[must_use = "a query does nothing until its items or pages are read"]
 pub struct SubmissionQuery {
-    query: crate::SubmissionQuery,
+    inner: crate::SubmissionQuery,
     runtime: Arc<OwnRuntime>,
-}
-
-/// Setters of the async query.
-macro_rules! same_setters {
-    ($( $name:ident($argument:ident: $type:ty); )+) => { $(
-        #[doc = concat!("See [`SubmissionQuery::", stringify!($name), "`](crate::SubmissionQuery::",
-            stringify!($name), ").")]
-        pub fn $name(mut self, $argument: $type) -> Self {
-            self.query = self.query.$name($argument);
-            self
-        }
-    )+ };
 }
 
 impl SubmissionQuery {
     same_setters! {
+        SubmissionQuery:
         page_size(rows: u32);
         start_at(cursor: Cursor);
         resume_from(token: ResumeToken);
@@ -245,22 +238,22 @@ impl SubmissionQuery {
 
     /// Returns an iterator over the submissions.
     pub fn items(self) -> Submissions {
-        BlockingList::new(self.query.items(), self.runtime)
+        BlockingList::new(self.inner.items(), self.runtime)
     }
 
     /// Returns an iterator over the pages.
     pub fn pages(self) -> SubmissionPages {
-        BlockingList::new(self.query.pages(), self.runtime)
+        BlockingList::new(self.inner.pages(), self.runtime)
     }
 
     /// Returns an iterator over the submissions that are new since a sync point.
     pub fn sync_from(self, point: &SyncPoint) -> NewSubmissions {
-        BlockingList::new(self.query.sync_from(point), self.runtime)
+        BlockingList::new(self.inner.sync_from(point), self.runtime)
     }
 
     /// Requests a single page.
     pub fn page(self) -> Result<SubmissionPage, Error> {
-        self.runtime.block_on(SUBMISSIONS, self.query.page())
+        self.runtime.block_on(SUBMISSIONS, self.inner.page())
     }
 }
 
