@@ -3,9 +3,9 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -137,20 +137,13 @@ fn replace_file(path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn create_temporary(folder: &Path) -> io::Result<(File, PathBuf)> {
-    static COUNTER: AtomicU32 = AtomicU32::new(0);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    loop {
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!(".formsvc-{}-{number}.tmp", std::process::id()));
-        match options.open(&path) {
-            // A process with the same id may have been killed before it renamed its file.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (file, path)),
-        }
-    }
+    // The standard library seeds each state anew, so that no other file has this name.
+    let path = folder.join(format!(".formsvc-{:016x}.tmp", RandomState::new().hash_one(0_u8)));
+    Ok((options.open(&path)?, path))
 }
 
 /// Makes a rename durable. Does nothing on systems other than Unix, which cannot sync a folder.
