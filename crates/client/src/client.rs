@@ -6,9 +6,10 @@ use bytes::Bytes;
 use formsvc_protocol::{RatePolicy, User, paths};
 
 use crate::call::call;
+use crate::decode::Broken;
 use crate::forms::Forms;
 use crate::shared::Shared;
-use crate::{Error, RequestOptions, Response, decode, operation};
+use crate::{Error, RequestOptions, Response, ResponseMeta, decode, operation};
 
 /// A client of the service's REST API (SPEC §4). Clones are cheap and share one connection pool,
 /// one rate limiter and one retry budget: create one client per API key and clone it. Each tokio runtime
@@ -81,14 +82,20 @@ impl Client {
         path: &str,
         query: &[(&str, &str)],
     ) -> Result<Response<Bytes>, Error> {
-        let address = self
-            .shared
-            .base
-            .raw(path, query)
-            .map_err(|rule| Error::config(operation::RAW, format!("the path {rule}")))?;
-        let whole = |body: &Bytes| Ok(body.clone());
-        let (body, meta) = call(&self.shared, operation::RAW, None, address, whole).await?;
+        let (body, meta) = self.call_raw(path, query, |body| Ok(body.clone())).await?;
         Ok(Response::new(body, meta))
+    }
+
+    /// Requests a path, and decodes the body.
+    pub(crate) async fn call_raw<T>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
+    ) -> Result<(T, ResponseMeta), Error> {
+        let address = self.shared.base.raw(path, query);
+        let failed = |rule| Error::config(operation::RAW, format!("the path {rule}"));
+        call(&self.shared, operation::RAW, None, address.map_err(failed)?, decode).await
     }
 
     /// Returns a client with other settings for its calls. It shares the connection pool, the

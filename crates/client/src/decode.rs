@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use formsvc_protocol::Pagination;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_path_to_error::Path;
 
 use crate::api_key::ApiKey;
@@ -25,6 +27,15 @@ const NOT_UTF8: &str = "the response is not UTF-8";
 const NOT_JSON: &str = "the response is not JSON";
 const TRUNCATED: &str = "the response is truncated";
 const UNEXPECTED: &str = "the response violates the API";
+
+/// The body of a list. Its items are parsed one by one.
+#[derive(Deserialize)]
+pub(crate) struct RawList<'a> {
+    #[serde(borrow)]
+    pub(crate) data: Vec<&'a RawValue>,
+    #[serde(default)]
+    pub(crate) pagination: Option<Pagination>,
+}
 
 /// Parses a body. A byte order mark before the JSON is skipped (RFC 8259 §8.1 allows that).
 pub(crate) fn json<'b, T: Deserialize<'b>>(body: &'b Bytes) -> Result<T, Broken> {

@@ -4,11 +4,9 @@ use std::ops::Deref;
 
 use bytes::Bytes;
 use formsvc_protocol::Form;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::api_key::ApiKey;
-use crate::decode::{Broken, item, json};
+use crate::decode::{Broken, RawList, item, json};
 use crate::skipped_item::SkippedItem;
 
 /// The forms of the key's owner, newest first: dereferences to a slice, and is an iterator's source.
@@ -21,17 +19,10 @@ pub struct Forms {
     skipped: Vec<SkippedItem>,
 }
 
-/// The body of `GET /api/v1/forms`.
-#[derive(Deserialize)]
-struct RawForms<'a> {
-    #[serde(borrow)]
-    data: Vec<&'a RawValue>,
-}
-
 impl Forms {
     pub(crate) fn parse(body: &Bytes, key: &ApiKey) -> Result<Self, Broken> {
         let mut list = Self::default();
-        let RawForms { data } = json(body)?;
+        let RawList { data, .. } = json(body)?;
         for (index, text) in data.into_iter().enumerate() {
             match item(text.get(), index, key) {
                 Ok(form) => list.forms.push(form),

@@ -5,16 +5,13 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use formsvc_protocol::{Cursor, Pagination, Timestamp};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::page::walk_rows;
 use super::report::walk_error;
 use super::walk::{CIRCLE, NO_CURSOR, NextStep, PagingError, PagingWarning, Walk};
-use crate::call::call;
 use crate::completeness::{Completeness, TieOverflow};
-use crate::decode::{Broken, json};
+use crate::decode::{Broken, RawList, json};
 use crate::error::Error;
-use crate::operation::RAW;
 use crate::row_key::RowKey;
 use crate::{Client, ResponseMeta};
 
@@ -182,10 +179,7 @@ impl RawPages {
             set("limit", walk.rows_to_request(size).to_string());
         }
         let query: Vec<_> = query.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let shared = &self.client.shared;
-        let address = shared.base.raw(&self.path, &query);
-        let address = address.map_err(|rule| Error::config(RAW, format!("the path {rule}")))?;
-        call(shared, RAW, None, address, Page::parse).await
+        self.client.call_raw(&self.path, &query, Page::parse).await
     }
 
     /// Returns the new items of a page; `None` if it is requested again. If a listener panics, the list has
@@ -264,15 +258,7 @@ fn next_of_other(
 
 impl Page {
     fn parse(body: &Bytes) -> Result<Self, Broken> {
-        #[derive(Deserialize)]
-        struct Raw<'a> {
-            #[serde(borrow)]
-            data: Vec<&'a RawValue>,
-            #[serde(default)]
-            pagination: Option<Pagination>,
-        }
-
-        let Raw { data, pagination } = json(body)?;
+        let RawList { data, pagination } = json(body)?;
         let items = data.into_iter().map(|item| Item::parse(item.get())).collect();
         Ok(Self { items, pagination })
     }
