@@ -13,6 +13,8 @@ use http::{HeaderMap, Request, Response, StatusCode};
 
 pub(crate) use reqwest_transport::ReqwestTransport;
 
+use crate::ErrorKind;
+
 /// A boxed future that can be sent between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -170,15 +172,27 @@ impl StdError for TransportError {
 }
 
 impl TransportErrorKind {
-    pub(crate) fn message(self) -> &'static str {
+    /// Returns the kind of the call's error, its text, and whether a retry can help.
+    pub(crate) fn row(self) -> (ErrorKind, &'static str, bool) {
         match self {
-            Self::Connect | Self::ProxyAuth => "could not connect",
-            Self::Tls => "could not agree on a secure connection",
-            Self::Timeout => "the response took too long",
-            Self::Interrupted => "the connection broke before the response was complete",
-            Self::BadEncoding => "the gzip body of the response is truncated or damaged",
-            Self::TooLarge => "the response is too large",
-            Self::Other => "the request could not be sent",
+            Self::Connect => (ErrorKind::Connect, "could not connect", true),
+            Self::ProxyAuth => (ErrorKind::Connect, "could not connect", false),
+            Self::Tls => (ErrorKind::Connect, "could not agree on a secure connection", false),
+            Self::Timeout => (ErrorKind::Timeout, "the response took too long", true),
+            Self::Interrupted => {
+                let text = "the connection broke before the response was complete";
+                (ErrorKind::Transport, text, true)
+            }
+            Self::BadEncoding => {
+                let text = "the gzip body of the response is truncated or damaged";
+                (ErrorKind::Decode, text, true)
+            }
+            Self::TooLarge => (ErrorKind::TooLarge, "the response is too large", false),
+            Self::Other => (ErrorKind::Transport, "the request could not be sent", false),
         }
+    }
+
+    pub(crate) fn message(self) -> &'static str {
+        self.row().1
     }
 }

@@ -63,7 +63,8 @@ impl Call<'_> {
     /// the body of a 404 is not worth a retry.
     pub(super) fn no_answer(&self, uri: &Uri, error: TransportError) -> Failure {
         let TransportError { kind, source, head } = error;
-        let (message, base) = (kind.message(), self.shared.base.as_str());
+        let (error_kind, message, _) = kind.row();
+        let base = self.shared.base.as_str();
         let what = match kind {
             TransportErrorKind::Connect | TransportErrorKind::ProxyAuth => {
                 format!("{message} to {base}").into()
@@ -71,7 +72,7 @@ impl Call<'_> {
             TransportErrorKind::Tls => format!("{message} with {base}").into(),
             _ => Cow::Borrowed(message),
         };
-        let mut parts = Error::parts(error_kind(kind), self.operation, what);
+        let mut parts = Error::parts(error_kind, self.operation, what);
         let mut retry = RetryReason::of_transport(kind);
         if let Some((status, headers)) = head.map(|head| *head) {
             if status != StatusCode::OK {
@@ -156,17 +157,5 @@ fn why_too_long(asked: Option<Duration>, limits: Limits) -> String {
             format!("the service asks for a wait of {}{more}, and {allowed}", seconds(wait))
         }
         None => format!("the rate limit is exceeded, and {allowed}, too little for a wait"),
-    }
-}
-
-fn error_kind(kind: TransportErrorKind) -> ErrorKind {
-    match kind {
-        TransportErrorKind::Connect | TransportErrorKind::Tls | TransportErrorKind::ProxyAuth => {
-            ErrorKind::Connect
-        }
-        TransportErrorKind::Timeout => ErrorKind::Timeout,
-        TransportErrorKind::TooLarge => ErrorKind::TooLarge,
-        TransportErrorKind::BadEncoding => ErrorKind::Decode,
-        TransportErrorKind::Interrupted | TransportErrorKind::Other => ErrorKind::Transport,
     }
 }

@@ -68,9 +68,8 @@ impl RetryReason {
 
     /// Returns the reason for a retry without a complete response; `None` if a retry cannot help.
     pub(crate) fn of_transport(kind: TransportErrorKind) -> Option<Self> {
-        use TransportErrorKind::{BadEncoding, Connect, Interrupted, Timeout};
-        matches!(kind, BadEncoding | Connect | Interrupted | Timeout)
-            .then_some(Self::Transport(kind))
+        let (_, _, is_retryable) = kind.row();
+        is_retryable.then_some(Self::Transport(kind))
     }
 
     pub(crate) fn is_rate_limit(self) -> bool {
