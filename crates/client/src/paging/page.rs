@@ -40,7 +40,7 @@ pub struct SubmissionPage {
     rows: Vec<Submission>,
     skipped: Vec<SkippedItem>,
     /// Rows that are not yielded: those that the bounds exclude as too new, and the skipped ones.
-    passed: PassedRows,
+    passed: Vec<WalkRow>,
     pagination: Pagination,
     body_len: usize,
     meta: ResponseMeta,
@@ -57,38 +57,13 @@ pub(super) enum PageEnd {
     InvalidItem(SkippedItem),
 }
 
-/// The rows of a page that are yielded or left out.
-#[derive(Clone, Debug, Default)]
-pub(super) struct PassedRows {
-    keys: Vec<RowKey>,
-    /// The time of the oldest one, in microseconds since 1970.
-    pub(super) oldest: Option<i64>,
-}
-
-impl PassedRows {
-    pub(super) fn push(&mut self, row: &Submission) {
-        let key = RowKey::of_id(row.id.as_str());
-        self.push_row(WalkRow { key, time: row.created_at.unix_micros() });
-    }
-
-    fn push_row(&mut self, row: WalkRow) {
-        self.keys.push(row.key);
-        self.oldest = Some(self.oldest.map_or(row.time, |oldest| oldest.min(row.time)));
-    }
-
-    pub(super) fn keys(&self) -> impl Iterator<Item = RowKey> {
-        self.keys.iter().copied()
-    }
-}
-
 impl RawRow {
     fn parse(index: usize, json: &str, key: &ApiKey) -> Self {
         match item::<Submission>(json, index, key) {
-            Ok(row) => Self {
-                key: RowKey::of_id(row.id.as_str()),
-                time: Some(row.created_at.unix_micros()),
-                item: Ok(row),
-            },
+            Ok(row) => {
+                let WalkRow { key, time } = WalkRow::of(&row);
+                Self { key, time: Some(time), item: Ok(row) }
+            }
             Err(skipped) => {
                 let id = skipped.id().filter(|id| SubmissionId::new(id).is_ok());
                 Self {
@@ -147,7 +122,7 @@ impl RawPage {
         let mut page = SubmissionPage {
             rows: Vec::new(),
             skipped: Vec::new(),
-            passed: PassedRows::default(),
+            passed: Vec::new(),
             pagination: self.pagination,
             body_len: self.body_len,
             meta,
@@ -158,10 +133,10 @@ impl RawPage {
         for (_, (row, walk_row)) in new_rows {
             match (bounds.place(walk_row.time, row.item.as_ref().ok()), row.item) {
                 (RowPlace::End, _) => return (page, Some(PageEnd::Bounds)),
-                (RowPlace::TooNew, _) => page.passed.push_row(*walk_row),
+                (RowPlace::TooNew, _) => page.passed.push(*walk_row),
                 (RowPlace::Within, Ok(submission)) => page.rows.push(submission),
                 (RowPlace::Within, Err(skipped)) if skips_items => {
-                    page.passed.push_row(*walk_row);
+                    page.passed.push(*walk_row);
                     page.skipped.push(skipped);
                 }
                 (RowPlace::Within, Err(skipped)) => {
@@ -258,14 +233,12 @@ impl SubmissionPage {
     }
 
     /// Returns all rows of the page as passed.
-    pub(super) fn all_passed(&self) -> PassedRows {
-        let mut passed = self.passed.clone();
-        self.rows.iter().for_each(|row| passed.push(row));
-        passed
+    pub(super) fn all_passed(&self) -> impl Iterator<Item = WalkRow> {
+        self.passed.iter().copied().chain(self.rows.iter().map(WalkRow::of))
     }
 
     /// Returns the rows to yield, and those already passed.
-    pub(super) fn into_rows(self) -> (Vec<Submission>, PassedRows) {
+    pub(super) fn into_rows(self) -> (Vec<Submission>, Vec<WalkRow>) {
         (self.rows, self.passed)
     }
 }

@@ -6,9 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::{FormId, Timestamp};
 
-use super::page::{PageEnd, PassedRows, RawPage};
+use super::page::{PageEnd, RawPage};
 use super::report::{item_error, refuses_cursor, walk_error};
-use super::walk::{NextStep, PagingError, PagingWarning, Walk};
+use super::walk::{NextStep, PagingError, PagingWarning, Walk, WalkRow};
 use super::{PollItem, ResumeToken, SubmissionPage, SubmissionQuery};
 use crate::ResponseMeta;
 use crate::completeness::{Completeness, TieOverflow};
@@ -153,8 +153,8 @@ impl SubmissionPages {
     }
 
     /// Returns the position in the last page after the given rows.
-    pub(super) fn token_within_page(&self, passed: &PassedRows) -> ResumeToken {
-        self.before.with_rows(passed, self.completeness_so_far())
+    pub(super) fn token_within_page(&self, passed: &[WalkRow]) -> ResumeToken {
+        self.before.with_rows(passed.iter().copied(), self.completeness_so_far())
     }
 
     /// Returns true if an error cuts the last page short: a row that is newer than the one before it, or
@@ -273,7 +273,7 @@ impl SubmissionPages {
         self.record_skipped(page.skipped());
         let completeness = self.completeness_so_far();
         self.before = self.token.clone();
-        self.reread = self.before.with_rows(&page.all_passed(), completeness);
+        self.reread = self.before.with_rows(page.all_passed(), completeness);
         let after = |state| ResumeToken::new(self.query.list(), state, completeness);
         self.token = match (&end, next) {
             (None, NextStep::Continue | NextStep::Retry) => after(Some(self.walk.state())),

@@ -3,9 +3,8 @@
 use formsvc_protocol::{Cursor, FormId};
 use serde::{Deserialize, Serialize};
 
-use super::page::PassedRows;
 use super::sealed_text::{ListId, sealed_text};
-use super::walk::{Walk, WalkState};
+use super::walk::{Walk, WalkRow, WalkState};
 use crate::Client;
 use crate::completeness::Completeness;
 
@@ -53,11 +52,17 @@ impl ResumeToken {
     }
 
     /// Returns the position after more rows of the page.
-    pub(super) fn with_rows(&self, rows: &PassedRows, completeness: Completeness) -> Self {
+    pub(super) fn with_rows(
+        &self,
+        rows: impl Iterator<Item = WalkRow>,
+        completeness: Completeness,
+    ) -> Self {
         let mut content = Content { completeness, ..self.0.clone() };
         if let Some(state) = &mut content.state {
-            state.seen.extend(rows.keys());
-            state.seen_oldest = state.seen_oldest.into_iter().chain(rows.oldest).min();
+            for WalkRow { key, time } in rows {
+                state.seen.push(key);
+                state.seen_oldest = Some(state.seen_oldest.map_or(time, |oldest| oldest.min(time)));
+            }
         }
         Self(content)
     }

@@ -6,7 +6,7 @@ use std::vec;
 
 use formsvc_protocol::Submission;
 
-use super::page::PassedRows;
+use super::walk::WalkRow;
 use super::{PollItem, ResumeToken, SubmissionPage, SubmissionPages};
 use crate::completeness::Completeness;
 use crate::error::{Error, ErrorKind};
@@ -38,7 +38,7 @@ pub struct Submissions {
 #[derive(Debug, Default)]
 pub(super) struct PageRows {
     rows: vec::IntoIter<Submission>,
-    passed: PassedRows,
+    passed: Vec<WalkRow>,
 }
 
 impl PageRows {
@@ -52,7 +52,7 @@ impl PageRows {
     }
 
     pub(super) fn next(&mut self) -> Option<Submission> {
-        self.rows.next().inspect(|row| self.passed.push(row))
+        self.rows.next().inspect(|row| self.passed.push(WalkRow::of(row)))
     }
 
     /// Returns the position after the rows yielded so far. This is a page of `pages`, the last one.

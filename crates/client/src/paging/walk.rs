@@ -9,7 +9,7 @@
 //! 2. The row is not newer than the oldest time so far: it is new.
 //! 3. The row is newer than that, and unknown: it violates the order, and the walk ends.
 
-use formsvc_protocol::{Cursor, Pagination};
+use formsvc_protocol::{Cursor, Pagination, Submission};
 use serde::{Deserialize, Serialize};
 
 use super::known_rows::{KnownRows, MAX_ROWS_OF_ONE_TIME};
@@ -70,6 +70,13 @@ pub(crate) struct WalkRow {
     pub(crate) key: RowKey,
     /// Microseconds since 1970.
     pub(crate) time: i64,
+}
+
+impl WalkRow {
+    pub(super) fn of(row: &Submission) -> Self {
+        let (key, time) = (RowKey::of_id(row.id.as_str()), row.created_at.unix_micros());
+        Self { key, time }
+    }
 }
 
 /// The walk's decision about one page.
