@@ -316,12 +316,11 @@ impl ClientBuilder {
 
     /// Returns the settings of the built-in HTTP client.
     fn network_settings(&self) -> Result<NetworkSettings, Error> {
-        let mut network = match (&self.network, &self.proxy) {
-            (Some(network), _) => network.clone(),
-            (None, Some(url)) => NetworkSettings::from_env_with_proxy(url)?,
-            (None, None) if self.no_proxy => NetworkSettings::from_env_without_proxy()?,
-            (None, None) => NetworkSettings::from_env()?,
-        };
+        let network = self.network.clone();
+        let mut network = network.map_or_else(NetworkSettings::from_env, Ok)?;
+        if self.no_proxy || self.proxy.is_some() {
+            network.set_proxy(self.proxy.as_deref())?;
+        }
         #[cfg(feature = "tracing")]
         for warning in network.warnings() {
             tracing::warn!("{warning}");

@@ -95,24 +95,14 @@ impl NetworkSettings {
     /// Reads the same variables through `lookup`. Without certificates there, the
     /// [system's](self#the-systems-certificates) are trusted.
     pub fn from_vars(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, NetworkError> {
-        Self::with_proxies(ProxySettings::from_vars(&lookup), &lookup)
+        let (proxies, trust) = (ProxySettings::from_vars(&lookup), TrustStore::from_vars(&lookup)?);
+        Ok(Self { proxies, trust: Arc::new(trust), identity: None })
     }
 
-    /// Sends all requests through one proxy; reads the TLS variables of the environment.
-    pub(crate) fn from_env_with_proxy(url: &str) -> Result<Self, NetworkError> {
-        Self::with_proxies(ProxySettings::for_all(url)?, &|name| std::env::var_os(name))
-    }
-
-    /// Sends all requests directly; reads the TLS variables of the environment.
-    pub(crate) fn from_env_without_proxy() -> Result<Self, NetworkError> {
-        Self::with_proxies(ProxySettings::none(), &|name| std::env::var_os(name))
-    }
-
-    fn with_proxies(
-        proxies: ProxySettings,
-        lookup: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, NetworkError> {
-        Ok(Self { proxies, trust: Arc::new(TrustStore::from_vars(lookup)?), identity: None })
+    /// Sends all requests through one proxy, or directly.
+    pub(crate) fn set_proxy(&mut self, url: Option<&str>) -> Result<(), NetworkError> {
+        self.proxies = url.map_or(Ok(ProxySettings::none()), ProxySettings::for_all)?;
+        Ok(())
     }
 
     /// Trusts the certificates of a PEM text as well: of an authority, or of a server itself.
