@@ -19,9 +19,6 @@ use crate::operation::BUILD;
 /// Shorter than the idle timeouts of common gateways (60 s and 75 s), so that a connection is
 /// seldom reused just as the other side closes it.
 const POOL_IDLE: Duration = Duration::from_secs(15);
-/// Largest buffer allocated because of a `Content-Length`.
-const MAX_ANNOUNCED: u64 = 8 * 1024 * 1024;
-
 /// Runtimes of which connections are kept; programs with a runtime per core have one per core.
 const MAX_RUNTIMES: usize = 64;
 
@@ -151,12 +148,10 @@ async fn read_body(
     cut: bool,
 ) -> Result<Bytes, TransportError> {
     let too_large = || TransportError::from_kind(TransportErrorKind::TooLarge);
-    let announced = answer.content_length().unwrap_or(0);
-    if announced > max as u64 && !cut {
+    if answer.content_length().is_some_and(|announced| announced > max as u64) && !cut {
         return Err(too_large());
     }
-    let capacity = announced.min(max as u64).min(MAX_ANNOUNCED);
-    let mut body = Vec::with_capacity(usize::try_from(capacity).unwrap_or(0));
+    let mut body = Vec::new();
     while let Some(piece) = answer.chunk().await.map_err(|error| failure(error, true))? {
         let room = max - body.len();
         if piece.len() > room && !cut {
