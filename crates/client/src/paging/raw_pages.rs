@@ -1,7 +1,5 @@
 //! Any list of the API, page by page, as JSON texts.
 
-use std::collections::HashSet;
-
 use bytes::Bytes;
 use formsvc_protocol::{Cursor, Pagination, Timestamp};
 use serde::Deserialize;
@@ -37,27 +35,16 @@ pub struct RawPages {
     client: Client,
     path: String,
     query: Vec<(String, String)>,
-    list: List,
+    /// `None` once the first page shows that the items are not like submissions.
+    walk: Option<Box<Walk>>,
+    /// The cursors of such a list so far.
+    cursors: Vec<Cursor>,
     is_first: bool,
     /// The cursor that continues after the pages that were returned.
-    next_cursor: Option<String>,
+    next_cursor: Option<Cursor>,
     error: Option<Error>,
     done: bool,
     is_finished: bool,
-}
-
-/// How a list continues.
-#[derive(Debug)]
-enum List {
-    /// The time is that of the last row.
-    Submissions {
-        walk: Box<Walk>,
-        oldest: Option<i64>,
-    },
-    Other {
-        next: Option<String>,
-        sent: HashSet<String>,
-    },
 }
 
 /// A page. A list without pages has no pagination.
@@ -84,8 +71,9 @@ impl Client {
             client: self.clone(),
             path: path.to_owned(),
             query,
-            next_cursor: start.as_ref().map(|cursor| cursor.as_str().to_owned()),
-            list: List::Submissions { walk: Box::new(Walk::new(start)), oldest: None },
+            next_cursor: start.clone(),
+            walk: Some(Box::new(Walk::new(start))),
+            cursors: Vec::new(),
             is_first: true,
             error: None,
             done: false,
@@ -97,7 +85,7 @@ impl Client {
 impl RawPages {
     /// Continues where submissions that share a time may be missing, instead of ending with an error.
     pub fn allow_incomplete(mut self, allow: bool) -> Self {
-        if let List::Submissions { walk, .. } = &mut self.list {
+        if let Some(walk) = &mut self.walk {
             walk.set_allow_incomplete(allow);
         }
         self
@@ -117,21 +105,15 @@ impl RawPages {
             match self.request().await {
                 Ok((page, meta)) => {
                     let items = self.accept(page, &meta);
-                    self.next_cursor = self.list.cursor().map(str::to_owned);
+                    self.next_cursor = self.cursor().cloned();
                     if items.is_some() {
                         return Ok(items);
                     }
                 }
-                Err(error) => {
-                    let outcome = match &mut self.list {
-                        List::Submissions { walk, .. } => walk.refused(&error),
-                        List::Other { .. } => None,
-                    };
-                    match outcome {
-                        Some(outcome) => self.report(outcome.warning),
-                        None => self.error = Some(error),
-                    }
-                }
+                Err(error) => match self.walk.as_mut().and_then(|walk| walk.refused(&error)) {
+                    Some(outcome) => self.report(outcome.warning),
+                    None => self.error = Some(error),
+                },
             }
         }
     }
@@ -139,7 +121,7 @@ impl RawPages {
     /// Returns the cursor of the next request, which continues the list after the pages so far. After an
     /// error, this is the request that failed.
     pub fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
+        self.next_cursor.as_ref().map(Cursor::as_str)
     }
 
     /// Returns true when the list has ended with its last page. False before, and for ever after an error.
@@ -150,18 +132,20 @@ impl RawPages {
     /// Returns whether a submission can be missing in the pages so far. Other lists are as complete as their
     /// cursors.
     pub fn completeness_so_far(&self) -> Completeness {
-        match &self.list {
-            List::Submissions { walk, .. } => walk.completeness(),
-            List::Other { .. } => Completeness::Proven,
-        }
+        self.walk.as_ref().map_or(Completeness::Proven, |walk| walk.completeness())
     }
 
     /// Returns the seconds or milliseconds of which submissions may be missing, newest first; empty unless
     /// [`allow_incomplete`](Self::allow_incomplete) is set.
     pub fn tie_overflows(&self) -> &[TieOverflow] {
-        match &self.list {
-            List::Submissions { walk, .. } => walk.tie_overflows(),
-            List::Other { .. } => &[],
+        self.walk.as_ref().map_or(&[], |walk| walk.tie_overflows())
+    }
+
+    /// Returns the cursor of the next request.
+    fn cursor(&self) -> Option<&Cursor> {
+        match &self.walk {
+            Some(walk) => walk.cursor(),
+            None => self.cursors.last(),
         }
     }
 
@@ -171,11 +155,11 @@ impl RawPages {
             query.retain(|(known, _)| known != name);
             query.push((name.to_owned(), value));
         };
-        if let Some(cursor) = self.list.cursor() {
-            set("cursor", cursor.to_owned());
+        if let Some(cursor) = self.cursor() {
+            set("cursor", cursor.as_str().to_owned());
         }
         let size = find(&self.query, "limit").and_then(|size| size.parse().ok());
-        if let (List::Submissions { walk, .. }, Some(size)) = (&self.list, size) {
+        if let (Some(walk), Some(size)) = (&self.walk, size) {
             set("limit", walk.rows_to_request(size).to_string());
         }
         let query: Vec<_> = query.iter().map(|(name, value)| (&**name, &**value)).collect();
@@ -190,27 +174,22 @@ impl RawPages {
         if std::mem::take(&mut self.is_first) {
             let is_like_submissions =
                 items.is_empty() || items.iter().any(|item| item.time.is_some());
-            if pagination.is_none() || !is_like_submissions {
-                self.list = List::Other { next: None, sent: HashSet::new() };
-            }
+            self.walk.take_if(|_| pagination.is_none() || !is_like_submissions);
         }
         // A list ends with its last page that has a pagination.
         let pagination = pagination.unwrap_or(Pagination { next_cursor: None, has_more: false });
-        let (items, next) = match &mut self.list {
-            List::Submissions { walk, oldest } => {
-                let rows = walk_rows(items.iter().map(|item| (item.key, item.time)), *oldest);
-                *oldest = rows.last().map(|row| row.time).or(*oldest);
-                let outcome = walk.accept_rows(&rows, &pagination);
-                self.report(outcome.warning);
-                let is_new = |(at, item): (usize, Item)| {
-                    outcome.new_rows.binary_search(&at).is_ok().then_some(item.json)
-                };
-                (items.into_iter().enumerate().filter_map(is_new).collect(), outcome.next)
-            }
-            List::Other { next, sent } => {
-                let step = next_of_other(next, sent, &pagination);
-                (items.into_iter().map(|item| item.json).collect(), step)
-            }
+        let (items, next) = if let Some(walk) = &mut self.walk {
+            let rows = items.iter().map(|item| (item.key, item.time));
+            let rows = walk_rows(rows, walk.position().oldest);
+            let outcome = walk.accept_rows(&rows, &pagination);
+            self.report(outcome.warning);
+            let is_new = |(at, item): (usize, Item)| {
+                outcome.new_rows.binary_search(&at).is_ok().then_some(item.json)
+            };
+            (items.into_iter().enumerate().filter_map(is_new).collect(), outcome.next)
+        } else {
+            let next = next_of_other(&mut self.cursors, pagination);
+            (items.into_iter().map(|item| item.json).collect(), next)
         };
         self.is_finished = next == NextStep::Finished;
         self.done = self.is_finished;
@@ -227,33 +206,17 @@ impl RawPages {
     }
 }
 
-impl List {
-    /// Returns the cursor of the next request.
-    fn cursor(&self) -> Option<&str> {
-        match self {
-            Self::Submissions { walk, .. } => walk.cursor().map(Cursor::as_str),
-            Self::Other { next, .. } => next.as_deref(),
+/// Takes the next cursor of a list that is not of submissions.
+fn next_of_other(cursors: &mut Vec<Cursor>, pagination: Pagination) -> NextStep {
+    match pagination.next_cursor {
+        _ if !pagination.has_more => NextStep::Finished,
+        None => NextStep::Failed(PagingError::Stuck(NO_CURSOR)),
+        Some(next) if cursors.contains(&next) => NextStep::Failed(PagingError::Stuck(CIRCLE)),
+        Some(next) => {
+            cursors.push(next);
+            NextStep::Continue
         }
     }
-}
-
-/// Takes the next cursor of a list that is not of submissions.
-fn next_of_other(
-    next: &mut Option<String>,
-    sent: &mut HashSet<String>,
-    pagination: &Pagination,
-) -> NextStep {
-    if !pagination.has_more {
-        return NextStep::Finished;
-    }
-    let Some(cursor) = &pagination.next_cursor else {
-        return NextStep::Failed(PagingError::Stuck(NO_CURSOR));
-    };
-    if !sent.insert(cursor.as_str().to_owned()) {
-        return NextStep::Failed(PagingError::Stuck(CIRCLE));
-    }
-    *next = Some(cursor.as_str().to_owned());
-    NextStep::Continue
 }
 
 impl Page {
