@@ -271,11 +271,10 @@ impl SubmissionQuery {
 
     /// Returns the token of the start of the list.
     pub(super) fn first_token(&self) -> ResumeToken {
-        if let Some(token) = &self.resume {
-            return token.clone();
-        }
-        let state = Walk::new(self.start.clone()).state();
-        ResumeToken::new(self.list(), Some(state), Completeness::Proven)
+        self.resume.clone().unwrap_or_else(|| {
+            let state = Walk::new(self.start.clone()).state();
+            ResumeToken::new(self.list(), Some(state), Completeness::Proven)
+        })
     }
 
     /// Returns the completeness of the part of the list before a resume.

@@ -84,9 +84,10 @@ impl Submissions {
         let mut all = Vec::new();
         while std::future::poll_fn(|cx| self.poll_ready(cx)).await? {
             if all.len() == max {
-                return Err(more_than(max));
+                let what = format!("the list has more than `{max}` submissions");
+                return Err(Error::parts(ErrorKind::TooLarge, SUBMISSIONS, what).into());
             }
-            all.extend(self.take_ready());
+            all.extend(self.rows.next());
         }
         Ok(all)
     }
@@ -105,21 +106,21 @@ impl Submissions {
 
     /// Returns true when all submissions were yielded: see [`SubmissionPages::is_finished`].
     pub fn is_finished(&self) -> bool {
-        !self.has_ready() && self.pages.is_finished()
+        self.rows.is_empty() && self.pages.is_finished()
     }
 
-    pub(super) fn is_done(&self) -> bool {
-        !self.has_ready() && self.pages.is_done()
+    fn is_done(&self) -> bool {
+        self.rows.is_empty() && self.pages.is_done()
     }
 
-    pub(super) fn poll_item(&mut self, cx: &mut Context<'_>) -> PollItem<Submission> {
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> PollItem<Submission> {
         let ready = ready!(self.poll_ready(cx));
-        Poll::Ready(ready.map(|_| self.take_ready()).transpose())
+        Poll::Ready(ready.map(|_| self.rows.next()).transpose())
     }
 
     /// Waits for a page with rows; false at the end of the list.
-    pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
-        while !self.has_ready() {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        while self.rows.is_empty() {
             match ready!(self.pages.poll_page(cx)).transpose() {
                 Ok(Some(page)) => self.rows = PageRows::of(page),
                 Ok(None) => return Poll::Ready(Ok(false)),
@@ -128,22 +129,6 @@ impl Submissions {
         }
         Poll::Ready(Ok(true))
     }
-
-    /// Returns true if the next submission needs no request.
-    pub(crate) fn has_ready(&self) -> bool {
-        !self.rows.is_empty()
-    }
-
-    /// Returns the next submission of the current page.
-    pub(crate) fn take_ready(&mut self) -> Option<Submission> {
-        self.rows.next()
-    }
-}
-
-/// Returns the error of a list that is longer than the caller allows.
-pub(crate) fn more_than(max: usize) -> Error {
-    let what = format!("the list has more than `{max}` submissions");
-    Error::parts(ErrorKind::TooLarge, SUBMISSIONS, what).into()
 }
 
 list_stream!(Submissions, poll_item, Submission);
