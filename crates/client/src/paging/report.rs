@@ -26,36 +26,29 @@ impl PagingWarning {
     }
 }
 
-/// The error of a list that cannot continue.
-impl From<PagingError> for Parts {
-    fn from(error: PagingError) -> Self {
-        match error {
-            PagingError::Stuck(why) => Error::parts(ErrorKind::Pagination, SUBMISSIONS, why),
-            PagingError::OutOfOrder(at) => {
-                let what =
-                    "a submission is newer than the one before it, though the list is newest first";
-                let json_path = Some(format!("data[{at}].created_at"));
-                Parts { json_path, ..Error::parts(ErrorKind::Pagination, SUBMISSIONS, what) }
-            }
-            PagingError::TooManyTies(overflow) => {
-                let what = format!(
-                    "more submissions share a time than are recognized when they are repeated: {overflow}"
-                );
-                Error::parts(ErrorKind::TieOverflow, SUBMISSIONS, what)
-            }
-            PagingError::TieOverflow(overflow) => {
-                let unit = overflow.unit();
-                let what =
-                    format!("more submissions share a {unit} than a page can show: {overflow}");
-                Error::parts(ErrorKind::TieOverflow, SUBMISSIONS, what)
-            }
-        }
-    }
-}
-
-/// Returns the error with the details of the page.
+/// Returns the error of a list that cannot continue, with the details of the page.
 pub(super) fn walk_error(error: PagingError, meta: &ResponseMeta) -> Error {
-    Parts::from(error).with_meta(meta).into()
+    let mut json_path = None;
+    let (kind, what) = match error {
+        PagingError::Stuck(why) => (ErrorKind::Pagination, why.to_owned()),
+        PagingError::OutOfOrder(at) => {
+            json_path = Some(format!("data[{at}].created_at"));
+            let what =
+                "a submission is newer than the one before it, though the list is newest first";
+            (ErrorKind::Pagination, what.to_owned())
+        }
+        PagingError::TooManyTies(overflow) => {
+            let what = "more submissions share a time than are recognized when they are repeated";
+            (ErrorKind::TieOverflow, format!("{what}: {overflow}"))
+        }
+        PagingError::TieOverflow(overflow) => {
+            let unit = overflow.unit();
+            let what = format!("more submissions share a {unit} than a page can show: {overflow}");
+            (ErrorKind::TieOverflow, what)
+        }
+    };
+    let parts = Error::parts(kind, SUBMISSIONS, what);
+    Parts { json_path, ..parts }.with_meta(meta).into()
 }
 
 /// Returns the error of a submission that cannot be used, on the page with this number from 1, which was
