@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use formsvc_protocol::{ErrorBody, ErrorCode, RETRY_AFTER_MAX};
-use http::{HeaderMap, StatusCode, Uri};
+use http::response::Parts as Head;
+use http::{StatusCode, Uri};
 
 use super::{Call, seconds};
 use crate::RetryPolicy;
 use crate::decode::{Broken, read};
 use crate::error::{
-    Error, ErrorKind, EscapedText, Parts, Redirect, body_start, cut, head, keep, short,
+    Error, ErrorKind, EscapedText, Parts, Redirect, body_start, cut, keep, readable, short,
 };
 use crate::retry::{Limits, RetryReason};
 use crate::transport::{TransportError, TransportErrorKind};
@@ -88,20 +89,15 @@ impl Call<'_> {
     }
 
     /// A response with another status than 200.
-    pub(super) fn refused(
-        &self,
-        uri: &Uri,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-    ) -> Failure {
+    pub(super) fn refused(&self, uri: &Uri, head: &Head, body: &[u8]) -> Failure {
+        let Head { status, headers, .. } = head;
         let key = &self.shared.key;
         let parts = Error::parts(ErrorKind::Api, self.operation, "");
-        let mut parts = parts.with_answer(status, headers);
+        let mut parts = parts.with_answer(*status, headers);
         parts.retry_after = self.retry_after(headers);
-        parts.redirect = Redirect::read(status, headers, &uri.to_string());
+        parts.redirect = Redirect::read(*status, headers, &uri.to_string());
         let kept = keep(body, key);
-        let text = std::str::from_utf8(head(body, key)).ok();
+        let text = std::str::from_utf8(readable(body, key)).ok();
         if let Some(Ok(ErrorBody { error })) = text.map(read) {
             let code = key.redact(error.code.as_str().to_owned());
             parts.code = Some(cut(&code, CODE_KEPT).into());
@@ -110,17 +106,11 @@ impl Call<'_> {
             parts.body_start = body_start(headers, &kept);
         }
         parts.body = Some(kept);
-        Failure::new(parts, RetryReason::of_status(status))
+        Failure::new(parts, RetryReason::of_status(*status))
     }
 
     /// A 200 with an unusable body.
-    pub(super) fn broken(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-        broken: Broken,
-    ) -> Failure {
+    pub(super) fn broken(&self, head: &Head, body: &[u8], broken: Broken) -> Failure {
         let key = &self.shared.key;
         // Redacted before the cut, which could leave half of a key.
         let path = broken.json_path.map(|path| cut(&key.redact(path), PATH_KEPT).to_owned());
@@ -129,10 +119,10 @@ impl Call<'_> {
             None => broken.what,
         };
         let parts = Error::parts(ErrorKind::Decode, self.operation, what);
-        let mut parts = parts.with_answer(status, headers);
+        let mut parts = parts.with_answer(head.status, &head.headers);
         parts.json_path = path;
         let kept = keep(body, key);
-        parts.body_start = body_start(headers, &kept);
+        parts.body_start = body_start(&head.headers, &kept);
         parts.body = Some(kept);
         if !broken.why.is_empty() {
             let why = key.redact(broken.why);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use formsvc_protocol::FormId;
 use http::header::{ACCEPT, AUTHORIZATION};
+use http::response::Parts as Head;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -166,7 +167,7 @@ impl Call<'_> {
         decode: &(impl Fn(&Bytes) -> Result<T, Broken> + Send),
     ) -> Result<(T, ResponseMeta), Failure> {
         let key = &self.shared.key;
-        let (head, body) = match answer {
+        let (mut head, body) = match answer {
             Ok(answer) => answer.into_parts(),
             Err(mut error) => {
                 if let Some(head) = &mut error.head {
@@ -176,18 +177,18 @@ impl Call<'_> {
                 return Err(self.no_answer(uri, error));
             }
         };
-        let (status, mut headers) = (head.status, head.headers);
-        self.shared.limiter.announce(&headers);
-        key.redact_headers(&mut headers);
-        if status != StatusCode::OK {
-            return Err(self.refused(uri, status, &headers, &body));
+        self.shared.limiter.announce(&head.headers);
+        key.redact_headers(&mut head.headers);
+        if head.status != StatusCode::OK {
+            return Err(self.refused(uri, &head, &body));
         }
         if body.len() > self.shared.settings.max_body {
             let error = TransportError::from_kind(TransportErrorKind::TooLarge);
-            return Err(self.no_answer(uri, error.with_head(status, headers)));
+            return Err(self.no_answer(uri, error.with_head(head.status, head.headers)));
         }
         let value = decode(&body);
-        let value = value.map_err(|broken| self.broken(status, &headers, &body, broken))?;
+        let value = value.map_err(|broken| self.broken(&head, &body, broken))?;
+        let Head { status, headers, .. } = head;
         let (attempts, elapsed) = (self.attempts, self.started.elapsed());
         Ok((value, ResponseMeta { status, headers, attempts, elapsed }))
     }

@@ -19,13 +19,13 @@ const MESSAGE_SHOWN: usize = 500;
 /// Returns the first 64 KiB of a body, without the API key.
 pub(crate) fn keep(body: &[u8], key: &ApiKey) -> Bytes {
     // The cut comes after the redaction, or half a key could survive at its edge.
-    let mut clean = key.redact_bytes(head(body, key));
+    let mut clean = key.redact_bytes(readable(body, key));
     clean.truncate(KEPT);
     Bytes::from(clean)
 }
 
 /// Returns the beginning of a body that [`keep`] reads.
-pub(crate) fn head<'b>(body: &'b [u8], key: &ApiKey) -> &'b [u8] {
+pub(crate) fn readable<'b>(body: &'b [u8], key: &ApiKey) -> &'b [u8] {
     &body[..body.len().min(KEPT + key.len())]
 }
 

@@ -17,7 +17,9 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
 pub(crate) use causes::causes;
-pub(crate) use excerpt::{EscapedText, KEPT, body_start, cut, head, keep, looks_like_json, short};
+pub(crate) use excerpt::{
+    EscapedText, KEPT, body_start, cut, keep, looks_like_json, readable, short,
+};
 pub use kind::ErrorKind;
 pub(crate) use redirect::Redirect;
 use redirect::RedirectKind;
