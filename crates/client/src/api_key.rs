@@ -55,11 +55,7 @@ impl ApiKey {
     /// Removes the key from foreign text, in case the service echoed it.
     pub(crate) fn redact(&self, text: String) -> String {
         let key = self.0.as_str();
-        if key.len() >= REDACTED_FROM && text.contains(key) {
-            text.replace(key, REDACTED)
-        } else {
-            text
-        }
+        if key.len() >= REDACTED_FROM { text.replace(key, REDACTED) } else { text }
     }
 
     /// Removes the key from foreign bytes.

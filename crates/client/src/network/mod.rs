@@ -150,19 +150,14 @@ impl NetworkSettings {
 
     /// How a request to a URL travels: directly, and why, or through a proxy.
     pub fn route(&self, target: &str) -> Route {
-        match Url::parse(target) {
-            Ok(target) => self.proxies.route(&target),
-            Err(_) => Route::NoProxySet,
-        }
+        Url::parse(target).map_or(Route::NoProxySet, |target| self.proxies.route(&target))
     }
 
     /// Returns an error that names the variable if a request to a URL needs a proxy variable that is
     /// unusable. [`ClientBuilder::build`](crate::ClientBuilder::build) checks the base URL.
     pub fn check_proxy(&self, target: &str) -> Result<(), NetworkError> {
-        match Url::parse(target) {
-            Ok(target) => self.proxies.decide(&target).map(drop).map_err(NetworkError::clone),
-            Err(_) => Ok(()),
-        }
+        let Ok(target) = Url::parse(target) else { return Ok(()) };
+        self.proxies.decide(&target).map(drop).map_err(NetworkError::clone)
     }
 
     /// The proxy of a URL, if it has one.
