@@ -40,6 +40,59 @@ fn check(kind: &'static str, text: &str) -> Result<(), IdError> {
     Err(IdError(format!("a {kind} {rule}")))
 }
 
+/// Implements the conversions to text and the comparisons with text.
+macro_rules! text_traits {
+    ($name:ident) => {
+        impl From<$name> for String {
+            fn from(text: $name) -> Self {
+                text.0.into()
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, text: &str) -> bool {
+                &*self.0 == text
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, text: &&str) -> bool {
+                &*self.0 == *text
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+/// Implements the conversions from texts.
+macro_rules! from_texts {
+    ($name:ident: $($text:ty),+) => {$(
+        impl TryFrom<$text> for $name {
+            type Error = IdError;
+            fn try_from(text: $text) -> Result<Self, IdError> {
+                Self::new(&text)
+            }
+        }
+    )+};
+}
+
 macro_rules! ids {
     ($( $(#[$meta:meta])* $name:ident, $kind:literal, $prefix:literal; )+) => {$(
         $(#[$meta])*
@@ -77,6 +130,9 @@ macro_rules! ids {
             }
         }
 
+        text_traits!($name);
+        from_texts!($name: &str, String, &String);
+
         impl FromStr for $name {
             type Err = IdError;
             fn from_str(text: &str) -> Result<Self, IdError> {
@@ -84,66 +140,9 @@ macro_rules! ids {
             }
         }
 
-        impl TryFrom<&str> for $name {
-            type Error = IdError;
-            fn try_from(text: &str) -> Result<Self, IdError> {
-                Self::new(text)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(text: String) -> Result<Self, IdError> {
-                Self::new(&text)
-            }
-        }
-
-        impl TryFrom<&String> for $name {
-            type Error = IdError;
-            fn try_from(text: &String) -> Result<Self, IdError> {
-                Self::new(text)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0.into()
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl PartialEq<str> for $name {
-            fn eq(&self, text: &str) -> bool {
-                &*self.0 == text
-            }
-        }
-
         impl From<&$name> for $name {
             fn from(id: &$name) -> Self {
                 id.clone()
-            }
-        }
-
-        impl PartialEq<&str> for $name {
-            fn eq(&self, text: &&str) -> bool {
-                &*self.0 == *text
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
             }
         }
     )+};
@@ -170,12 +169,13 @@ ids! {
 /// unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Cursor(String);
+pub struct Cursor(Box<str>);
 
 impl Cursor {
     /// Creates a cursor without checking the text. The service answers an invalid cursor with 400
     /// `bad_request`.
     pub fn new(text: impl Into<String>) -> Self {
+        let text: String = text.into();
         Self(text.into())
     }
 
@@ -192,41 +192,7 @@ impl FromStr for Cursor {
     }
 }
 
-impl From<Cursor> for String {
-    fn from(cursor: Cursor) -> Self {
-        cursor.0
-    }
-}
-
-impl AsRef<str> for Cursor {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for Cursor {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl PartialEq<str> for Cursor {
-    fn eq(&self, text: &str) -> bool {
-        self.0 == text
-    }
-}
-
-impl PartialEq<&str> for Cursor {
-    fn eq(&self, text: &&str) -> bool {
-        self.0 == *text
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+text_traits!(Cursor);
 
 #[cfg(test)]
 mod tests {
