@@ -91,7 +91,7 @@ impl Client {
         &self,
         path: &str,
         query: &[(&str, &str)],
-        decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
+        decode: impl Fn(&Bytes) -> Result<T, Broken> + Send + Sync,
     ) -> Result<(T, ResponseMeta), Error> {
         let address = self.shared.base.raw(path, query);
         let failed = |rule| Error::config(operation::RAW, format!("the path {rule}"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use formsvc_protocol::{ErrorBody, ErrorCode, RETRY_AFTER_MAX};
 use http::response::Parts as Head;
-use http::{StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 
 use super::{Call, seconds};
 use crate::RetryPolicy;
@@ -13,7 +13,7 @@ use crate::decode::{Broken, read};
 use crate::error::{
     Error, ErrorKind, EscapedText, Parts, Redirect, body_start, cut, keep, readable, short,
 };
-use crate::retry::{Limits, RetryReason};
+use crate::retry::{Limits, RetryReason, retry_after};
 use crate::transport::{TransportError, TransportErrorKind};
 
 /// Characters of a service's code, and of its message, that an error keeps.
@@ -59,7 +59,7 @@ impl Failure {
     }
 }
 
-impl Call<'_> {
+impl<D> Call<'_, D> {
     /// No complete response. If its head was received and has an error status, the status counts:
     /// the body of a 404 is not worth a retry.
     pub(super) fn no_answer(&self, uri: &Uri, error: TransportError) -> Failure {
@@ -107,6 +107,10 @@ impl Call<'_> {
         }
         parts.body = Some(kept);
         Failure::new(parts, RetryReason::of_status(*status))
+    }
+
+    fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
+        retry_after(headers, (self.shared.settings.clock)())
     }
 
     /// A 200 with an unusable body.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use formsvc_protocol::FormId;
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::response::Parts as Head;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri};
+use http::{HeaderValue, Request, StatusCode, Uri};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::decode::Broken;
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, KEPT, Parts};
 use crate::event::ClientEvent;
 use crate::limiter::Wait;
 use crate::response::ResponseMeta;
-use crate::retry::{Decision, Limits, RetryReason, decide, retry_after};
+use crate::retry::{Decision, Limits, RetryReason, decide};
 use crate::shared::Shared;
 use crate::transport::{AttemptContext, TransportError, TransportErrorKind};
 use failure::Failure;
@@ -29,24 +29,26 @@ pub(crate) async fn call<T>(
     operation: &'static str,
     form: Option<&FormId>,
     address: String,
-    decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
+    decode: impl Fn(&Bytes) -> Result<T, Broken> + Send + Sync,
 ) -> Result<(T, ResponseMeta), Error> {
     let number = shared.calls.fetch_add(1, Ordering::Relaxed) + 1;
-    let call =
-        Call { shared, operation, form, number, started: Instant::now(), attempts: 0, retries: 0 };
+    let started = Instant::now();
+    let call = Call { shared, operation, form, decode, number, started, attempts: 0, retries: 0 };
     #[cfg(feature = "tracing")]
     let span = call.span();
-    let result = call.run(&address, decode);
+    let result = call.run(&address);
     #[cfg(feature = "tracing")]
     let result = tracing::Instrument::instrument(result, span);
     result.await
 }
 
 /// The state of one call.
-struct Call<'a> {
+struct Call<'a, D> {
     shared: &'a Shared,
     operation: &'static str,
     form: Option<&'a FormId>,
+    /// Decodes the body of a response.
+    decode: D,
     /// The number of the call, from 1.
     number: u64,
     started: Instant,
@@ -55,25 +57,21 @@ struct Call<'a> {
     retries: u32,
 }
 
-impl Call<'_> {
+impl<T, D: Fn(&Bytes) -> Result<T, Broken> + Send + Sync> Call<'_, D> {
     #[cfg(feature = "tracing")]
     fn span(&self) -> tracing::Span {
         let (operation, call, form) = (self.operation, self.number, self.form.map(FormId::as_str));
         tracing::debug_span!("call", operation, call, form)
     }
 
-    async fn run<T>(
-        mut self,
-        address: &str,
-        decode: impl Fn(&Bytes) -> Result<T, Broken> + Send,
-    ) -> Result<(T, ResponseMeta), Error> {
+    async fn run(mut self, address: &str) -> Result<(T, ResponseMeta), Error> {
         let uri: Uri = address.parse().map_err(|error: http::uri::InvalidUri| {
             let what = "the URL of the request is not valid, or longer than 64 KiB";
             Error::from(Error::parts(ErrorKind::Config, self.operation, what).with_source(error))
         })?;
         loop {
             self.wait_for_limiter().await?;
-            match self.attempt(&uri, &decode).await {
+            match self.attempt(&uri).await {
                 Ok(done) => {
                     self.shared.budget.earn(self.retries);
                     return Ok(done);
@@ -116,11 +114,7 @@ impl Call<'_> {
         })
     }
 
-    async fn attempt<T>(
-        &mut self,
-        uri: &Uri,
-        decode: &(impl Fn(&Bytes) -> Result<T, Broken> + Send),
-    ) -> Result<(T, ResponseMeta), Failure> {
+    async fn attempt(&mut self, uri: &Uri) -> Result<(T, ResponseMeta), Failure> {
         self.attempts += 1;
         let started = Instant::now();
         let allowed = self.shared.settings.timeouts.attempt;
@@ -136,7 +130,7 @@ impl Call<'_> {
         let answer = timeout(allowed, sent)
             .await
             .unwrap_or_else(|_| Err(TransportError::from_kind(TransportErrorKind::Timeout)));
-        let result = self.read_answer(uri, answer, decode);
+        let result = self.read_answer(uri, answer);
         let (status, failure) = match &result {
             Ok((_, meta)) => (Some(meta.status), None),
             Err(failure) => (failure.error.status(), Some(failure.error.kind())),
@@ -160,11 +154,10 @@ impl Call<'_> {
     }
 
     /// Decodes a response, or explains why it cannot be used.
-    fn read_answer<T>(
+    fn read_answer(
         &self,
         uri: &Uri,
         answer: Result<http::Response<Bytes>, TransportError>,
-        decode: &(impl Fn(&Bytes) -> Result<T, Broken> + Send),
     ) -> Result<(T, ResponseMeta), Failure> {
         let key = &self.shared.key;
         let (mut head, body) = match answer {
@@ -186,7 +179,7 @@ impl Call<'_> {
             let error = TransportError::from_kind(TransportErrorKind::TooLarge);
             return Err(self.no_answer(uri, error.with_head(head.status, head.headers)));
         }
-        let value = decode(&body);
+        let value = (self.decode)(&body);
         let value = value.map_err(|broken| self.broken(&head, &body, broken))?;
         let Head { status, headers, .. } = head;
         let (attempts, elapsed) = (self.attempts, self.started.elapsed());
@@ -236,10 +229,6 @@ impl Call<'_> {
         headers.insert(AUTHORIZATION, self.shared.key.authorization());
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         request
-    }
-
-    fn retry_after(&self, headers: &HeaderMap) -> Option<Duration> {
-        retry_after(headers, (self.shared.settings.clock)())
     }
 
     fn time_left(&self) -> Option<Duration> {
