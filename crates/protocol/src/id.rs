@@ -8,17 +8,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error_text::error_text;
+
 /// The text is not a valid identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdError(String);
 
-impl fmt::Display for IdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for IdError {}
+error_text!(IdError, |error| &error.0);
 
 /// Lets one bound accept texts and ids: the conversion of an id into itself cannot fail.
 impl From<Infallible> for IdError {

@@ -21,6 +21,7 @@
 
 mod answers;
 mod error_code;
+mod error_text;
 mod id;
 pub mod limits;
 mod localhost;

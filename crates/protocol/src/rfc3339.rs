@@ -3,20 +3,14 @@
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
+use crate::error_text::error_text;
+
 /// The text is not an RFC 3339 instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeError(());
 
-impl std::fmt::Display for TimeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "expected an RFC 3339 instant such as 2026-01-31T09:30:00.000Z \
-             (0 to 9 fraction digits, `Z` or an offset such as +02:00)",
-        )
-    }
-}
-
-impl std::error::Error for TimeError {}
+error_text!(TimeError, |_| "expected an RFC 3339 instant such as 2026-01-31T09:30:00.000Z \
+         (0 to 9 fraction digits, `Z` or an offset such as +02:00)");
 
 // Civil times, because jiff's `Timestamp` ends some hours before the year 9999 does.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);

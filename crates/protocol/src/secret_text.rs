@@ -1,7 +1,6 @@
 //! Checks the text of an API key or a signing secret for damage from copying.
 
-use std::fmt;
-
+use crate::error_text::error_text;
 use crate::printable::{is_stray_selector, is_unsafe_in_terminals};
 
 /// Quotation marks that env files, shells and word processors put around a value.
@@ -13,13 +12,7 @@ const QUOTATION_MARKS: &[char] = &['"', '\'', '`', '“', '”', '„', '‘', '
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretTextError(pub(crate) String);
 
-impl fmt::Display for SecretTextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SecretTextError {}
+error_text!(SecretTextError, |error| &error.0);
 
 /// Checks that a secret is not empty, not in quotation marks, and contains visible characters only.
 ///

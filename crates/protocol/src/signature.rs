@@ -8,6 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use crate::error_text::error_text;
 use crate::limits::SIGNATURES_MAX;
 use crate::{SecretTextError, check_secret_text};
 
@@ -125,18 +126,12 @@ pub enum SignatureError {
     InFuture,
 }
 
-impl fmt::Display for SignatureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed => "the signature header is malformed",
-            Self::NoMatch => "no signature matches",
-            Self::TooOld => "the signature is too old",
-            Self::InFuture => "the signature lies in the future",
-        })
-    }
-}
-
-impl std::error::Error for SignatureError {}
+error_text!(SignatureError, |error| match error {
+    Self::Malformed => "the signature header is malformed",
+    Self::NoMatch => "no signature matches",
+    Self::TooOld => "the signature is too old",
+    Self::InFuture => "the signature lies in the future",
+});
 
 /// Verifies a raw body against the value of its signature header: [`SignatureHeader::parse`], then
 /// [`SignatureHeader::verify`]. Returns the index of the secret that matches.

@@ -1,22 +1,15 @@
 //! Conversions between [`Timestamp`] and the instants of jiff, chrono and time, exact to the
 //! nanosecond. The text of a timestamp may be normalised (`+00:00` to `Z`, `.12` to `.120`).
 
-use std::fmt;
-
 use super::Timestamp;
+use crate::error_text::error_text;
 
 /// The instant is outside the range of the target type: the years 0 to 9999 for a timestamp; jiff's
 /// range ends some hours before the year 9999 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange(());
 
-impl fmt::Display for OutOfRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the instant is out of range")
-    }
-}
-
-impl std::error::Error for OutOfRange {}
+error_text!(OutOfRange, |_| "the instant is out of range");
 
 fn from_nanos(nanos: i128) -> Result<Timestamp, OutOfRange> {
     Timestamp::from_unix_nanos(nanos).ok_or(OutOfRange(()))
