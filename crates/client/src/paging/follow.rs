@@ -333,18 +333,14 @@ impl Follow {
     }
 }
 
-/// Returns the pause after so many failures in a row. It doubles from the interval on. `random`, in 0..1,
-/// spreads it over its upper half, so that several programs do not return at the same time.
-fn pause(
-    failures: u32,
-    interval: Duration,
-    retry_after: Option<Duration>,
-    random: f64,
-) -> Duration {
+/// Returns the pause after so many failures in a row. It doubles from the interval on, and is never shorter than
+/// the service asked for. `random`, in 0..1, spreads it over its upper half, so that several programs do not
+/// return at the same time.
+fn pause(failures: u32, interval: Duration, asked: Option<Duration>, random: f64) -> Duration {
     let factor = 1 << failures.saturating_sub(1).min(16);
     let doubled = interval.saturating_mul(factor).min(MAX_PAUSE);
     let random = if (0.0..=1.0).contains(&random) { random } else { 1.0 };
-    doubled.mul_f64(0.5 + random / 2.0).max(retry_after.unwrap_or_default())
+    doubled.mul_f64(0.5 + random / 2.0).max(asked.unwrap_or_default())
 }
 
 impl fmt::Debug for Follow {

@@ -67,18 +67,17 @@ impl KnownRows {
         self.tie_continues = tie_continues;
     }
 
-    /// Returns the rows that the next page may repeat, for a resume token, the most recent first. `has_own_cursors` is whether the
+    /// Returns the rows that the next page may repeat, for a resume token. `has_own_cursors` is whether the
     /// resumed walk can replace the service's cursor by one that is up to a unit later.
-    pub(super) fn before_next_page(
-        &self,
-        oldest: Option<i64>,
-        has_own_cursors: bool,
-    ) -> impl Iterator<Item = RowKey> {
+    pub(super) fn of_token(&self, oldest: Option<i64>, has_own_cursors: bool) -> Vec<RowKey> {
         let previous = Some(&self.previous).filter(|_| self.tie_continues);
         let older = Some(&self.older).filter(|_| self.tie_continues && has_own_cursors);
         let resumed = Some(&self.resumed).filter(|_| !self.is_past_resumed(oldest));
         let rows = [Some(&self.page), previous, older, resumed].into_iter().flatten();
-        rows.flatten().copied().take(MAX_ROWS_IN_TOKEN)
+        // The most recent rows first. The order in a set differs from run to run.
+        let mut rows: Vec<_> = rows.flatten().copied().take(MAX_ROWS_IN_TOKEN).collect();
+        rows.sort_unstable();
+        rows
     }
 
     /// Returns the time below which no known row is, if the last row yielded was at `yielded`.
@@ -114,6 +113,6 @@ mod tests {
     fn token_rows_are_bounded() {
         let keys = (0..2 * MAX_ROWS_IN_TOKEN).map(|n| RowKey::of_id(&n.to_string()));
         let known = KnownRows::resume(keys.collect(), Some(0));
-        assert_eq!(known.before_next_page(None, true).count(), MAX_ROWS_IN_TOKEN);
+        assert_eq!(known.of_token(None, true).len(), MAX_ROWS_IN_TOKEN);
     }
 }

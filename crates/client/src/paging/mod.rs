@@ -15,7 +15,7 @@
 //! | stream of pages | `pages` | yes |
 //! | stream of submissions | `submissions` | through `pages` |
 //! | pages of any list, as JSON texts | `raw_pages` | yes |
-//! | stream of new submissions | `new_submissions` | through `submissions` |
+//! | streams of new submissions and of their pages | `new_submissions` | through `pages` |
 //! | stream that waits for new submissions | `follow` | through `pages` |
 
 /// The result of polling a list for its next item.

@@ -47,7 +47,7 @@ pub struct NewSubmissions {
 pub struct NewSubmissionPages {
     query: SubmissionQuery,
     run: SyncRun,
-    /// The walk that is read, of those of the run.
+    /// The walk that is being read; `None` between two walks.
     walk: Option<SubmissionPages>,
     completeness: Completeness,
     error: Option<Error>,

@@ -233,8 +233,8 @@ impl SubmissionPage {
     }
 
     /// Returns all rows of the page as passed.
-    pub(super) fn all_passed(&self) -> impl Iterator<Item = WalkRow> {
-        self.passed.iter().copied().chain(self.rows.iter().map(WalkRow::of))
+    pub(super) fn all_passed(&self) -> Vec<WalkRow> {
+        self.passed.iter().copied().chain(self.rows.iter().map(WalkRow::of)).collect()
     }
 
     /// Returns the rows to yield, and those already passed.

@@ -154,7 +154,7 @@ impl SubmissionPages {
 
     /// Returns the position in the last page after the given rows.
     pub(super) fn token_within_page(&self, passed: &[WalkRow]) -> ResumeToken {
-        self.before.with_rows(passed.iter().copied(), self.completeness_so_far())
+        self.before.with_rows(passed, self.completeness_so_far())
     }
 
     /// Returns true if an error cuts the last page short: a row that is newer than the one before it, or
@@ -194,7 +194,7 @@ impl SubmissionPages {
                 }
                 Err(error) if self.retries_refused(&error) => {}
                 Err(error) => {
-                    // The service refused the cursor that it issued.
+                    // The service refused the cursor that it issued: another one may lead on.
                     if refuses_cursor(&error) {
                         self.token = self.reread.clone();
                     }
@@ -273,7 +273,7 @@ impl SubmissionPages {
         self.record_skipped(page.skipped());
         let completeness = self.completeness_so_far();
         self.before = self.token.clone();
-        self.reread = self.before.with_rows(page.all_passed(), completeness);
+        self.reread = self.before.with_rows(&page.all_passed(), completeness);
         let after = |state| ResumeToken::new(self.query.list(), state, completeness);
         self.token = match (&end, next) {
             (None, NextStep::Continue | NextStep::Retry) => after(Some(self.walk.state())),

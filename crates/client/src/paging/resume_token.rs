@@ -52,14 +52,10 @@ impl ResumeToken {
     }
 
     /// Returns the position after more rows of the page.
-    pub(super) fn with_rows(
-        &self,
-        rows: impl Iterator<Item = WalkRow>,
-        completeness: Completeness,
-    ) -> Self {
+    pub(super) fn with_rows(&self, rows: &[WalkRow], completeness: Completeness) -> Self {
         let mut content = Content { completeness, ..self.0.clone() };
         if let Some(state) = &mut content.state {
-            for WalkRow { key, time } in rows {
+            for &WalkRow { key, time } in rows {
                 state.seen.push(key);
                 state.seen_oldest = Some(state.seen_oldest.map_or(time, |oldest| oldest.min(time)));
             }

@@ -265,7 +265,8 @@ impl TieGuard {
         self.allow_incomplete
     }
 
-    /// Chooses the strategy for the page after an accepted one. `all` are the times of its rows. Returns the reason if from now on the result is not proven complete.
+    /// Chooses the strategy for the page after an accepted one. `all` are the times of its rows. Returns the
+    /// reason if from now on the result is not proven complete.
     pub(crate) fn advance(
         &mut self,
         all: impl Iterator<Item = i64> + Clone,

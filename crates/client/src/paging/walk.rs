@@ -154,10 +154,7 @@ impl Walk {
     pub(crate) fn state(&self) -> WalkState {
         let position = self.position.clone();
         let known = &self.known;
-        let seen = known.before_next_page(position.oldest, position.has_own_cursors());
-        let mut seen: Vec<_> = seen.collect();
-        // The order in a set differs from run to run.
-        seen.sort_unstable();
+        let seen = known.of_token(position.oldest, position.has_own_cursors());
         WalkState { seen, seen_oldest: known.oldest(position.oldest), position }
     }
 
