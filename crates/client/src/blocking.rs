@@ -76,7 +76,7 @@ pub struct ClientBuilder {
 /// Setters of the async type of the same name.
 macro_rules! same_setters {
     ($of:ident: $( $name:ident($($argument:ident: $type:ty),*); )+) => { $(
-        #[doc = concat!("See [`", stringify!($of), "::", stringify!($name), "`](crate::",
+        #[doc = concat!("See [`", stringify!($of), "::", stringify!($name), "`](crate", "::",
             stringify!($of), "::", stringify!($name), ").")]
         pub fn $name(mut self, $($argument: $type),*) -> Self {
             self.inner = self.inner.$name($($argument),*);
