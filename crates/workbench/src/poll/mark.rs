@@ -60,7 +60,14 @@ struct SavedMark {
 struct MarkFile {
     path: PathBuf,
     /// Held while this exists: two polls with one mark would each lose the other's deliveries.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for MarkFile {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that is being started has a copy of it.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl PollMark {
@@ -101,7 +108,7 @@ impl PollMark {
                 .map_err(|source| PollError::BadMark { path: file.clone(), source })?;
         }
         (saved.service, saved.form, saved.path) = (service.into(), form.into(), path.into());
-        Ok(Self::new(saved, is_known, Some(MarkFile { path: file, _lock: lock_file })))
+        Ok(Self::new(saved, is_known, Some(MarkFile { path: file, lock: lock_file })))
     }
 
     fn new(saved: SavedMark, is_known: bool, file: Option<MarkFile>) -> Self {
