@@ -33,7 +33,7 @@ pub struct Expression {
     filter: DeliveryFilter,
 }
 
-/// What a run waits for. The default is reached by no delivery and missed by none.
+/// The goal of a run. The default never ends a run, and every run meets it.
 #[derive(Clone, Debug, Default)]
 pub struct GoalOptions {
     /// Number of deliveries that are not refused.

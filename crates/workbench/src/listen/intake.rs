@@ -36,7 +36,7 @@ const BROADCAST_LEN: usize = 256;
 /// deliveries are still stored.
 const OUTAGE_END: u64 = 16;
 
-/// What a listener does with deliveries.
+/// The rules of a listener.
 #[derive(Debug, Default)]
 pub struct ListenRules {
     /// The only path of deliveries; any path if `None`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// The treatment of deliveries whose signature is missing or invalid.
+/// The treatment of deliveries without a valid signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnInvalid {
     /// Respond as a receiver must, and do not forward.
