@@ -17,7 +17,7 @@ pub(crate) fn section() -> Section {
     Section {
         title: "Why a delivery failed",
         about: "The `error` of an attempt, as `formsvc-server deliveries show` prints it. All of them \
-                are failures,\nand are tried again as [WEBHOOKS.md](WEBHOOKS.md) says, except \
+                are failures,\nand are tried again as [RECEIVE.md](RECEIVE.md#respond) describes, except \
                 `url_refused`, which is final.\n`secret_unreadable`, `interrupted` and \
                 `overloaded` are this service's own and use no attempt for an hour.",
         columns: &["Code", "Meaning"],

@@ -92,7 +92,7 @@ fn every_command_in_the_manual_is_one_that_is_understood() {
     for (name, document, least) in [
         ("SERVER.md", include_str!("../../../../../docs/SERVER.md"), 17),
         ("DASHBOARD.md", &*dashboard, 1),
-        ("WEBHOOKS.md", include_str!("../../../../../docs/WEBHOOKS.md"), 12),
+        ("DELIVERY.md", include_str!("../../../../../docs/DELIVERY.md"), 14),
         ("FORMS.md", include_str!("../../../../../docs/FORMS.md"), 1),
     ] {
         let commands = commands(document);
