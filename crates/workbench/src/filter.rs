@@ -1,7 +1,7 @@
 //! Conditions on deliveries: one language for `--expect`, `--route`, the flags of lists and the inspector.
 //!
 //! An expression is `FIELD OP VALUE`, joined by `&&`. A field is a member of the
-//! [`DeliveryRecord`](crate::record::DeliveryRecord), or a JSON pointer into the body such as
+//! [`DeliveryRecord`], or a JSON pointer into the body such as
 //! `/data/Name`. A field that a delivery does not have matches only `!=`.
 
 use bytes::Bytes;
