@@ -109,6 +109,7 @@ pub struct TieOverflow {
     pub(crate) unit: CursorUnit,
     /// The first microsecond of the unit, since 1970.
     pub(crate) start: i64,
+    pub(crate) rows: u64,
 }
 
 impl TieOverflow {
@@ -121,10 +122,18 @@ impl TieOverflow {
     pub fn start(self) -> Timestamp {
         FormInstant::from_micros(self.start).to_timestamp()
     }
+
+    /// Returns the number of submissions of the unit that this list yielded before the overflow,
+    /// without those yielded before a resume.
+    pub fn rows(self) -> u64 {
+        self.rows
+    }
 }
 
 impl fmt::Display for TieOverflow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the {} `{}`", self.unit, self.start())
+        let (unit, start, rows) = (self.unit, self.start(), self.rows);
+        let submissions = if rows == 1 { "submission" } else { "submissions" };
+        write!(f, "the {unit} `{start}`, of which {rows} {submissions} were received")
     }
 }

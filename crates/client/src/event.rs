@@ -197,9 +197,9 @@ pub(crate) fn log(event: &ClientEvent) {
             warn!(form, ?reason, "the list is not proven complete");
         }
         // The unit itself is a value of the cursor, which is not logged.
-        ClientEvent::TieOverflow { form, .. } => {
+        ClientEvent::TieOverflow { form, overflow } => {
             let form = form.as_ref().map(FormId::as_str);
-            warn!(form, "more rows share a time than a page can show");
+            warn!(form, rows = overflow.rows(), "more rows share a time than a page can show");
         }
         ClientEvent::SyncOverlapShortened { form } => {
             let form = form.as_ref().map(FormId::as_str);

@@ -73,6 +73,8 @@ pub(crate) struct TieGuard {
     /// The first reason why the result is not proven complete.
     unproven: Option<FallbackReason>,
     allow_incomplete: bool,
+    /// The last second and the last millisecond, with the rows yielded of each.
+    counts: [(i64, u64); 2],
     overflows: Vec<TieOverflow>,
 }
 
@@ -94,6 +96,7 @@ impl TieGuard {
             off: false,
             unproven: None,
             allow_incomplete: false,
+            counts: [(i64::MIN, 0); 2],
             overflows: Vec::new(),
         }
     }
@@ -239,7 +242,9 @@ impl TieGuard {
     }
 
     fn overflow(&mut self, unit: UnitStart) -> Verdict {
-        let overflow = TieOverflow { unit: unit.unit, start: unit.start };
+        let count = UNITS.iter().position(|of| *of == unit.unit).map(|at| self.counts[at]);
+        let rows = count.map_or(0, |(start, rows)| if start == unit.start { rows } else { 0 });
+        let overflow = TieOverflow { unit: unit.unit, start: unit.start, rows };
         if self.allow_incomplete {
             self.overflows.push(overflow);
         }
@@ -248,11 +253,11 @@ impl TieGuard {
 
     /// Returns the overflow of a time that more rows share than are recognized when they are repeated;
     /// `None` if it was allowed before.
-    pub(crate) fn too_many_rows(&mut self, time: i64) -> Option<TieOverflow> {
+    pub(crate) fn too_many_rows(&mut self, time: i64, rows: u64) -> Option<TieOverflow> {
         let UnitStart { unit, start } = UnitStart::of(CursorUnit::Millisecond, time);
-        let overflow = TieOverflow { unit, start };
+        let overflow = TieOverflow { unit, start, rows };
         if self.allow_incomplete {
-            if self.overflows.last() == Some(&overflow) {
+            if self.overflows.last().is_some_and(|last| last.start == start) {
                 return None;
             }
             self.overflows.push(overflow);
@@ -265,13 +270,15 @@ impl TieGuard {
         self.allow_incomplete
     }
 
-    /// Chooses the strategy for the page after an accepted one. `all` are the times of its rows. Returns the
-    /// reason if from now on the result is not proven complete.
+    /// Chooses the strategy for the page after an accepted one. `all` are the times of its rows, `new`
+    /// those of its new rows. Returns the reason if from now on the result is not proven complete.
     pub(crate) fn advance(
         &mut self,
         all: impl Iterator<Item = i64> + Clone,
+        new: impl Iterator<Item = i64>,
         pagination: &Pagination,
     ) -> Option<FallbackReason> {
+        new.for_each(|time| self.count(time));
         self.own = None;
         let (Some(last), Some(cursor)) = (all.clone().last(), &pagination.next_cursor) else {
             return None;
@@ -319,6 +326,15 @@ impl TieGuard {
             self.set_strategy(CursorStrategy::NextUnit(unit));
         }
         None
+    }
+
+    fn count(&mut self, time: i64) {
+        for (unit, (start, rows)) in UNITS.iter().zip(&mut self.counts) {
+            if *start != unit.floor(time) {
+                (*start, *rows) = (unit.floor(time), 0);
+            }
+            *rows += 1;
+        }
     }
 
     /// Uses the last of these strategies, and the ones before it when its response is rejected.

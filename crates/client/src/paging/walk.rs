@@ -204,8 +204,9 @@ impl Walk {
         }
         outcome.next = self.next_step(pagination, &mut outcome);
         if outcome.next == NextStep::Continue {
+            let new_times = outcome.new_rows.iter().map(|at| rows[*at].time);
             let all_times = rows.iter().map(|row| row.time);
-            let fallback = self.ties.advance(all_times, pagination);
+            let fallback = self.ties.advance(all_times, new_times, pagination);
             let fallback = fallback.map(PagingWarning::Fallback);
             outcome.warning = outcome.warning.take().or(fallback);
         }
@@ -308,7 +309,7 @@ impl Walk {
     /// is allowed, the time is returned once.
     fn check_ties(&mut self) -> Option<TieOverflow> {
         let oldest = self.position.oldest.filter(|_| self.position.tied > self.max_tied)?;
-        self.ties.too_many_rows(oldest)
+        self.ties.too_many_rows(oldest, self.position.tied)
     }
 }
 

@@ -213,7 +213,7 @@ async fn overflow_is_error_and_its_token_continues() {
     let error = pages.try_next().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TieOverflow);
     let text = error.to_string();
-    let named = "the millisecond `2026-01-31T23:59:58.500Z`";
+    let named = "the millisecond `2026-01-31T23:59:58.500Z`, of which 3 submissions were received";
     assert!(text.contains(named), "{text}");
     assert_eq!(cursors(&fake)[2..], ["2026-01-31T23:59:58.500001Z", "2026-01-31T23:59:58.500Z"]);
     assert!(pages.try_next().await.unwrap().is_none());

@@ -263,6 +263,7 @@ proptest! {
                 prop_assert!(lost || all.starts_with(&out.ids), "{:?}", out.ids);
                 let crowd = crowds(&service.rows, overflow.unit.micros())[&overflow.start];
                 prop_assert!(crowd >= limit.max(2) as usize, "{} in {:?}", crowd, overflow);
+                prop_assert!((1..=crowd as u64).contains(&overflow.rows));
                 prop_assert!(kind != Exact || service.may_lose(), "a false alarm: {:?}", overflow);
             }
             ended => prop_assert!(false, "{:?}", ended),
@@ -395,10 +396,13 @@ const TIED: [i64; 6] = [5_000, 4_000, 3_002, 3_001, 3_000, 2_000];
 fn overflow_names_unit_and_rows_received() {
     let service = Service::new(Millis, &TIED, 3);
     let out = read(&service, false);
-    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 3_000 };
+    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 3_000, rows: 3 };
     assert_eq!(out.ended, Some(NextStep::Failed(PagingError::TieOverflow(overflow))));
     let out = read(&service, true);
-    assert_eq!(out.overflows[0].to_string(), "the millisecond `1970-01-01T00:00:00.003Z`");
+    assert_eq!(
+        out.overflows[0].to_string(),
+        "the millisecond `1970-01-01T00:00:00.003Z`, of which 3 submissions were received"
+    );
     assert_eq!(out.completeness, Completeness::Incomplete);
     // One row more fits on the page.
     let out = read(&Service { limit: 4, ..service.clone() }, false);
@@ -412,7 +416,7 @@ fn second_cursors_with_millisecond_rows_use_one_second() {
     let out = read(&service, false);
     assert_eq!((&out.ids, out.completeness), (&all(&service), Completeness::Proven));
     let out = read(&Service { limit: 3, ..service }, false);
-    let overflow = TieOverflow { unit: CursorUnit::Second, start: 7_000_000 };
+    let overflow = TieOverflow { unit: CursorUnit::Second, start: 7_000_000, rows: 3 };
     assert_eq!(out.ended, Some(NextStep::Failed(PagingError::TieOverflow(overflow))));
 }
 
@@ -487,7 +491,7 @@ fn deletion_before_unit_is_settled_loses_no_tie() {
     let mut service = Service::new(CutToMillis, &rows, 2);
     let out = read_with_deletion(&mut service, 0, 6_000_300);
     // The three rows of one millisecond do not fit on a page of two.
-    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 5_123_000 };
+    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 5_123_000, rows: 2 };
     assert_eq!(out.ended, Some(NextStep::Failed(PagingError::TieOverflow(overflow))));
 }
 

@@ -269,7 +269,7 @@ fn limited_walk() -> Walk {
 #[test]
 fn rows_of_one_time_over_the_limit_are_an_error() {
     let mut walk = limited_walk();
-    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000 };
+    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000, rows: 1_100 };
     let failed = NextStep::Failed(PagingError::TooManyTies(overflow));
     assert_eq!(read_one_time(&mut walk, 0), (1_100, failed, None));
     // A token before the last page does not forget how many there were.
@@ -286,7 +286,7 @@ fn rows_of_one_time_over_the_limit_are_an_error() {
 fn allowed_rows_of_one_time_are_read_and_reported_once() {
     let mut walk = limited_walk();
     walk.set_allow_incomplete(true);
-    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000 };
+    let overflow = TieOverflow { unit: CursorUnit::Millisecond, start: 7_000, rows: 1_100 };
     let warning = Some(PagingWarning::TieOverflow(overflow));
     assert_eq!(read_one_time(&mut walk, 0), (4_000, NextStep::Finished, warning));
     assert_eq!(walk.tie_overflows(), [overflow]);
