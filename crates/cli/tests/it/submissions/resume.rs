@@ -326,7 +326,7 @@ fn workbook_on_a_full_disk_is_an_error_and_no_bug() {
     let service = Canned::start(vec![one_form(), page(&row, None)]);
     let out = folder.path().join("rows.xlsx");
     let export = service.formsvc(&["submissions", "export", "survey", "-o", out.to_str().unwrap()]);
-    let mut limited = Command::new("/bin/sh");
+    let mut limited = processes::command("/bin/sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$0\" \"$@\""]);
     limited.arg(export.get_program()).args(export.get_args());
     for (name, value) in export.get_envs() {

@@ -123,6 +123,13 @@ struct Job {
     path: Option<PathBuf>,
 }
 
+impl Job {
+    /// Returns true if pages are written as they arrive, without saved submissions.
+    fn is_streamed(&self) -> bool {
+        self.path.is_none() && !self.format.format.is_table()
+    }
+}
+
 impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let deadline = cx.deadline(self.max_time);
@@ -149,7 +156,7 @@ impl Export {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.forms[0]).await?;
         let job = Job { form, format, path };
-        let spools = spools(cx)?;
+        let spools = if job.is_streamed() { spools(cx)? } else { spools_to_continue(cx)? };
         let exported = self.export(cx, client, &job, &bounds, &spools, deadline, output).await?;
         self.check_complete(&left_out(&exported))
     }
@@ -190,7 +197,7 @@ impl Export {
         self.create_folder()?;
         let names: Vec<_> = forms.iter().map(|form| (hint_name(form), form.id.as_str())).collect();
         let names = file_names(&names, format);
-        let spools = spools(cx)?;
+        let spools = spools_to_continue(cx)?;
         let (mut done, mut all_left_out, mut failure) = (Vec::new(), LeftOut::default(), None);
         for (name, form) in names.into_iter().zip(forms) {
             let path = self.out.join(name);
@@ -245,7 +252,7 @@ impl Export {
         cx.progress.begin();
         let command = self.command(cx, job, bounds).filter(|_| !spools.is_temporary());
         let path = job.path.as_deref();
-        let exported = if path.is_none() && !job.format.format.is_table() {
+        let exported = if job.is_streamed() {
             let options = self.options.render(job.format, self.limit)?;
             cx.progress.expect(self.expected(job, bounds));
             let events = |event: ExportEvent<'_>| {
@@ -393,21 +400,35 @@ impl Export {
     }
 }
 
-/// The folder of unfinished exports. A demo service ends with the command, and without a state folder
-/// nothing can be kept: then a temporary folder. A state folder that cannot be used is a warning.
+/// Returns the folder of saved submissions. It is temporary for the demo, and if the folder in the state
+/// folder cannot be used.
 pub(super) fn spools(cx: &Context) -> Result<SpoolFolder, CliError> {
-    let is_demo = matches!(cx.settings.service, Service::Demo);
-    if let Some(state) = cx.settings.paths.state.as_ref().filter(|_| !is_demo) {
-        let folder = SpoolFolder::new(state);
-        match folder.create() {
-            Ok(()) => return Ok(folder),
-            Err(error) => cx.progress.warn(&format!(
-                "submissions cannot be saved in `{}`, so that an interrupted export starts over: {}",
-                folder.path().display(),
-                error.problem()
-            )),
-        }
-    }
-    SpoolFolder::temporary()
+    saved_spools(cx)
+        .and_then(Result::ok)
+        .map_or_else(SpoolFolder::temporary, Ok)
         .map_err(|error| CliError::from(error).hint_if_none(failure::NOTHING_WRITTEN))
+}
+
+/// Like [`spools`]; warns if the folder cannot be used, because an interrupted export cannot be continued.
+fn spools_to_continue(cx: &Context) -> Result<SpoolFolder, CliError> {
+    if let Some(Err(reason)) = saved_spools(cx) {
+        cx.progress.warn(&reason);
+    }
+    spools(cx)
+}
+
+/// Creates the folder of saved submissions in the state folder. Returns `None` without a state folder, and
+/// the reason if it cannot be used.
+fn saved_spools(cx: &Context) -> Option<Result<SpoolFolder, String>> {
+    let is_demo = matches!(cx.settings.service, Service::Demo);
+    let state = cx.settings.paths.state.as_ref().filter(|_| !is_demo)?;
+    let folder = SpoolFolder::new(state);
+    let created = folder.create();
+    Some(created.map(|()| folder.clone()).map_err(|error| {
+        format!(
+            "submissions cannot be saved in `{}`, so that an interrupted export starts over: {}",
+            folder.path().display(),
+            error.problem()
+        )
+    }))
 }
