@@ -8,7 +8,7 @@ use formsvc_contract::send::Outgoing;
 use http::header;
 use url::Url;
 
-pub use self::curl::{CurlCommand, curl, curl_with_file};
+pub use self::curl::{CurlCommand, curl, curl_with_file, signed_curl};
 pub use self::message::message;
 
 use crate::delivery::{CaptureNumber, Delivery};

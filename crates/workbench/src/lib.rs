@@ -23,6 +23,7 @@
 //! | headers of forwarded requests | [`mod@http`] |
 //! | warnings of the listener | [`warning`] |
 //! | forwarding to targets, relayed responses | [`forward`] |
+//! | the page that shows deliveries | [`inspector`] |
 //! | listener: server, intake, goals, lines | [`listen`] |
 
 #![expect(
@@ -39,6 +40,7 @@ pub mod export;
 pub mod filter;
 pub mod forward;
 pub mod http;
+pub mod inspector;
 pub mod listen;
 pub mod mask;
 pub mod poll;

@@ -115,23 +115,26 @@ impl<'a> DeliveryRecord<'a> {
             body_sha256: hex::encode(Sha256::digest(&delivery.body)),
             body_b64: STANDARD.encode(&delivery.body),
             body: json_on_one_line(&delivery.body),
-            forwards: delivery.forwards.iter().map(|one| forward_record(one, reveal)).collect(),
+            forwards: delivery.forwards.iter().map(|one| ForwardRecord::of(one, reveal)).collect(),
         };
         Self { content: Some(content), ..Self::of_summary(&delivery.summary, reveal) }
     }
 }
 
-fn forward_record(forward: &Forward, reveal: bool) -> ForwardRecord<'_> {
-    let response = forward.result.as_ref().ok();
-    ForwardRecord {
-        url: mask::url(&forward.url, reveal),
-        status: response.map(|response| response.status),
-        error: forward.result.as_ref().err().map(|error| &*error.message),
-        took_ms: millis(forward.took),
-        headers: response.map(|response| header_fields(&response.headers, reveal)),
-        body_b64: response
-            .map(|response| STANDARD.encode(mask::response_body(&response.body, reveal))),
-        truncated: response.map(|response| response.is_truncated),
+impl<'a> ForwardRecord<'a> {
+    /// Creates the record. Secrets are masked unless `reveal`.
+    pub fn of(forward: &'a Forward, reveal: bool) -> Self {
+        let response = forward.result.as_ref().ok();
+        Self {
+            url: mask::url(&forward.url, reveal),
+            status: response.map(|response| response.status),
+            error: forward.result.as_ref().err().map(|error| &*error.message),
+            took_ms: millis(forward.took),
+            headers: response.map(|response| header_fields(&response.headers, reveal)),
+            body_b64: response
+                .map(|response| STANDARD.encode(mask::response_body(&response.body, reveal))),
+            truncated: response.map(|response| response.is_truncated),
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 //! Users paste such commands, and most of the content is from strangers. So no part of it has an effect on
 //! the terminal or the shell, and no part is invisible: `printf` in the command writes such characters.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use formsvc_contract::send::Outgoing;
+use formsvc_contract::send::{Outgoing, SIGNATURE};
 use formsvc_protocol::is_unsafe_in_terminals;
 use http::{HeaderMap, Method, header};
 use unicode_width::UnicodeWidthChar;
@@ -45,20 +46,39 @@ impl CurlCommand {
 /// Returns the command that sends a request. Secrets are masked unless `reveal`.
 pub fn curl(outgoing: &Outgoing, reveal: bool) -> CurlCommand {
     let Outgoing { method, url, headers, body } = outgoing;
-    command(method, url.as_str(), headers, &BodyArgument::new(body), reveal)
+    let (url, headers) = masked(url.as_str(), headers, reveal);
+    command(method, &url, &headers, &BodyArgument::new(body))
+}
+
+/// Returns the command that sends a request that was signed for it. Secrets except the signature are masked
+/// unless `reveal`.
+pub fn signed_curl(outgoing: &Outgoing, reveal: bool) -> CurlCommand {
+    let Outgoing { method, url, headers, body } = outgoing;
+    let mut shown = mask::headers(headers, reveal);
+    if let Some(signature) = headers.get(SIGNATURE) {
+        shown.insert(SIGNATURE, signature.clone());
+    }
+    command(method, &mask::target(url.as_str(), reveal), &shown, &BodyArgument::new(body))
 }
 
 /// Returns the command that sends a request with a file as its body.
 pub fn curl_with_file(outgoing: &Outgoing, path: &str, reveal: bool) -> CurlCommand {
     let Outgoing { method, url, headers, .. } = outgoing;
     let body = BodyArgument::from_input(String::new(), format!("@{path}"));
-    command(method, url.as_str(), headers, &body, reveal)
+    let (url, headers) = masked(url.as_str(), headers, reveal);
+    command(method, &url, &headers, &body)
 }
 
 /// Returns the command that sends a delivery again to the URL that it was sent to.
 pub(super) fn received(delivery: &Delivery, reveal: bool) -> CurlCommand {
     let (headers, body) = (end_to_end(&delivery.headers), BodyArgument::new(&delivery.body));
-    command(&delivery.summary.method, &address(delivery), &headers, &body, reveal)
+    let address = address(delivery);
+    let (url, headers) = masked(&address, &headers, reveal);
+    command(&delivery.summary.method, &url, &headers, &body)
+}
+
+fn masked<'a>(url: &'a str, headers: &HeaderMap, reveal: bool) -> (Cow<'a, str>, HeaderMap) {
+    (mask::target(url, reveal), mask::headers(headers, reveal))
 }
 
 /// The body of a command.
@@ -94,21 +114,15 @@ impl BodyArgument {
     }
 }
 
-fn command(
-    method: &Method,
-    url: &str,
-    headers: &HeaderMap,
-    body: &BodyArgument,
-    reveal: bool,
-) -> CurlCommand {
+fn command(method: &Method, url: &str, headers: &HeaderMap, body: &BodyArgument) -> CurlCommand {
     let mut first = format!("{}curl --globoff --path-as-is ", body.input);
     if *method != Method::POST {
         // Writing to a `String` cannot fail.
         let _ = write!(first, "--request {} ", word(method.as_str().as_bytes()));
     }
-    first += &word(mask::target(url, reveal).as_bytes());
+    first += &word(url.as_bytes());
     let mut parts = vec![first];
-    for (name, value) in &mask::headers(headers, reveal) {
+    for (name, value) in headers {
         let header = if value.is_empty() {
             format!("{name};").into_bytes()
         } else {

@@ -246,7 +246,8 @@ impl Target {
     }
 }
 
-fn forward_error(error: &SendError) -> ForwardError {
+/// Returns the error of a forward or replay, with advice.
+pub(crate) fn forward_error(error: &SendError) -> ForwardError {
     let advice = advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
     let kind = match error.kind {
         SendErrorKind::Timeout => ForwardErrorKind::Timeout,

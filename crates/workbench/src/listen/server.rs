@@ -160,6 +160,11 @@ impl ListenerHandle {
         Ok(self.0.accept(request).await?.1)
     }
 
+    /// Returns the channel that has each delivery once it is stored, and again once it is answered.
+    pub fn deliveries(&self) -> broadcast::Sender<Arc<Delivery>> {
+        self.0.deliveries.clone()
+    }
+
     /// Returns a receiver of each delivery, once when it is stored and again when it is answered.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Delivery>> {
         self.0.deliveries.subscribe()

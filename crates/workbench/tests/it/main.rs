@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod forward;
+mod inspector;
 mod listen;
 mod poll;
 mod replay;

@@ -1,0 +1,185 @@
+//! Access control: a request must come from a browser on this machine that was given the page's URL.
+//!
+//! - Only requests to a loopback name at the page's port are served, so a name of an attacker that resolves to
+//!   127.0.0.1 (DNS rebinding) has no effect.
+//! - The URL that the user opens contains a token. The page stores it as a cookie. Browsers send cookies of
+//!   127.0.0.1 to every port, so the cookie is limited to the page's path, which is random too.
+//! - Pages of other origins can neither read nor act: see `may_read` and `may_act`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use secrecy::{ExposeSecret as _, SecretString};
+use subtle::ConstantTimeEq as _;
+use url::form_urlencoded;
+
+use super::reply::{Problem, protect};
+use super::{BODY_MAX, Shared};
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+const COOKIE: &str = "inspector";
+/// Random bytes of the token: 192 bits.
+const TOKEN_LEN: usize = 24;
+/// Random bytes of the path.
+const PATH_LEN: usize = 6;
+
+/// The address of the page and its token.
+pub(super) struct Access {
+    port: u16,
+    /// `/RANDOM/`.
+    path: String,
+    token: SecretString,
+}
+
+/// A reason to refuse a request.
+type Refusal = (StatusCode, &'static str);
+
+const WRONG_HOST: Refusal = (StatusCode::MISDIRECTED_REQUEST, "this host is not the inspector");
+const NO_TOKEN: Refusal =
+    (StatusCode::FORBIDDEN, "open the complete URL that formsvc printed at its start");
+const FOREIGN: Refusal = (StatusCode::FORBIDDEN, "only the page itself may send this request");
+const TOO_LARGE: Refusal = (StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+
+impl Access {
+    /// Creates a random path and token.
+    pub(super) fn new(port: u16) -> Result<Self, getrandom::Error> {
+        let path = format!("/{}/", random::<PATH_LEN>()?);
+        Ok(Self { port, path, token: random::<TOKEN_LEN>()?.into() })
+    }
+
+    /// Returns the path of a file of the page.
+    pub(super) fn path_of(&self, file: &str) -> String {
+        format!("{}{file}", self.path)
+    }
+
+    /// Returns the URL for the user.
+    pub(super) fn url(&self) -> String {
+        let Self { port, path, token } = self;
+        format!("http://127.0.0.1:{port}{path}?token={}", token.expose_secret())
+    }
+
+    /// Returns the value of `Set-Cookie`.
+    fn cookie(&self) -> HeaderValue {
+        let (path, token) = (&self.path, self.token.expose_secret());
+        let cookie = format!("{COOKIE}={token}; Path={path}; HttpOnly; SameSite=Strict");
+        HeaderValue::try_from(cookie).expect("base64 is visible ASCII")
+    }
+
+    /// Compares in constant time.
+    fn is_token(&self, text: &str) -> bool {
+        text.as_bytes().ct_eq(self.token.expose_secret().as_bytes()).into()
+    }
+
+    fn has_cookie(&self, headers: &HeaderMap) -> bool {
+        let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs =
+            values.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
+        pairs.into_iter().any(|(name, value)| name.trim() == COOKIE && self.is_token(value.trim()))
+    }
+
+    fn has_token_in_query(&self, query: &str) -> bool {
+        form_urlencoded::parse(query.as_bytes())
+            .any(|(name, value)| name == "token" && self.is_token(&value))
+    }
+
+    /// Checks a request. Returns true if it is the page with the token in its URL.
+    fn admit(&self, parts: &Parts) -> Result<bool, Refusal> {
+        if !is_loopback(parts, self.port) {
+            return Err(WRONG_HOST);
+        }
+        let is_page = parts.method == Method::GET && parts.uri.path() == self.path;
+        let has_token = is_page && self.has_token_in_query(parts.uri.query().unwrap_or_default());
+        if !has_token && !self.has_cookie(&parts.headers) {
+            return Err(NO_TOKEN);
+        }
+        let is_allowed = match parts.method {
+            Method::GET => may_read(&parts.headers, is_page),
+            Method::POST => may_act(&parts.headers),
+            _ => false,
+        };
+        if !is_allowed {
+            return Err(FOREIGN);
+        }
+        // Reading the body would send `100 Continue`.
+        let length = only(&parts.headers, &header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.parse::<usize>().ok());
+        if length.is_some_and(|length| length > BODY_MAX) {
+            return Err(TOO_LARGE);
+        }
+        Ok(has_token)
+    }
+}
+
+/// Middleware of all requests: refuses those without access, and adds the headers of all responses.
+pub(super) async fn check(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = match shared.access.admit(&parts) {
+        Ok(has_token) => {
+            let mut response = next.run(Request::from_parts(parts, body)).await;
+            if has_token {
+                response.headers_mut().insert(header::SET_COOKIE, shared.access.cookie());
+            }
+            response
+        }
+        Err((status, error)) => Problem::new(status, error).into_response(),
+    };
+    protect(response.headers_mut());
+    response
+}
+
+fn random<const LEN: usize>() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; LEN];
+    getrandom::fill(&mut bytes)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Returns true if the only `Host`, and the authority of an absolute URI, are loopback names with this port.
+fn is_loopback(parts: &Parts, port: u16) -> bool {
+    let Some(host) = only(&parts.headers, &header::HOST) else { return false };
+    let authority = parts.uri.authority().map_or(host, |authority| authority.as_str());
+    [host, authority].into_iter().all(|name| {
+        let Some((name, given)) = name.rsplit_once(':') else { return false };
+        given == port.to_string()
+            && (matches!(name, "127.0.0.1" | "[::1]") || name.eq_ignore_ascii_case("localhost"))
+    })
+}
+
+/// Returns false for requests that another origin causes, except for a link to the page.
+fn may_read(headers: &HeaderMap, is_page: bool) -> bool {
+    match headers.get(FETCH_SITE).map(HeaderValue::as_bytes) {
+        None | Some(b"same-origin" | b"none") => true,
+        Some(_) => is_page && headers.get(FETCH_DEST).is_some_and(|dest| dest == "document"),
+    }
+}
+
+/// Returns true for requests that a script of the page sends. Forms cannot send JSON, and scripts of other
+/// origins would need permission for it (CORS).
+fn may_act(headers: &HeaderMap) -> bool {
+    let origin = only(headers, &header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
+    let content_type = only(headers, &header::CONTENT_TYPE);
+    origin.is_some()
+        && origin == only(headers, &header::HOST)
+        && headers.get(FETCH_SITE).is_none_or(|site| site == "same-origin")
+        && content_type.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
+}
+
+/// Returns the value of a header that occurs once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! The files of the page.
+
+use axum::response::{IntoResponse as _, Response};
+use http::header;
+
+/// A file of the page.
+pub(super) struct Asset {
+    /// Relative to the page.
+    pub(super) path: &'static str,
+    content_type: &'static str,
+    text: &'static str,
+}
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+const fn asset(path: &'static str, content_type: &'static str, text: &'static str) -> Asset {
+    Asset { path, content_type, text }
+}
+
+/// All files.
+pub(super) static ASSETS: [Asset; 11] = [
+    asset("", "text/html; charset=utf-8", include_str!("assets/page.html")),
+    asset("style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
+    asset("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+    asset("main.js", SCRIPT, include_str!("assets/main.js")),
+    asset("dom.js", SCRIPT, include_str!("assets/dom.js")),
+    asset("text.js", SCRIPT, include_str!("assets/text.js")),
+    asset("list.js", SCRIPT, include_str!("assets/list.js")),
+    asset("live.js", SCRIPT, include_str!("assets/live.js")),
+    asset("detail.js", SCRIPT, include_str!("assets/detail.js")),
+    asset("body.js", SCRIPT, include_str!("assets/body.js")),
+    asset("replay.js", SCRIPT, include_str!("assets/replay.js")),
+];
+
+impl Asset {
+    pub(super) fn response(&self) -> Response {
+        ([(header::CONTENT_TYPE, self.content_type)], self.text).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_consists_of_its_own_files() {
+        for asset in &ASSETS[1..] {
+            let is_used = ASSETS.iter().any(|other| {
+                other.text.contains(&format!("'./{}'", asset.path))
+                    || other.text.contains(&format!("\"{}\"", asset.path))
+            });
+            assert!(is_used, "{} is not used", asset.path);
+        }
+        for Asset { path, content_type, text } in &ASSETS {
+            for forbidden in ["https:", "@import", "eval(", "new Function", "javascript:"] {
+                assert!(!text.contains(forbidden), "{path}: {forbidden}");
+            }
+            assert!(!(content_type.contains("css") && text.contains("url(")), "{path}");
+        }
+        // The content security policy blocks these.
+        for inline in ["<script>", "<style", " style=", " onclick=", " onload="] {
+            assert!(!ASSETS[0].text.contains(inline), "{inline}");
+        }
+    }
+
+    #[test]
+    fn scripts_create_no_markup_from_text() {
+        for asset in ASSETS.iter().filter(|asset| asset.content_type == SCRIPT) {
+            for sink in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "DOMParser",
+                "setHTML",
+                "createContextualFragment",
+                "srcdoc",
+            ] {
+                assert!(!asset.text.contains(sink), "{}: {sink}", asset.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Live changes as server-sent events: `delivery` (its record without content), `reload` (load the list
+//! again) and `end` (the inspector stops).
+//!
+//! A stream starts before its response, so a page that loads the list when the stream is open misses nothing.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use http::StatusCode;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Shared;
+use super::reply::Problem;
+use crate::delivery::{self, CaptureNumber, Delivery};
+use crate::record::DeliveryRecord;
+use crate::store::{CaptureQuery, StoreError};
+
+/// Time between comments that keep the connection open and detect a closed one.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Time between reads of the store without a listener.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A page that follows live changes.
+struct Follower {
+    shared: Arc<Shared>,
+    source: Source,
+    /// Limits the number of streams.
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The number and response of the newest delivery.
+type Newest = Option<(Option<CaptureNumber>, Option<delivery::Response>)>;
+
+enum Source {
+    Listener(Receiver<Arc<Delivery>>),
+    /// The newest stored delivery when the store was last read.
+    Store(Newest),
+}
+
+pub(super) async fn events(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> {
+    let permit = Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages follow the deliveries")
+            .hint("Close other tabs of the inspector.")
+    })?;
+    let source = match &shared.state.live {
+        Some(live) => Source::Listener(live.subscribe()),
+        None => Source::Store(newest(&shared).await?),
+    };
+    let follower = Follower { shared, source, _permit: permit };
+    let events = stream::unfold(Some(follower), async |follower| {
+        let mut follower = follower?;
+        let stop = follower.shared.stop.clone();
+        Some(match stop.run_until_cancelled(follower.next()).await {
+            Some(event) => (Ok::<_, Infallible>(event), Some(follower)),
+            None => (Ok(event("end", "{}")), None),
+        })
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+impl Follower {
+    async fn next(&mut self) -> Event {
+        match &mut self.source {
+            Source::Listener(deliveries) => match deliveries.recv().await {
+                Ok(delivery) => {
+                    let record =
+                        DeliveryRecord::of_summary(&delivery.summary, self.shared.state.reveal);
+                    let json = serde_json::to_string(&record).expect("a record serializes");
+                    event("delivery", &json)
+                }
+                Err(RecvError::Lagged(_)) => {
+                    // The list that the page loads has the deliveries that are still in the channel.
+                    *deliveries = deliveries.resubscribe();
+                    event("reload", "{}")
+                }
+                Err(RecvError::Closed) => std::future::pending().await,
+            },
+            Source::Store(known) => loop {
+                tokio::time::sleep(POLL_INTERVAL).await;
+                match newest(&self.shared).await {
+                    Ok(found) if found != *known => {
+                        *known = found;
+                        return event("reload", "{}");
+                    }
+                    Ok(_) => {}
+                    Err(error) => tracing::debug!(%error, "the inspector cannot read the store"),
+                }
+            },
+        }
+    }
+}
+
+/// Reads the newest delivery. Its response is stored later.
+async fn newest(shared: &Shared) -> Result<Newest, StoreError> {
+    let query = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
+    let newest = shared.state.store.list(query).await?.pop();
+    Ok(newest.map(|newest| (newest.number, newest.response)))
+}
+
+fn event(name: &str, data: &str) -> Event {
+    Event::default().event(name).data(data)
+}

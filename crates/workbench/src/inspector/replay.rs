@@ -1,0 +1,167 @@
+//! Replays from the page, and deliveries as curl commands.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::response::Response;
+use bytes::Bytes;
+use formsvc_contract::send::HttpSender;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::Url;
+
+use super::Shared;
+use super::detail::{NumberQuery, find};
+use super::reply::{Problem, json};
+use crate::delivery::{CaptureNumber, Delivery, Forward};
+use crate::export;
+use crate::forward::forward_error;
+use crate::http::as_received;
+use crate::mask;
+use crate::record::ForwardRecord;
+use crate::replay::{Destination, Replay, ReplaySignature, ReplayTarget, Selection};
+use crate::target;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReplayRequest {
+    number: CaptureNumber,
+    to: ReplayTo,
+    /// Makes a signature instead of sending the received one.
+    is_fresh: bool,
+    /// Replaces the body.
+    body: Option<String>,
+    /// The user knows that the delivery may be from an unknown sender.
+    #[serde(default)]
+    is_confirmed: bool,
+}
+
+/// A destination. Targets have indices, because their URLs may contain secrets.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ReplayTo {
+    Listener,
+    /// A target of the listener.
+    Target(usize),
+    /// The target of a forward of the delivery.
+    Forward(usize),
+    Url(String),
+}
+
+#[derive(Serialize)]
+struct ReplayReport<'a> {
+    #[serde(flatten)]
+    result: ForwardRecord<'a>,
+    /// The status before.
+    earlier_status: Option<u16>,
+    /// True if the user has to enter the URL with a password.
+    needs_password: bool,
+}
+
+pub(super) async fn replay(
+    State(shared): State<Arc<Shared>>,
+    request: Bytes,
+) -> Result<Response, Problem> {
+    let request: ReplayRequest = serde_json::from_slice(&request).map_err(|_| outdated())?;
+    let delivery = find(&shared, request.number).await?;
+    // The received signature proves as much as before, so only a fresh one needs a confirmation.
+    let (signature, selection) = match (request.is_fresh, request.is_confirmed) {
+        (false, _) => (ReplaySignature::AsReceived, Selection::Numbers),
+        (true, true) => (ReplaySignature::Fresh, Selection::Numbers),
+        (true, false) => (ReplaySignature::Fresh, Selection::Conditions),
+    };
+    selection.check(&delivery, signature)?;
+    let (to, sender) = destination(&shared, &request.to, &delivery)?;
+    let url = String::from(to.url.clone());
+    let body = request.body.map(Bytes::from);
+    let replay = Replay { delivery: &delivery, to, body, signature };
+    let replayed = replay.send(sender, &shared.state.secrets, now()).await?;
+    let (earlier_status, needs_password) = (replayed.earlier_status, replayed.needs_password());
+    let took = replayed.took;
+    let result = replayed.result.map_err(|error| forward_error(&error));
+    let forward = Forward { url, result, took };
+    let result = ForwardRecord::of(&forward, shared.state.reveal);
+    Ok(json(&ReplayReport { result, earlier_status, needs_password }))
+}
+
+/// Returns the URL of a replay, and the sender for it.
+fn destination<'a>(
+    shared: &'a Shared,
+    to: &ReplayTo,
+    delivery: &Delivery,
+) -> Result<(ReplayTarget, &'a HttpSender), Problem> {
+    let state = &shared.state;
+    let forwarder = state.forwarder.as_deref();
+    let target = |url: Option<&Url>| url.cloned().map(Destination::Target).ok_or_else(outdated);
+    let (destination, index) = match to {
+        ReplayTo::Listener => (target(state.listener.as_ref())?, 0),
+        ReplayTo::Target(index) => {
+            (target(forwarder.and_then(|forwarder| forwarder.targets().nth(*index)))?, 0)
+        }
+        ReplayTo::Forward(index) => (Destination::Forwards(forwarder), *index),
+        ReplayTo::Url(text) => {
+            let url = target::parse(text).map_err(|rule| {
+                Problem::bad_request(format!("the address is not valid: {rule}"))
+            })?;
+            (Destination::Url(url), 0)
+        }
+    };
+    let sender = if destination.is_target() { &state.sender } else { &shared.plain };
+    let target = destination.targets(delivery)?.into_iter().nth(index).ok_or_else(outdated)?;
+    Ok((target, sender))
+}
+
+/// Returns a command that sends a delivery to its target. It has a fresh signature if the user need not
+/// confirm that.
+pub(super) async fn curl(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<NumberQuery>,
+) -> Result<Response, Problem> {
+    let delivery = find(&shared, query.number).await?;
+    let (state, reveal) = (&shared.state, shared.state.reveal);
+    let to = curl_target(&shared, &delivery);
+    let shown = mask::url(to.url.as_str(), reveal);
+    let unsigned = as_received(&delivery, to.url.clone());
+    let signature = ReplaySignature::Fresh;
+    let signed = Selection::Conditions.check(&delivery, signature).and_then(|()| {
+        let replay = Replay { delivery: &delivery, to, body: None, signature };
+        replay.outgoing(&state.secrets, now())
+    });
+    let (command, note) = match signed {
+        Ok(outgoing) => {
+            let note = format!("Sends the delivery to {shown} with a signature made now.");
+            (export::signed_curl(&outgoing, reveal), note)
+        }
+        Err(error) => {
+            let masked = if reveal { "is the received one" } else { "is masked" };
+            let note = format!(
+                "Sends the delivery to {shown}. Its signature {masked}, so receivers refuse it: {error}."
+            );
+            (export::curl(&unsigned, reveal), note)
+        }
+    };
+    Ok(json(&json!({ "command": command.on_one_line(), "note": note })))
+}
+
+/// Returns the target of a forward, else the first target, else the listener. Without any, the user replaces
+/// the host.
+fn curl_target(shared: &Shared, delivery: &Delivery) -> ReplayTarget {
+    let forwarder = shared.state.forwarder.as_deref();
+    let first = forwarder.and_then(|forwarder| forwarder.targets().next());
+    let base = first.or(shared.state.listener.as_ref()).cloned();
+    let base = base.unwrap_or_else(|| Url::parse("http://localhost").expect("it is a URL"));
+    let targets = Destination::Forwards(forwarder).targets(delivery);
+    let targets = targets.or_else(|_| Destination::Target(base).targets(delivery));
+    targets.into_iter().flatten().next().expect("a URL is a target")
+}
+
+fn now() -> u64 {
+    u64::try_from(Timestamp::now().as_second()).unwrap_or_default()
+}
+
+/// The page was loaded from another inspector.
+fn outdated() -> Problem {
+    Problem::bad_request("the inspector does not understand the request")
+        .hint("Reload the page: the listener may have been restarted.")
+}

@@ -1,0 +1,89 @@
+//! Responses, and the headers that all of them have.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+use crate::replay::ReplayError;
+use crate::store::StoreError;
+
+/// Only files and requests of the page's own origin. Scripts cannot create markup from text.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+     require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// An error, as the page's script reads it.
+#[derive(Debug, Serialize)]
+pub(super) struct Problem {
+    #[serde(skip)]
+    status: StatusCode,
+    error: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, error: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, error: error.into(), hint: None }
+    }
+
+    pub(super) fn bad_request(error: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error)
+    }
+
+    pub(super) fn not_found(error: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, error)
+    }
+
+    pub(super) fn hint(self, hint: &'static str) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    }
+}
+
+impl From<ReplayError> for Problem {
+    fn from(error: ReplayError) -> Self {
+        Self::new(StatusCode::CONFLICT, error.to_string())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        (self.status, json(&self)).into_response()
+    }
+}
+
+/// Returns a value as JSON.
+pub(super) fn json(value: &impl Serialize) -> Response {
+    json_text(serde_json::to_vec(value).expect("types of the inspector serialize"))
+}
+
+/// Returns JSON that is serialized already.
+pub(super) fn json_text(text: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// Adds the headers that all responses have. There is no `Access-Control-Allow-Origin`, so other origins
+/// cannot read responses.
+pub(super) fn protect(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}

@@ -1,0 +1,70 @@
+//! The connections of browsers. `axum::serve` has no time limit for the head of a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Connections at the same time. A browser opens at most six.
+const CONNECTIONS_MAX: usize = 64;
+/// Time to receive the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest head of a request, in bytes.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Pause after an error of `accept`, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// Time for the responses in flight at the end.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// Serves the page until it is stopped. Only clients with the token get responses that do not fit in a
+/// socket's buffer, so slow readers cannot use up the connections.
+pub(super) async fn serve(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    let accept = async || {
+        let permit = Arc::clone(&permits).acquire_owned().await;
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => return (stream, permit),
+                Err(error) => tracing::debug!(%error, "the inspector cannot accept a connection"),
+            }
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
+    };
+    while let Some((stream, permit)) = stop.run_until_cancelled(accept()).await {
+        while connections.try_join_next().is_some() {}
+        let (router, stop) = (router.clone(), stop.clone());
+        connections.spawn(async move {
+            serve_connection(stream, router, stop).await;
+            drop(permit);
+        });
+    }
+    let drain = async { while connections.join_next().await.is_some() {} };
+    // Dropping the set closes the others.
+    let _ = tokio::time::timeout(DRAIN_TIME, drain).await;
+}
+
+async fn serve_connection(stream: TcpStream, router: axum::Router, stop: CancellationToken) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    tokio::pin!(connection);
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = result {
+        tracing::debug!(%error, "connection of the inspector ended");
+    }
+}
