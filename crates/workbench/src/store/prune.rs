@@ -6,8 +6,9 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreLimits;
 use super::rows::nanos_since_1970;
 
-/// Captures that an insert removes, at most. Several, so that the size converges to the limit.
-pub(super) const INSERT_ROWS: usize = 8;
+/// Captures that a write removes in addition to those that make room for it. Several, so that the size
+/// converges to the limit.
+pub(super) const WRITE_ROWS: usize = 8;
 /// Captures that one step removes for each limit, at most.
 const STEP_ROWS: usize = 64;
 /// Captures that one transaction removes on demand. Another process that writes waits for it.
@@ -37,12 +38,28 @@ pub struct PruneReport {
     pub bytes_after: u64,
 }
 
+/// Bytes that captures use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    total: u64,
+    untrusted: u64,
+}
+
+impl Usage {
+    const MAX: Self = Self { total: u64::MAX, untrusted: u64::MAX };
+
+    pub(super) fn read(db: &Connection) -> rusqlite::Result<Self> {
+        let untrusted = number(db, "SELECT bytes FROM untrusted")?;
+        Ok(Self { total: used_bytes(db)?, untrusted })
+    }
+}
+
 /// Removes some captures over the limits, or returns free pages to the file system. Returns false if there
 /// is nothing more to do.
 pub(super) fn step(db: &mut Connection, limits: StoreLimits) -> rusqlite::Result<bool> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let expired = remove_expired(&transaction, limits)?;
-    let removed = expired + remove_excess(&transaction, limits, STEP_ROWS)?;
+    let removed = expired + remove_excess(&transaction, limits, Usage::MAX, STEP_ROWS)?;
     transaction.commit()?;
     Ok(removed > 0 || return_pages(db, FREE_PAGES_MAX)?)
 }
@@ -54,28 +71,31 @@ pub(super) fn remove_expired(db: &Connection, limits: StoreLimits) -> rusqlite::
     db.prepare_cached(REMOVE_EXPIRED)?.execute([nanos_since_1970(oldest)])
 }
 
-/// Removes the oldest captures within a transaction until the rest meets the limits or `max` are removed.
-/// Returns their number.
+/// Removes the oldest captures within a transaction until the rest meets the limits. After `rows` of them it
+/// stops at a usage of `before`: a write does not increase an excess, whatever the size of the oldest captures,
+/// and a large excess of before is removed in small steps. Returns the number of removed captures.
 pub(super) fn remove_excess(
     db: &Connection,
     limits: StoreLimits,
-    max: usize,
+    before: Usage,
+    rows: usize,
 ) -> rusqlite::Result<usize> {
     let mut removed = 0;
-    while removed < max {
-        let sql = if number(db, "SELECT bytes FROM untrusted")? > limits.bytes_of(false) {
+    loop {
+        let max = |limit: u64, before: u64| if removed < rows { limit } else { limit.max(before) };
+        let usage = Usage::read(db)?;
+        let sql = if usage.untrusted > max(limits.bytes_of(false), before.untrusted) {
             REMOVE_OLDEST_UNTRUSTED
-        } else if used_bytes(db)? > limits.bytes {
+        } else if usage.total > max(limits.bytes, before.total) {
             REMOVE_OLDEST
         } else {
-            break;
+            return Ok(removed);
         };
         match db.prepare_cached(sql)?.execute([])? {
-            0 => break,
+            0 => return Ok(removed),
             some => removed += some,
         }
     }
-    Ok(removed)
 }
 
 /// Removes all captures, or those received before a time; with `dry_run`, only counts them.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{StoreError, StoreLimits, prune, rows};
+use super::prune::{self, Usage};
+use super::{StoreError, StoreLimits, rows};
 use crate::delivery::{CaptureNumber, Delivery};
 
 /// Commands that wait in the queue, at most, and writes of one commit.
@@ -103,11 +104,13 @@ impl Writer {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (mut numbers, mut removed) = (Vec::new(), 0);
         for Write { delivery, reply } in writes {
+            let before = Usage::read(&transaction)?;
             if reply.is_none() {
                 numbers.push(rows::set_outcome(&transaction, delivery)?);
             } else {
                 numbers.push(rows::insert(&transaction, delivery)?);
-                removed += prune::remove_excess(&transaction, self.limits, prune::INSERT_ROWS)?;
+                let rows = prune::WRITE_ROWS;
+                removed += prune::remove_excess(&transaction, self.limits, before, rows)?;
             }
         }
         removed += prune::remove_expired(&transaction, self.limits)?;

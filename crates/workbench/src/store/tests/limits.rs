@@ -50,6 +50,32 @@ async fn untrusted_captures_use_half_of_byte_limit() {
 }
 
 #[tokio::test]
+async fn large_captures_after_many_small_stay_within_limits() {
+    const LARGE: usize = 40;
+    let limits = StoreLimits { bytes: 4 << 20, ..LIMITS };
+    for (sample, small, max) in
+        [(untrusted as fn(Vec<u8>) -> Delivery, 600, 2 << 20), (delivery, 5_000, 4 << 20)]
+    {
+        let store = CaptureStore::in_memory(limits).unwrap();
+        insert(&store, &sample(Vec::new()), small).await;
+        let large = sample(vec![b'x'; 500_000]);
+        // The writer does not become idle between these.
+        let usage = while_blocked(&store, LARGE + 1, async {
+            let inserts = insert(&store, &large, LARGE);
+            let usage = store.run(|db| {
+                let pages = "SELECT (page_count - freelist_count) * page_size
+                     FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()";
+                let sql = format!("SELECT max((SELECT bytes FROM untrusted), ({pages}))");
+                Ok(db.query_row(&sql, [], |row| row.get::<_, i64>(0))?)
+            });
+            tokio::join!(inserts, usage).1.unwrap()
+        });
+        let usage = usage.await;
+        assert!(usage <= max, "{usage} bytes of {max}");
+    }
+}
+
+#[tokio::test]
 async fn capture_larger_than_its_share_is_refused() {
     let store = CaptureStore::in_memory(StoreLimits { bytes: 1 << 20, ..LIMITS }).unwrap();
     insert(&store, &delivery("genuine"), 1).await;
