@@ -168,6 +168,16 @@ impl DeliveryFilter {
         self.terms.iter().any(|term| matches!(&term.field, Field::Member(row) if row.name == field))
     }
 
+    /// Returns true if a condition selects one verdict, or all invalid ones: `verdict=X` or `valid=X`. Other
+    /// operators do not show that the user has the captures of unknown senders in mind.
+    pub fn is_about_verdict(&self) -> bool {
+        self.terms.iter().any(|term| {
+            let is_verdict =
+                matches!(&term.field, Field::Member(row) if matches!(row.name, "verdict" | "valid"));
+            is_verdict && term.op == Op::Equal
+        })
+    }
+
     /// Returns true if the delivery meets every condition.
     pub fn matches(&self, delivery: &Delivery) -> bool {
         self.mismatch(delivery).is_none()

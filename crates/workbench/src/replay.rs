@@ -108,8 +108,7 @@ pub struct Replayed<'a> {
 impl Selection {
     /// Returns the selection of captures that match a filter.
     pub fn of_filter(filter: &DeliveryFilter) -> Self {
-        let is_about_verdict = ["verdict", "valid"].iter().any(|field| filter.names(field));
-        if is_about_verdict { Self::Verdict } else { Self::Conditions }
+        if filter.is_about_verdict() { Self::Verdict } else { Self::Conditions }
     }
 
     /// Returns an error if the user has to choose this capture by number or verdict before it is sent: a

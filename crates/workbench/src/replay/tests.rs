@@ -94,7 +94,11 @@ fn filter_about_verdict_selects_by_verdict() {
     let of = |text| Selection::of_filter(&DeliveryFilter::parse(text).unwrap());
     assert_eq!(of("verdict=invalid && status=failed"), Selection::Verdict);
     assert_eq!(of("valid=false"), Selection::Verdict);
-    assert_eq!(of("status=failed"), Selection::Conditions);
+    for text in
+        ["status=failed", "verdict!=valid", "valid!=true", "valid!=false", "verdict~i", "secret!=a"]
+    {
+        assert_eq!(of(text), Selection::Conditions, "{text}");
+    }
 }
 
 #[test]
