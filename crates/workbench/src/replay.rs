@@ -117,7 +117,7 @@ impl Selection {
         let code = delivery.summary.verdict.code;
         let is_allowed = match signature {
             ReplaySignature::Fresh => code.row().has_valid_signature,
-            ReplaySignature::AsReceived => code.is_trusted(),
+            ReplaySignature::AsReceived => code.row().has_valid_signature || !code.is_refusal(),
         };
         if is_allowed || self != Self::Conditions {
             return Ok(());
@@ -180,7 +180,10 @@ impl<'a> ReplayPlan<'a> {
     /// # Errors
     /// [`ReplayError::NotForwarded`] if it was chosen by its number.
     pub fn add(&mut self, delivery: &Delivery) -> Result<(), ReplayError> {
-        if self.selection.check(delivery, self.signature).is_err() {
+        // Anyone can repeat an old delivery of the service, so conditions do not select it either.
+        let is_repeatable =
+            self.selection == Selection::Conditions && !delivery.summary.verdict.code.is_trusted();
+        if is_repeatable || self.selection.check(delivery, self.signature).is_err() {
             self.untrusted += 1;
             return Ok(());
         }

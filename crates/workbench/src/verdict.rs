@@ -185,10 +185,11 @@ impl VerdictCode {
         self.row().is_refusal()
     }
 
-    /// Returns true unless an unknown sender may have made the request. Without a secret every request
-    /// counts as the service's.
+    /// Returns true unless an unknown sender may have sent the request. A valid signature that is too old is
+    /// not enough, because anyone with one old delivery can repeat it. Without a secret, every request counts
+    /// as the service's.
     pub fn is_trusted(self) -> bool {
-        self.row().has_valid_signature || !self.is_refusal()
+        !self.is_refusal()
     }
 }
 
@@ -280,6 +281,13 @@ mod tests {
             rows.retain(|other| other.code != row.code);
         }
         assert!(rows.is_empty(), "{rows:?}");
+    }
+
+    #[test]
+    fn only_valid_and_unchecked_requests_are_trusted() {
+        // Anyone with an old delivery can send it again.
+        let trusted = VERDICTS.iter().filter(|row| row.code.is_trusted());
+        assert_eq!(trusted.map(|row| row.name).collect::<Vec<_>>(), ["valid", "unchecked"]);
     }
 
     #[test]
