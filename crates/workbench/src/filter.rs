@@ -2,7 +2,8 @@
 //!
 //! An expression is `FIELD OP VALUE`, joined by `&&`. A field is a member of the
 //! [`DeliveryRecord`], or a JSON pointer into the body such as
-//! `/data/Name`. A field that a delivery does not have matches only `!=`.
+//! `/data/Name`. A field that a delivery does not have matches only `!=`. A path with dot segments matches
+//! no operator.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use rusqlite::types::Value as SqlValue;
 use serde_json::Value;
 
 use crate::delivery::{Delivery, DeliverySummary};
+use crate::mask;
 use crate::record::DeliveryRecord;
 use crate::verdict::{VERDICTS, VerdictCode};
 
@@ -122,7 +124,7 @@ static FIELDS: [FieldRow; 24] = {
         row("method", Text, Some("c.method")),
         row("request_target", Text, Some("c.request_target")),
         row("body_size", Number, Some("length(c.body)")),
-        // Without the query. Missing if a target may resolve it to another path.
+        // Without the query.
         row("path", Text, None),
         // The bytes of the body.
         row("body", Search, Some("CAST(c.body AS TEXT)")),
@@ -135,6 +137,8 @@ static FIELDS: [FieldRow; 24] = {
 #[derive(Debug, PartialEq)]
 enum Found {
     Missing,
+    /// A path that a target may resolve to another one. No operator matches it.
+    NotPlain,
     Text(String),
     Number(f64),
     Time(Timestamp),
@@ -163,11 +167,6 @@ impl DeliveryFilter {
         self.terms.is_empty()
     }
 
-    /// Returns true if a condition is about this field.
-    pub fn names(&self, field: &str) -> bool {
-        self.terms.iter().any(|term| matches!(&term.field, Field::Member(row) if row.name == field))
-    }
-
     /// Returns true if a condition selects one verdict, or all invalid ones: `verdict=X` or `valid=X`. Other
     /// operators do not show that the user has the captures of unknown senders in mind.
     pub fn is_about_verdict(&self) -> bool {
@@ -178,12 +177,18 @@ impl DeliveryFilter {
         })
     }
 
+    /// Returns true if a condition is about this field.
+    pub fn names(&self, field: &str) -> bool {
+        self.terms.iter().any(|term| matches!(&term.field, Field::Member(row) if row.name == field))
+    }
+
     /// Returns true if the delivery meets every condition.
     pub fn matches(&self, delivery: &Delivery) -> bool {
         self.mismatch(delivery).is_none()
     }
 
-    /// Describes the first condition that the delivery does not meet: "`status` is 503".
+    /// Describes the first condition that the delivery does not meet: "its `status` is 503". Secrets are
+    /// masked.
     pub fn mismatch(&self, delivery: &Delivery) -> Option<String> {
         let term = self.terms.iter().find(|term| !term.is_met_by(delivery))?;
         let name = match &term.field {
@@ -192,9 +197,14 @@ impl DeliveryFilter {
         };
         Some(match term.found(delivery) {
             Found::Missing => format!("it has no `{name}`"),
+            Found::NotPlain => format!("its `{name}` has dot segments or backslashes"),
             Found::Number(number) => format!("its `{name}` is {number}"),
             Found::Time(time) => format!("its `{name}` is {time}"),
-            Found::Text(text) => format!("its `{name}` is `{}`", shortened(&text)),
+            Found::Text(text) => {
+                let masked = mask::text(&text);
+                let masked = mask::target(&masked, false);
+                format!("its `{name}` is `{}`", shortened(&masked))
+            }
         })
     }
 
@@ -213,6 +223,9 @@ impl DeliveryFilter {
 impl Term {
     fn is_met_by(&self, delivery: &Delivery) -> bool {
         let found = self.found(delivery);
+        if found == Found::NotPlain {
+            return false;
+        }
         match &self.value {
             Operand::Statuses { from, to, inside } => {
                 let is_inside = matches!(found, Found::Number(status)
@@ -238,7 +251,7 @@ impl Term {
                 _ => self.op == Op::NotEqual,
             },
             Operand::Text(value) => match found {
-                Found::Missing => self.op == Op::NotEqual,
+                Found::Missing | Found::NotPlain => self.op == Op::NotEqual,
                 Found::Text(text) => self.op.compares(&text, value),
                 Found::Number(number) => self.op.compares(&number.to_string(), value),
                 Found::Time(time) => self.op.compares(&time.to_string(), value),
@@ -253,7 +266,7 @@ impl Term {
             Field::Member(row) => match row.name {
                 "at" => Found::Time(summary.received_at),
                 "path" => plain_path(&summary.request_target)
-                    .map_or(Found::Missing, |path| Found::Text(path.to_owned())),
+                    .map_or(Found::NotPlain, |path| Found::Text(path.to_owned())),
                 "body" => Found::Text(String::from_utf8_lossy(&delivery.body).into_owned()),
                 "any" => Found::Text(searchable(summary, &delivery.body)),
                 name => {

@@ -158,6 +158,10 @@ fn pointers_and_paths_are_compared_in_memory() {
         ("/data/missing=1", false),
         ("/data/missing!=1", true),
         ("/data/x/1=null && /data/x='[1,null]'", true),
+        ("/data/x/01=null", false),
+        ("/data/x/2=null", false),
+        ("/data/Name/0=A", false),
+        ("/~0~1=a", false),
         ("path=/hook", true),
         ("path=/hook* && status=200", true),
         ("path=/other", false),
@@ -170,7 +174,8 @@ fn pointers_and_paths_are_compared_in_memory() {
 
 #[test]
 fn path_with_dot_segments_matches_no_rule() {
-    let filter = DeliveryFilter::parse("path=/a*").unwrap();
+    let filters = ["path=/a*", "path!=/admin", "path!=/admin*", "path~/"];
+    let filters = filters.map(|text| DeliveryFilter::parse(text).unwrap());
     for (target, expected) in [
         ("/a/.b/c..d/...?x=/../", true),
         ("/a/../b", false),
@@ -183,7 +188,9 @@ fn path_with_dot_segments_matches_no_rule() {
     ] {
         let mut delivery = delivery();
         target.clone_into(&mut delivery.summary.request_target);
-        assert_eq!(filter.matches(&delivery), expected, "{target}");
+        for filter in &filters {
+            assert_eq!(filter.matches(&delivery), expected, "{target}: {filter:?}");
+        }
     }
 }
 
@@ -224,6 +231,23 @@ fn invalid_expression_is_refused_with_the_rule() {
     ] {
         let error = DeliveryFilter::parse(text).unwrap_err();
         assert!(error.contains(rule), "{text}: {error}");
+    }
+}
+
+#[test]
+fn mismatch_masks_secrets_before_it_is_shortened() {
+    let mut delivery = delivery();
+    delivery.summary.request_target = "/hook?token=abcdefgh12345678".to_owned();
+    // The secret ends after the shown characters.
+    let text = format!("{} whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB", "x".repeat(180));
+    delivery.body = serde_json::json!({ "note": text }).to_string().into();
+    for text in ["request_target=/a", "/note=a", "body~a_a", "any~a_a"] {
+        let mismatch = DeliveryFilter::parse(text).unwrap().mismatch(&delivery).unwrap();
+        assert!(mismatch.contains("hook") || mismatch.contains("xxx"), "{mismatch}");
+        assert!(
+            !mismatch.contains("abcdef") && !mismatch.to_lowercase().contains("_1ja0v"),
+            "{mismatch}"
+        );
     }
 }
 
