@@ -12,10 +12,11 @@ use serde_json::Value;
 
 use crate::delivery::{Delivery, DeliverySummary};
 use crate::mask;
-use crate::record::DeliveryRecord;
+use crate::record::{self, DeliveryRecord};
 use crate::verdict::{VERDICTS, VerdictCode};
 
 mod parse;
+mod pointer;
 mod sql;
 
 /// A condition on deliveries. The default matches all.
@@ -317,10 +318,10 @@ fn found(value: Option<&Value>) -> Found {
 }
 
 fn in_body(body: &Bytes, pointer: &str) -> Found {
-    let body: Option<Value> = serde_json::from_slice(body).ok();
-    match body.as_ref().and_then(|body| body.pointer(pointer)) {
+    let value = record::is_json(body).then(|| pointer::find(body, pointer)).flatten();
+    match value.and_then(|value| serde_json::from_str(value.get()).ok()) {
         Some(Value::Null) => Found::Text("null".to_owned()),
-        value => found(value),
+        value => found(value.as_ref()),
     }
 }
 

@@ -4,12 +4,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
-use serde::Serialize;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
@@ -154,11 +156,67 @@ pub fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
+/// Returns true if a body is JSON that common parsers accept: see [`json_on_one_line`].
+pub(crate) fn is_json(body: &[u8]) -> bool {
+    serde_json::from_slice::<ParsedJson>(body).is_ok()
+}
+
+/// JSON that was parsed as a [`serde_json::Value`] is, without the values: they can use 80 times the size of
+/// the text.
+struct ParsedJson;
+
+impl<'de> Deserialize<'de> for ParsedJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for ParsedJson {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
+        while seq.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
+    }
+}
+
 /// Removes the white space between the tokens of a JSON text. Returns `None` if the body is not JSON, or
 /// JSON that common parsers refuse: numbers beyond a double, lone surrogates, more than 127 levels.
 pub fn json_on_one_line(body: &[u8]) -> Option<Box<RawValue>> {
-    let text = std::str::from_utf8(body).ok()?;
-    serde_json::from_str::<serde_json::Value>(text).ok()?;
+    let text = std::str::from_utf8(body).ok().filter(|_| is_json(body))?;
     let mut line = String::with_capacity(text.len());
     let (mut in_string, mut is_escaped) = (false, false);
     for c in text.chars() {
