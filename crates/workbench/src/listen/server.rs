@@ -25,7 +25,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 const CLOSE_TIME: Duration = Duration::from_millis(50);
 /// Time to receive incomplete requests at the end.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
-/// Number of ports that [`free_port_near`] tries.
+/// Number of ports that [`free_port_near`] tries, and [`Sockets::open`] if it chooses the port.
 const PORTS_TRIED: u16 = 20;
 
 /// Open sockets.
@@ -46,12 +46,26 @@ pub struct Listener {
 pub struct ListenerHandle(Arc<Intake>);
 
 impl Sockets {
-    /// Opens a port; 0 chooses a free one. Without an address it opens 127.0.0.1 and, if possible, ::1,
-    /// because `localhost` may be either.
+    /// Opens a port; 0 chooses a free one. Without an address it opens 127.0.0.1 and, unless the machine has
+    /// no IPv6, ::1, because `localhost` may be either.
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`] if another process has the port.
     pub fn open(bind: Option<IpAddr>, port: u16) -> io::Result<Self> {
+        let mut result = Self::open_once(bind, port);
+        for _ in 1..PORTS_TRIED {
+            match &result {
+                // The chosen port is free at one address only.
+                Err(error) if port == 0 && error.kind() == io::ErrorKind::AddrInUse => {
+                    result = Self::open_once(bind, port);
+                }
+                _ => break,
+            }
+        }
+        result
+    }
+
+    fn open_once(bind: Option<IpAddr>, port: u16) -> io::Result<Self> {
         let first = listen(SocketAddr::new(bind.unwrap_or(Ipv4Addr::LOCALHOST.into()), port))?;
         let address = first.local_addr()?;
         let mut listeners = vec![first];
@@ -59,7 +73,11 @@ impl Sockets {
             let other = SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port());
             match listen(other) {
                 Ok(other) => listeners.push(other),
-                Err(error) => tracing::debug!(%error, %other, "cannot listen"),
+                Err(error) if is_without_ipv6(&error) => {
+                    tracing::debug!(%error, %other, "cannot listen");
+                }
+                // Another process would receive the deliveries that are sent to this address.
+                Err(error) => return Err(error),
             }
         }
         Ok(Self { listeners, address })
@@ -78,6 +96,15 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+fn is_without_ipv6(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let unsupported = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
+    // WSAEAFNOSUPPORT.
+    #[cfg(not(unix))]
+    let unsupported = 10_047;
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(unsupported)
 }
 
 /// Returns a free port that is a little higher.

@@ -146,6 +146,14 @@ async fn both_loopback_addresses_are_open() {
 }
 
 #[tokio::test]
+async fn port_in_use_on_the_ipv6_loopback_is_an_error() {
+    // A machine without IPv6 has no such port.
+    let Ok(other) = std::net::TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) else { return };
+    let error = Sockets::open(None, other.local_addr().unwrap().port()).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+}
+
+#[tokio::test]
 async fn port_in_use_is_an_error_and_a_free_one_is_found() {
     let running = start(|_, _| {});
     let port = running.address.port();
