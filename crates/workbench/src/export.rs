@@ -127,8 +127,9 @@ impl Exporter {
             ),
             (
                 self.has_http_file_syntax,
-                "a body has a line that begins with `###`, `<` or `>`, which is syntax in an HTTP \
-                 file: check it before you send it, or use `--as har` or `--as ndjson`",
+                "a request contains `{{`, or a body has a line that begins with `###`, `<` or `>`, \
+                 which is syntax in an HTTP file: check it before you send it, or use `--as har` or \
+                 `--as ndjson`",
             ),
         ];
         all.into_iter().filter(|(applies, _)| *applies).map(|(_, warning)| warning)
@@ -146,8 +147,10 @@ impl Exporter {
         let title = number.map_or("capture".to_owned(), |number| format!("capture {number}"));
         let mut lines = text.split(|byte| matches!(byte, b'\n' | b'\r'));
         self.has_http_file_syntax |= self.format == ExportFormat::Http
-            && lines
-                .any(|line| line.starts_with(b"###") || matches!(line.first(), Some(b'<' | b'>')));
+            && (text.windows(2).any(|pair| pair == b"{{")
+                || lines.any(|line| {
+                    line.starts_with(b"###") || matches!(line.first(), Some(b'<' | b'>'))
+                }));
         let (before, after) = match (self.format, is_first) {
             // A single request is exported without additions.
             (ExportFormat::Http | ExportFormat::Har, true) => (String::new(), ""),

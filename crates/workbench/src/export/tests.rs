@@ -83,6 +83,19 @@ fn http_export_keeps_request_and_separates_by_number() {
 }
 
 #[test]
+fn variable_in_http_export_is_a_warning() {
+    for (format, body, expected) in [
+        (ExportFormat::Http, &b"{\"a\":\"{{$processEnv HOME}}\"}"[..], 1),
+        (ExportFormat::Http, b"{\"a\":{ }}", 0),
+        (ExportFormat::Curl, b"{{", 0),
+    ] {
+        let mut exporter = Exporter::new(format, true);
+        exporter.delivery(&delivery(1, body), None);
+        assert_eq!(exporter.warnings().count(), expected, "{format:?}");
+    }
+}
+
+#[test]
 fn request_formats_mask_and_warn() {
     for format in [ExportFormat::Http, ExportFormat::Curl] {
         let mut exporter = Exporter::new(format, false);
