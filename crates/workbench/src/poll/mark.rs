@@ -190,11 +190,13 @@ impl PollMark {
 
 /// Replaces a file. Only its owner can read the new one.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(path))?;
+    let folder = path.parent().unwrap_or(path);
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
     new.write_all(text)?;
     new.as_file().sync_all()?;
     new.persist(path)?;
-    Ok(())
+    // The new name is durable once the folder is. Windows cannot open folders as files.
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 #[cfg(test)]
