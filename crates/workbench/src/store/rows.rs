@@ -38,9 +38,25 @@ pub(super) fn size(delivery: &Delivery) -> u64 {
     let DeliverySummary { request_target, names, .. } = &delivery.summary;
     let names = [&names.event, &names.submission_id, &names.form_id];
     let names = names.into_iter().flatten().map(String::len);
-    let headers = delivery.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
-    let lengths = headers.chain(names).chain([request_target.len(), delivery.body.len()]);
+    let lengths =
+        names.chain([headers_len(&delivery.headers), request_target.len(), delivery.body.len()]);
     lengths.sum::<usize>() as u64 + ROW_OVERHEAD
+}
+
+/// Returns the bytes that the forwards of a delivery occupy, estimated.
+fn forwards_size(forwards: &[Forward]) -> u64 {
+    let size = |forward: &Forward| {
+        let content = match &forward.result {
+            Ok(response) => headers_len(&response.headers) + response.body.len(),
+            Err(error) => error.message.len(),
+        };
+        (forward.url.len() + content) as u64 + ROW_OVERHEAD
+    };
+    forwards.iter().map(size).sum()
+}
+
+fn headers_len(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
 }
 
 /// Inserts a delivery without its response, and returns its number.
@@ -78,8 +94,9 @@ pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Res
     let number = delivery.summary.number.unwrap_or_default();
     let Some(response) = &delivery.summary.response else { return Ok(number) };
     let mut insert = db.prepare_cached(
-        "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took_us, relayed_forward)
-         SELECT number, ?2, ?3, ?4, ?5 FROM captures WHERE number = ?1",
+        "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took_us, relayed_forward,
+            untrusted_bytes)
+         SELECT number, ?2, ?3, ?4, ?5, iif(is_trusted, 0, ?6) FROM captures WHERE number = ?1",
     )?;
     let inserted = insert.execute(params![
         number,
@@ -87,6 +104,7 @@ pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Res
         response.answered_by.name(),
         micros(response.took),
         delivery.relayed_forward.and_then(|position| i64::try_from(position).ok()),
+        i64::try_from(forwards_size(&delivery.forwards)).unwrap_or(i64::MAX),
     ])?;
     if inserted == 0 {
         return Ok(number);

@@ -28,7 +28,7 @@ CREATE TABLE captures (
 
 CREATE INDEX untrusted_captures ON captures (number) WHERE NOT is_trusted;
 
--- One row: the total size of the untrusted captures. A sum over them would make each insert slower, the more
+-- One row: the total size of the untrusted captures and their forwards. A sum over them would make each insert slower, the more
 -- of them there are.
 CREATE TABLE untrusted (bytes INTEGER NOT NULL) STRICT;
 
@@ -50,8 +50,18 @@ CREATE TABLE outcomes (
     answered_by TEXT NOT NULL,
     took_us INTEGER NOT NULL,
     -- Position of the forward whose response was relayed.
-    relayed_forward INTEGER
+    relayed_forward INTEGER,
+    -- Bytes of the forwards, estimated; 0 if the capture is trusted.
+    untrusted_bytes INTEGER NOT NULL
 ) STRICT;
+
+CREATE TRIGGER untrusted_outcome_added AFTER INSERT ON outcomes WHEN NEW.untrusted_bytes > 0 BEGIN
+    UPDATE untrusted SET bytes = bytes + NEW.untrusted_bytes;
+END;
+
+CREATE TRIGGER untrusted_outcome_removed AFTER DELETE ON outcomes WHEN OLD.untrusted_bytes > 0 BEGIN
+    UPDATE untrusted SET bytes = bytes - OLD.untrusted_bytes;
+END;
 
 CREATE TABLE forwards (
     number INTEGER NOT NULL REFERENCES captures (number) ON DELETE CASCADE,

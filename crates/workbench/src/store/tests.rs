@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::delivery::{
     AnsweredBy, Attempt, EventNames, Forward, ForwardError, ForwardErrorKind, Response, Source,
+    TargetResponse,
 };
 use crate::verdict::{Verdict, VerdictCode};
 

@@ -105,13 +105,12 @@ impl Writer {
         let (mut numbers, mut removed) = (Vec::new(), 0);
         for Write { delivery, reply } in writes {
             let before = Usage::read(&transaction)?;
-            if reply.is_none() {
-                numbers.push(rows::set_outcome(&transaction, delivery)?);
-            } else {
-                numbers.push(rows::insert(&transaction, delivery)?);
-                let rows = prune::WRITE_ROWS;
-                removed += prune::remove_excess(&transaction, self.limits, before, rows)?;
-            }
+            numbers.push(match reply {
+                None => rows::set_outcome(&transaction, delivery)?,
+                Some(_) => rows::insert(&transaction, delivery)?,
+            });
+            let rows = prune::WRITE_ROWS;
+            removed += prune::remove_excess(&transaction, self.limits, before, rows)?;
         }
         removed += prune::remove_expired(&transaction, self.limits)?;
         transaction.commit()?;

@@ -76,6 +76,39 @@ async fn large_captures_after_many_small_stay_within_limits() {
 }
 
 #[tokio::test]
+async fn forwards_count_as_bytes_of_untrusted_captures() {
+    let store = CaptureStore::in_memory(StoreLimits { bytes: 4 << 20, ..LIMITS }).unwrap();
+    let usage = || {
+        let read = |db: &mut Connection| {
+            Ok(db.query_row("SELECT bytes FROM untrusted", [], |row| row.get::<_, i64>(0))?)
+        };
+        store.run(read)
+    };
+    let response = TargetResponse {
+        status: 200,
+        headers: HeaderMap::new(),
+        body: vec![b'x'; 500_000].into(),
+        is_truncated: false,
+    };
+    for sample in [delivery as fn(&'static str) -> Delivery, untrusted] {
+        for _ in 0..10 {
+            let number = store.insert(sample("").into()).await.unwrap();
+            let mut answered = answered(sample(""), number, 200);
+            let result = Ok(response.clone());
+            let (url, took) = ("http://a.test/".to_owned(), Duration::ZERO);
+            answered.forwards = vec![Forward { url, result, took }];
+            store.set_outcome(answered.into()).await.unwrap();
+        }
+        let is_counted = usage().await.unwrap() > 500_000;
+        assert_eq!(is_counted, sample("").summary.verdict.code != VerdictCode::Valid);
+    }
+    let bytes = usage().await.unwrap();
+    assert!((1_500_000..=2 << 20).contains(&bytes), "{bytes}");
+    store.prune(None, false).await.unwrap();
+    assert_eq!(usage().await.unwrap(), 0);
+}
+
+#[tokio::test]
 async fn capture_larger_than_its_share_is_refused() {
     let store = CaptureStore::in_memory(StoreLimits { bytes: 1 << 20, ..LIMITS }).unwrap();
     insert(&store, &delivery("genuine"), 1).await;
