@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Connections at the same time. A browser opens at most six.
 const CONNECTIONS_MAX: usize = 64;
-/// Time to receive the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time to receive the head of a request, also on an idle connection. Short, because other users of the
+/// machine can open connections too.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Pause after an error of `accept`, such as too many open files.
