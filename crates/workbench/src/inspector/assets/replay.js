@@ -121,9 +121,9 @@ async function openForm(place, results, detail, about, isEdit) {
     button.disabled = true;
     button.textContent = 'Sending…';
     errors.replaceChildren();
-    const body = area && area.value !== unchanged ? original.back(area.value) : null;
-    const request = { number: delivery.capture, to: to.value(), ...signing.value(), body };
     try {
+      const body = area && area.value !== unchanged ? original.back(area.value) : null;
+      const request = { number: delivery.capture, to: to.value(), ...signing.value(), body };
       const report = await send('api/replay', request);
       for (const older of results.children) older.querySelector('h3').removeAttribute('id');
       const view = resultSection(report, request);

@@ -13,7 +13,7 @@ export const visible = (text) => text.replace(/\r\n/g, '\n').replace(UNSEEN, nam
 export const exact = (text) => text.replace(/\r(?=\n)/g, name).replace(UNSEEN, name);
 
 /** Returns the text from which `exact` made this one. */
-const unnamed = (text) => text.replace(/⟨U\+([0-9A-F]{4,6})⟩/g, (_, digits) => String.fromCodePoint(parseInt(digits, 16)));
+const unnamed = (text) => text.replace(/⟨U\+(10[0-9A-F]{4}|[0-9A-F]{4,5})⟩/g, (_, digits) => String.fromCodePoint(parseInt(digits, 16)));
 
 /** Returns text to edit without invisible characters, and the function that restores them; undefined if it is ambiguous. */
 export function editable(text) {
