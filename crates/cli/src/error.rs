@@ -5,6 +5,7 @@ mod code;
 pub(crate) mod network;
 mod service;
 pub(crate) mod usage;
+mod workbench;
 
 use std::fmt::Display;
 use std::io::{self, Write};

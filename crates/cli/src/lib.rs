@@ -46,7 +46,6 @@ pub mod settings;
 mod shell;
 mod signals;
 mod suggest;
-mod webhook;
 mod when;
 mod wrap;
 

@@ -6,6 +6,8 @@ use crate::env::{self, EnvVar, Lookup};
 
 /// Name of our folder in each of the base folders.
 const FOLDER: &str = "formsvc";
+/// Name of the folder of recorded deliveries, in the state folder.
+const CAPTURES: &str = "webhook";
 
 /// Our folders; none of them needs to exist. Absent where neither a variable nor a home folder says
 /// where they are.
@@ -44,6 +46,11 @@ impl Paths {
             state: own(env::STATE_DIR).or_else(|| xdg(env::XDG_STATE_HOME, ".local/state")),
             cache: xdg(env::XDG_CACHE_HOME, ".cache"),
         }
+    }
+
+    /// Returns the folder of recorded deliveries. `None` without a state folder.
+    pub(crate) fn captures(&self) -> Option<PathBuf> {
+        self.state.as_deref().map(|state| state.join(CAPTURES))
     }
 }
 

@@ -7,15 +7,15 @@ use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 
 use crate::delivery::Attempt;
 
-/// Number of submissions that a listener remembers at least.
+/// Minimum number of submissions that a listener remembers.
 pub const REMEMBERED: usize = 16_384;
-/// Longest id that is remembered, in bytes; those of the service have 40.
+/// Longest id that is remembered, in bytes. Ids of the service have 40 bytes.
 const MAX_ID_LEN: usize = 256;
 
 /// Counts attempts by submission id.
 ///
-/// Two generations of ids: when the recent one is full, it replaces the older one. So the last
-/// `remembered` ids are known, and at most twice as many are in memory.
+/// The ids are in two maps. When `recent` is full, it becomes `older`, and the previous `older` is dropped. So
+/// the last `remembered` ids are known, and at most twice as many are in memory.
 #[derive(Debug)]
 pub struct AttemptCounter {
     recent: HashMap<Box<str>, Seen>,
@@ -41,7 +41,7 @@ impl AttemptCounter {
         Self { recent: HashMap::new(), older: HashMap::new(), remembered }
     }
 
-    /// Counts an attempt that arrived now.
+    /// Counts an attempt that arrived at `now`.
     pub fn arrived(&mut self, id: &str, now: Instant) -> Attempt {
         if id.len() > MAX_ID_LEN {
             return Attempt::FIRST;
@@ -57,8 +57,8 @@ impl AttemptCounter {
         Attempt { number: attempts, gap, is_duplicate }
     }
 
-    /// Records a response with 2xx to the attempt that arrived at `arrived_at`. A response after the
-    /// sender's time limit does not count, because the sender retries.
+    /// Records that the attempt that arrived at `arrived_at` was answered with 2xx. A response after the
+    /// sender's time limit does not count, because the sender has given up and retries.
     pub fn accepted(&mut self, id: &str, arrived_at: Instant, now: Instant) {
         if now.saturating_duration_since(arrived_at) > DELIVERY_TIMEOUT {
             return;

@@ -24,16 +24,17 @@ const LISTED_MAX: usize = 10_000;
 /// Time limit of a comparison by line. After it, the remaining lines count as replaced.
 const LINES_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A difference in one position.
+/// One difference between two deliveries, responses or bodies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     pub part: Part,
-    /// The name of a header, the path of a JSON value as `--set` takes it, or a line. Empty for the whole.
+    /// The name of a field or header, the path of a JSON value in the syntax of [`crate::edit`], or the number
+    /// of a line. Empty if the difference concerns the whole body.
     pub path: String,
     pub change: ChangeKind,
-    /// None if it was added.
+    /// The old value; `None` if the value was added.
     pub old: Option<String>,
-    /// None if it was removed.
+    /// The new value; `None` if the value was removed.
     pub new: Option<String>,
 }
 
@@ -56,7 +57,7 @@ pub enum ChangeKind {
     Changed,
     /// The same JSON in other bytes.
     Spelling,
-    /// More differences than are listed.
+    /// A note that there are more differences than are listed.
     More,
 }
 
@@ -71,7 +72,7 @@ impl Difference {
     }
 }
 
-/// Compares two deliveries. Secrets are masked unless `reveal`, but compared.
+/// Compares two deliveries. Different secrets are a difference, but their values are masked unless `reveal`.
 pub fn deliveries(old: &Delivery, new: &Delivery, reveal: bool) -> Vec<Difference> {
     let fields = |summary: &DeliverySummary| {
         let status = summary.response.as_ref().and_then(|response| response.status);
@@ -110,12 +111,12 @@ pub fn responses(old: &TargetResponse, new: &TargetResponse, reveal: bool) -> Ve
     all
 }
 
-/// Compares headers by name, with all values of a name. Secrets are masked unless `reveal`, but compared.
+/// Compares all values of each header. Different secrets are a difference, but their values are masked unless
+/// `reveal`.
 fn headers(old: &HeaderMap, new: &HeaderMap, reveal: bool) -> Vec<Difference> {
     let text = |headers: &HeaderMap, name: &HeaderName| {
         let values = headers.get_all(name).iter().map(|value| {
-            let shown = if reveal { value.clone() } else { mask::value(name, value) };
-            String::from_utf8_lossy(shown.as_bytes()).into_owned()
+            String::from_utf8_lossy(mask::value(name, value, reveal).as_bytes()).into_owned()
         });
         headers.contains_key(name).then(|| values.collect::<Vec<_>>().join("\n"))
     };
@@ -166,7 +167,7 @@ impl Differences {
         }
     }
 
-    /// Compares two values, of which one may be missing.
+    /// Compares two values, at most one of which is missing.
     fn compare(&mut self, path: &str, old: Option<&Node<'_>>, new: Option<&Node<'_>>) {
         if old == new || self.0.len() > LISTED_MAX {
             return;
@@ -179,7 +180,8 @@ impl Differences {
                 }
             }
             (Some(NodeKind::Array(olds)), Some(NodeKind::Array(news))) => {
-                // Elements that were added or removed do not change those after them.
+                // Skip the equal elements at the start, and at the end too if the lengths differ, so that an
+                // inserted element is one difference.
                 let is_resized = olds.len() != news.len();
                 let start = olds.iter().zip(news).take_while(|(old, new)| old == new).count();
                 let (olds, news) = (&olds[start..], &news[start..]);
@@ -218,7 +220,8 @@ impl Differences {
     }
 }
 
-/// A JSON value. Two are equal if a JSON parser reads the same, except that numbers are compared as text.
+/// A JSON value. Two values are equal if a JSON parser reads them as equal, except that numbers are compared
+/// as text.
 struct Node<'a> {
     text: &'a str,
     kind: NodeKind<'a>,
@@ -226,7 +229,7 @@ struct Node<'a> {
 
 #[derive(PartialEq)]
 enum NodeKind<'a> {
-    /// The last member of each name.
+    /// Members by name. Of members with the same name, only the last one.
     Object(BTreeMap<Cow<'a, str>, Node<'a>>),
     Array(Vec<Node<'a>>),
     String(Cow<'a, str>),
@@ -266,7 +269,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Returns the path of a child, as `--set` takes it.
+/// Returns the path of a child in the syntax of [`crate::edit`].
 fn child_path(parent: &str, name: &str) -> String {
     let name = match name.char_indices().nth(NAME_MAX) {
         Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),

@@ -1,16 +1,19 @@
-//! The domain types: a delivery, as it arrived at a listener, and its outcome.
+//! The domain types: a delivery that arrived at a listener, and its outcome.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use formsvc_contract::send::Answer;
 use http::{HeaderMap, Method};
 use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::verdict::Verdict;
 
-/// The number of a stored delivery, which users type: 1 or more, as SQLite has it. Numbers are never
-/// reused.
+/// The number of a stored delivery, from 1, by which users refer to it. It is an `i64` because it is the row
+/// id of SQLite. Numbers are never reused.
 pub type CaptureNumber = i64;
 
 /// A delivery with its headers, body and forwards.
@@ -26,27 +29,37 @@ pub struct Delivery {
     pub relayed_forward: Option<usize>,
 }
 
-/// A delivery without headers, body and forwards, as lists have it.
+impl Delivery {
+    /// Returns the response of a target that was relayed to the sender.
+    pub fn relayed_response(&self) -> Option<&TargetResponse> {
+        self.forwards.get(self.relayed_forward?)?.result.as_ref().ok()
+    }
+}
+
+/// The part of a delivery that lists contain: without headers, body and forwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliverySummary {
-    /// None if it is not stored.
+    /// The number of the capture; `None` if the delivery is not stored.
     pub number: Option<CaptureNumber>,
     pub received_at: Timestamp,
     pub source: Source,
     pub method: Method,
     /// Path and query, unchanged.
     pub request_target: String,
-    /// Bytes.
+    /// Size of the body, in bytes.
     pub body_size: u64,
     pub verdict: Verdict,
     /// The names that the body contains. Untrusted unless the verdict is valid.
     pub names: EventNames,
     pub attempt: Attempt,
-    /// None while the delivery is in flight, or after a crash.
+    /// `None` while the delivery is in flight, or if the listener crashed before it responded.
     pub response: Option<Response>,
 }
 
-/// Names that a body contains.
+/// Longest name, in bytes. Longer names are ignored.
+const MAX_NAME_LEN: usize = 256;
+
+/// The event and the ids that a body names. Untrusted: anyone can write them into an unsigned body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventNames {
     pub event: Option<String>,
@@ -59,14 +72,14 @@ pub struct EventNames {
 pub enum Source {
     /// A request from this address.
     Request(SocketAddr),
-    /// Built and signed here from a submission that the API returned.
+    /// No request: the listener built and signed the delivery from a submission that the API returned.
     Poll,
 }
 
-/// The position of a delivery among the deliveries of its submission to this listener.
+/// The attempt that a delivery is: its position among this listener's deliveries of the same submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// 1 for the first.
+    /// Counted from 1.
     pub number: u32,
     /// Time since the previous attempt.
     pub gap: Option<Duration>,
@@ -77,7 +90,7 @@ pub struct Attempt {
 /// The listener's response to a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// None if the connection was closed on purpose.
+    /// `None` if the connection was closed on purpose.
     pub status: Option<u16>,
     pub answered_by: AnsweredBy,
     /// Time from the complete request to the response.
@@ -88,17 +101,17 @@ pub struct Response {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnsweredBy {
     Listener,
-    /// An injected fault.
+    /// A fault that the user configured.
     Fault,
     Target,
     /// The listener, because no route matched the delivery.
     NoRoute,
 }
 
-/// A delivery that was sent on to a target, and the result.
+/// A request that forwarded a delivery to a target, and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forward {
-    /// Without user name and password.
+    /// The URL of the request, without user name and password.
     pub url: String,
     pub result: Result<TargetResponse, ForwardError>,
     pub took: Duration,
@@ -114,28 +127,63 @@ pub struct TargetResponse {
     pub is_truncated: bool,
 }
 
-/// A target gave no usable response.
+/// The error of a forward without a usable response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardError {
     pub kind: ForwardErrorKind,
-    /// Cause and advice.
+    /// The cause, and advice if there is some.
     pub message: String,
 }
 
 /// The kinds of [`ForwardError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardErrorKind {
-    /// The sender gets 502.
+    /// The target could not be reached. The sender gets 502.
     Unreachable,
-    /// The sender gets 504.
+    /// The target did not respond in time. The sender gets 504.
     Timeout,
     /// The target's bytes are not HTTP. The sender gets 502.
     NotHttp,
 }
 
+impl From<Answer> for TargetResponse {
+    fn from(answer: Answer) -> Self {
+        Self {
+            status: answer.status.as_u16(),
+            headers: answer.headers,
+            body: answer.body,
+            is_truncated: answer.truncated,
+        }
+    }
+}
+
 impl Attempt {
     /// The first attempt.
     pub const FIRST: Self = Self { number: 1, gap: None, is_duplicate: false };
+}
+
+impl EventNames {
+    /// Returns the names in a body; none if the body is not a JSON object.
+    pub fn of_body(body: &[u8]) -> Self {
+        // Texts of values: parsed values of an untrusted body can use 80 times its size.
+        #[derive(Deserialize)]
+        struct Members<'b> {
+            #[serde(borrow)]
+            event: Option<&'b RawValue>,
+            #[serde(borrow)]
+            submission_id: Option<&'b RawValue>,
+            #[serde(borrow)]
+            form_id: Option<&'b RawValue>,
+        }
+        let name = |value: Option<&RawValue>| {
+            let name: String = serde_json::from_str(value?.get()).ok()?;
+            (1..=MAX_NAME_LEN).contains(&name.len()).then_some(name)
+        };
+        let Ok(Members { event, submission_id, form_id }) = serde_json::from_slice(body) else {
+            return Self::default();
+        };
+        Self { event: name(event), submission_id: name(submission_id), form_id: name(form_id) }
+    }
 }
 
 impl Source {
@@ -185,8 +233,8 @@ impl Response {
         self.status.is_some_and(is_success)
     }
 
-    /// Returns true if the listener itself refused the delivery.
-    pub fn is_refusal(&self) -> bool {
+    /// Returns true if the listener itself answered with an error.
+    pub fn is_rejection(&self) -> bool {
         self.answered_by == AnsweredBy::Listener && !self.is_success()
     }
 }
@@ -201,4 +249,21 @@ impl Forward {
 /// Returns true for 2xx, which ends the retries of a delivery (SPEC §6).
 pub fn is_success(status: u16) -> bool {
     (200..300).contains(&status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_texts_of_an_object_are_names() {
+        let body = br#"{"event":"submission.created","submission_id":7,"form_id":"frm_\u00e9"}"#;
+        let names = EventNames::of_body(body);
+        assert_eq!(names.event.as_deref(), Some("submission.created"));
+        assert_eq!((names.submission_id, names.form_id.as_deref()), (None, Some("frm_é")));
+        let long = format!(r#"{{"event":"{}"}}"#, "x".repeat(MAX_NAME_LEN + 1));
+        for other in [&b""[..], b"[]", b"7", b"{", b"\xff", br#"{"event":""}"#, long.as_bytes()] {
+            assert_eq!(EventNames::of_body(other), EventNames::default());
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! Changes values of a JSON text and keeps every other byte. Parsing and printing the text would change
-//! its numbers and escapes, and with them its signature.
+//! Changes values of a JSON text and keeps every other byte. If the text was parsed and printed instead, its
+//! numbers and escapes would change, so a signature over it would not match.
 
 use std::ops::Range;
 
@@ -43,12 +43,12 @@ pub enum EditError {
 }
 
 impl Change {
-    /// Parses `PATH=VALUE`. The value is JSON, or else a string.
+    /// Parses `PATH=VALUE`. A value that is not JSON becomes a string.
     ///
-    /// A path is names separated by `.`; `\.` is a point within a name. If the whole rest of a path is an
-    /// existing name, points included, it means that name: `data.v1.2` finds the label `v1.2`. The names
-    /// of array elements are their indexes, from 0; the index after the last appends an element. Of
-    /// several members with the same name the last one is meant, as most JSON parsers do.
+    /// A path consists of names separated by `.`; `\.` is a point within a name. If the rest of a path is, as a
+    /// whole, the name of an existing member, then it refers to that member: `data.v1.2` finds the label `v1.2`.
+    /// The names of array elements are their indexes, from 0; the index after the last one appends an element.
+    /// Of several members with the same name, a path refers to the last one, as in most JSON parsers.
     pub fn parse_set(text: &str) -> Result<Self, EditError> {
         let assignment = text.split_once('=').filter(|(path, _)| !path.is_empty());
         let (path, value) = assignment.ok_or(EditError::NotAssignment)?;
@@ -65,6 +65,10 @@ impl Change {
 
 /// Applies changes to a body, in order. Returns the new body, and true if a change added a value.
 pub fn apply(body: &[u8], changes: &[Change]) -> Result<(Bytes, bool), EditError> {
+    if changes.is_empty() {
+        // The body may be any bytes.
+        return Ok((Bytes::copy_from_slice(body), false));
+    }
     let mut text = std::str::from_utf8(body).map_err(|_| EditError::NotUtf8)?.to_owned();
     let mut has_added = false;
     for change in changes {
@@ -86,14 +90,14 @@ fn set(text: &str, path: &str, value: &str) -> Result<(String, bool), EditError>
     if let Some(range) = child {
         return Ok((replace(text, range, value), false));
     }
-    // An object for each missing name.
+    // Wrap the value in an object for each missing name.
     let mut value = value.to_owned();
     for name in missing.iter().rev() {
         value = format!("{{{}:{value}}}", quote(name));
     }
     let comma = if node.children.is_empty() { "" } else { "," };
     let key = if node.opening == b'{' { quote(&name) + ":" } else { String::new() };
-    // After the last value, or directly after the opening bracket.
+    // Insert after the last child, or directly after the opening bracket.
     let end = node.children.last().map_or(node.start + 1, |child| child.value.end);
     Ok((replace(text, end..end, &format!("{comma}{key}{value}")), true))
 }
@@ -105,7 +109,7 @@ fn unset(text: &str, path: &str) -> Result<String, EditError> {
     let (mut remaining, mut end) = (text[..node.children[0].start].to_owned(), None);
     for child in &node.children {
         if child.name != name {
-            // With the comma before it, except for the first one.
+            // Keep the comma before this child, unless it is the first remaining child.
             let is_first = remaining.len() == node.children[0].start;
             let start = end.filter(|_| !is_first).unwrap_or(child.start);
             remaining.push_str(&text[start..child.value.end]);
@@ -125,13 +129,13 @@ fn quote(text: &str) -> String {
 
 /// The end of the existing part of a path.
 struct Position {
-    /// The value that has, or could have, a child `name`.
+    /// The object or array that contains the child `name`, or to which it can be added.
     node: Node,
     name: String,
-    /// The path to that child.
+    /// The path to the child `name`.
     path: String,
     child: Option<Range<usize>>,
-    /// The names after a missing child.
+    /// The names of the path after the child `name`, if that child is missing.
     missing: Vec<String>,
 }
 
@@ -161,7 +165,7 @@ impl Position {
     }
 }
 
-/// Splits a path into its names, each with the rest of the path that begins at it.
+/// Splits a path into its names. Each name comes with the part of the path that begins at it.
 fn split(path: &str) -> Vec<(String, &str)> {
     let mut names = vec![(String::new(), path)];
     let mut chars = path.char_indices();
@@ -179,10 +183,10 @@ fn split(path: &str) -> Vec<(String, &str)> {
     names
 }
 
-/// A JSON value and its direct children. Positions are those in the whole text.
+/// A JSON value and its direct children. All positions are byte offsets in the whole text.
 struct Node {
     start: usize,
-    /// The first byte: `{`, `[` or that of another value, which has no children.
+    /// The first byte of the value. Only values that begin with `{` or `[` have children.
     opening: u8,
     children: Vec<Child>,
 }
@@ -221,7 +225,7 @@ impl Node {
         Ok(Self { start: start_of(value), opening, children })
     }
 
-    /// Returns the position of a child's value; of the last one if several have this name.
+    /// Returns the position of the value of the last child with this name.
     fn find(&self, name: &str) -> Option<Range<usize>> {
         self.children.iter().rev().find(|child| child.name == name).map(|child| child.value.clone())
     }
@@ -247,11 +251,16 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::Value;
 
     use super::*;
 
     const BODY: &str =
         r#" { "a" : 1.50, "data": {"v1.2":"x","n":1e400,"l":[ 1, 2 ,3 ],"e":{},"n":7},"z":null } "#;
+
+    fn find<'a>(value: &'a Value, names: &[String]) -> Option<&'a Value> {
+        names.iter().try_fold(value, |value, name| value.get(name))
+    }
 
     fn error(text: &str, path: &str) -> String {
         set(text, path, "0").unwrap_err().to_string()
@@ -374,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn path_over_128_names_is_refused() {
+    fn path_over_128_names_is_an_error() {
         let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         let path = |names: usize| vec!["0"; names].join(".");
         assert!(set(&deep(200), &path(128), "1").is_ok());
@@ -393,12 +402,18 @@ mod tests {
             let path: Vec<String> =
                 names.iter().map(|name| name.replace('\\', r"\\").replace('.', r"\.")).collect();
             let path = path.join(".");
-            if let Ok((changed, is_new)) = set(text, &path, &number.to_string()) {
-                let value: serde_json::Value = serde_json::from_str(&changed).unwrap();
-                let found = names.iter().try_fold(&value, |value, name| value.get(name));
-                // An existing name with points takes precedence.
-                prop_assert!(found.and_then(serde_json::Value::as_i64) == Some(number) || text.contains(&path));
-                prop_assert!(!is_new || changed.contains("2.50"));
+            // The existing name `b.c` takes precedence over the members `b` and `c`.
+            let names = if path == "b.c" { vec![path.clone()] } else { names };
+            let old: Value = serde_json::from_str(text).unwrap();
+            let mut parents = (0..names.len()).filter_map(|len| find(&old, &names[..len]));
+            let is_possible = parents.all(Value::is_object);
+            let result = set(text, &path, &number.to_string());
+            prop_assert_eq!(result.is_ok(), is_possible, "{:?}", result);
+            if let Ok((changed, is_new)) = result {
+                let new: Value = serde_json::from_str(&changed).unwrap();
+                prop_assert_eq!(find(&new, &names).and_then(Value::as_i64), Some(number));
+                prop_assert_eq!(is_new, find(&old, &names).is_none());
+                prop_assert!(changed.contains("2.50") || path == "b.c" || path == r"b\.c");
             }
         }
     }

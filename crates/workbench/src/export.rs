@@ -1,4 +1,4 @@
-//! Writes deliveries, and requests that are made of them, in formats of other programs.
+//! Formats deliveries and replay requests as HTTP, curl, HAR or NDJSON.
 
 mod curl;
 mod har;
@@ -29,10 +29,10 @@ pub enum ExportFormat {
 #[derive(Debug)]
 pub struct FormatRow {
     pub format: ExportFormat,
-    /// Its value on the command line.
+    /// The name of the format on the command line.
     pub name: &'static str,
     pub description: &'static str,
-    /// True if it contains requests that can be sent, without responses.
+    /// True if the format consists of requests that can be sent again, without responses.
     pub is_request: bool,
 }
 
@@ -54,13 +54,13 @@ pub const FORMATS: [FormatRow; 4] = [
 ];
 
 impl ExportFormat {
-    /// Returns its row.
+    /// Returns the properties of the format.
     pub fn row(self) -> &'static FormatRow {
         FORMATS.iter().find(|row| row.format == self).expect("every format has a row")
     }
 }
 
-/// Writes deliveries one after another, in one format.
+/// Formats deliveries one after another, in one format.
 #[derive(Debug)]
 pub struct Exporter {
     format: ExportFormat,
@@ -71,7 +71,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Creates an exporter. It masks signatures and secrets unless `reveal`.
+    /// Creates an exporter, which masks signatures and secrets unless `reveal`.
     pub fn new(format: ExportFormat, reveal: bool) -> Self {
         Self { format, reveal, count: 0, has_masked: false, has_http_file_syntax: false }
     }
@@ -86,7 +86,7 @@ impl Exporter {
         if self.format == ExportFormat::Har { har::END } else { "" }
     }
 
-    /// Returns a delivery as it arrived. With `to`, requests go to that URL instead.
+    /// Formats a delivery. If `to` is set, HTTP and curl exports use it as the URL; HAR and NDJSON ignore it.
     pub fn delivery(&mut self, delivery: &Delivery, to: Option<&Url>) -> Vec<u8> {
         let summary = &delivery.summary;
         if let Some(to) = to.filter(|_| self.format.row().is_request) {
@@ -102,10 +102,10 @@ impl Exporter {
                 serde_json::to_vec(&record).expect("a record serializes")
             }
         };
-        self.joined(summary.number, &text)
+        self.append(summary.number, &text)
     }
 
-    /// Returns a request that was made of a delivery. Empty if the format is not one of requests.
+    /// Formats a request built from a delivery. Returns an empty vector for HAR and NDJSON.
     pub fn request(&mut self, number: Option<CaptureNumber>, outgoing: &Outgoing) -> Vec<u8> {
         let text = match self.format {
             ExportFormat::Http => message(outgoing, self.reveal),
@@ -113,7 +113,7 @@ impl Exporter {
             ExportFormat::Har | ExportFormat::Ndjson => return Vec::new(),
         };
         self.has_masked |= mask::hides_in_request(&outgoing.headers, outgoing.url.as_str());
-        self.joined(number, &text)
+        self.append(number, &text)
     }
 
     /// Returns warnings about the exported requests.
@@ -122,7 +122,7 @@ impl Exporter {
         let all = [
             (
                 masked,
-                "signatures and secrets are masked, so receivers refuse these requests; use \
+                "signatures and secrets are masked, so receivers reject these requests; use \
                  `--reveal` to export them",
             ),
             (
@@ -140,8 +140,8 @@ impl Exporter {
         self.count
     }
 
-    /// Adds the separator before a delivery, and its number.
-    fn joined(&mut self, number: Option<CaptureNumber>, text: &[u8]) -> Vec<u8> {
+    /// Counts a delivery, and returns its text with the number and the separator before it.
+    fn append(&mut self, number: Option<CaptureNumber>, text: &[u8]) -> Vec<u8> {
         let is_first = self.count == 0;
         self.count += 1;
         let title = number.map_or("capture".to_owned(), |number| format!("capture {number}"));
@@ -152,7 +152,7 @@ impl Exporter {
                     line.starts_with(b"###") || matches!(line.first(), Some(b'<' | b'>'))
                 }));
         let (before, after) = match (self.format, is_first) {
-            // A single request is exported without additions.
+            // The first request has no separator, so that the export of one request is that request.
             (ExportFormat::Http | ExportFormat::Har, true) => (String::new(), ""),
             (ExportFormat::Http, false) => (format!("\n\n### {title}\n"), ""),
             (ExportFormat::Curl, true) => (format!("# {title}\n"), ""),
@@ -164,7 +164,7 @@ impl Exporter {
     }
 }
 
-/// Returns the URL that a request was sent to. The sender chose its host.
+/// Returns the URL that a request was sent to. The host comes from the `Host` header, which is untrusted.
 fn address(delivery: &Delivery) -> String {
     let host = delivery.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");

@@ -1,9 +1,8 @@
-//! Conditions on deliveries: one language for `--expect`, `--route`, the flags of lists and the inspector.
+//! Conditions on deliveries, in one language for `--expect`, `--route`, the flags of lists and the inspector.
 //!
 //! An expression is `FIELD OP VALUE`, joined by `&&`. A field is a member of the
 //! [`DeliveryRecord`], or a JSON pointer into the body such as
-//! `/data/Name`. A field that a delivery does not have matches only `!=`. A path with dot segments matches
-//! no operator.
+//! `/data/Name`. If a delivery lacks a field, only `!=` matches. A path with dot segments matches no operator.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -11,6 +10,7 @@ use rusqlite::types::Value as SqlValue;
 use serde_json::Value;
 
 use crate::delivery::{Delivery, DeliverySummary};
+use crate::expectation::StatusSet;
 use crate::mask;
 use crate::record::{self, DeliveryRecord};
 use crate::verdict::{VERDICTS, VerdictCode};
@@ -57,10 +57,10 @@ enum FieldKind {
     Number,
     /// A number, or `ok`, `failed` or a class such as `5xx`.
     Status,
-    /// The name of a verdict, or `invalid` for every refusal.
+    /// The name of a verdict, or `invalid` for every verdict with which a receiver rejects a delivery.
     Verdict,
     Time,
-    /// Bytes or texts that only `~` searches.
+    /// Bytes or texts that support only `~`.
     Search,
 }
 
@@ -79,16 +79,12 @@ enum Op {
 #[derive(Clone, Debug, PartialEq)]
 enum Operand {
     Text(String),
-    /// A text before `*`.
+    /// A text that ends in `*`, without the `*`.
     Prefix(String),
     Number(f64),
-    /// Statuses from the first to the second, or all others, which include a missing status.
-    Statuses {
-        from: u16,
-        to: u16,
-        inside: bool,
-    },
-    AnyRefusal,
+    Statuses(StatusSet),
+    /// Every verdict with which a receiver rejects the delivery.
+    AnyInvalid,
     Time(Timestamp),
 }
 
@@ -96,11 +92,11 @@ const fn row(name: &'static str, kind: FieldKind, sql: Option<&'static str>) -> 
     FieldRow { name, kind, sql }
 }
 
-/// What [`searchable`] returns, in SQL.
+/// SQL expression of the text that [`searchable`] returns.
 const ANY_SQL: &str = "lower(coalesce(c.event || ' ', '') || coalesce(c.submission_id || ' ', '') || \
     coalesce(c.form_id || ' ', '') || c.request_target || ' ' || CAST(c.body AS TEXT))";
 
-/// Every field.
+/// All fields.
 static FIELDS: [FieldRow; 24] = {
     use FieldKind::{Bool, Number, Search, Status, Text, Time, Verdict};
     [
@@ -125,11 +121,11 @@ static FIELDS: [FieldRow; 24] = {
         row("method", Text, Some("c.method")),
         row("request_target", Text, Some("c.request_target")),
         row("body_size", Number, Some("length(c.body)")),
-        // Without the query.
+        // The path without the query.
         row("path", Text, None),
-        // The bytes of the body.
+        // The body, byte for byte.
         row("body", Search, Some("CAST(c.body AS TEXT)")),
-        // Body, target, event and ids, in any ASCII case.
+        // Body, request target, event and ids, without regard to ASCII case.
         row("any", Search, Some(ANY_SQL)),
     ]
 };
@@ -149,28 +145,32 @@ impl DeliveryFilter {
     /// Parses an expression such as `event=submission.created && status<300`.
     ///
     /// # Errors
-    /// Returns the rule that the text violates, with the part of the text.
+    /// Returns the violated rule and the part of the text that violates it.
     pub fn parse(text: &str) -> Result<Self, String> {
         Ok(Self { terms: parse::terms(text)? })
     }
 
-    /// Adds a condition: both must match.
+    /// Adds a condition, which deliveries must match in addition to the others.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse) returns for `FIELD OP VALUE` with the value in quotation marks.
+    /// The same as for [`parse`](Self::parse) with `FIELD OP 'VALUE'`.
     pub fn and(&mut self, field: &str, op: &str, value: &str) -> Result<(), String> {
         self.terms.push(parse::term(field, op, value)?);
         Ok(())
     }
 
-    /// Returns true if it has no condition.
+    /// Returns true if the filter has no conditions.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Returns true if a condition selects one verdict, or all invalid ones: `verdict=X` or `valid=X`. Other
-    /// operators do not show that the user has the captures of unknown senders in mind.
+    /// Returns true if a condition is about the verdict, so that the user has invalid deliveries in mind.
     pub fn is_about_verdict(&self) -> bool {
+        self.names("verdict") || self.names("valid")
+    }
+
+    /// Returns true if a condition selects one verdict, or all invalid ones: `verdict=X` or `valid=X`.
+    pub fn selects_verdict(&self) -> bool {
         self.terms.iter().any(|term| {
             let is_verdict =
                 matches!(&term.field, Field::Member(row) if matches!(row.name, "verdict" | "valid"));
@@ -178,7 +178,7 @@ impl DeliveryFilter {
         })
     }
 
-    /// Returns true if a condition is about this field.
+    /// Returns true if a condition names this field.
     pub fn names(&self, field: &str) -> bool {
         self.terms.iter().any(|term| matches!(&term.field, Field::Member(row) if row.name == field))
     }
@@ -188,8 +188,8 @@ impl DeliveryFilter {
         self.mismatch(delivery).is_none()
     }
 
-    /// Describes the first condition that the delivery does not meet: "its `status` is 503". Secrets are
-    /// masked.
+    /// Describes why the delivery does not match, by its first unmet condition: "its `status` is 503". Secrets
+    /// are masked.
     pub fn mismatch(&self, delivery: &Delivery) -> Option<String> {
         let term = self.terms.iter().find(|term| !term.is_met_by(delivery))?;
         let name = match &term.field {
@@ -209,13 +209,13 @@ impl DeliveryFilter {
         })
     }
 
-    /// Returns a condition of SQL and its parameters, and true if rows that meet it must also be checked
-    /// by [`matches`](Self::matches). Parameters are numbered from `first`.
+    /// Returns an SQL condition with its parameters, which are numbered from `first`. The last value is true if
+    /// the condition is incomplete: then [`matches`](Self::matches) must also check each selected row.
     pub fn to_sql(&self, first: usize) -> (String, Vec<SqlValue>, bool) {
         sql::condition(&self.terms, first)
     }
 
-    /// Describes the language for help texts.
+    /// Returns a description of the language for help texts.
     pub fn help() -> String {
         parse::help()
     }
@@ -228,14 +228,12 @@ impl Term {
             return false;
         }
         match &self.value {
-            Operand::Statuses { from, to, inside } => {
-                let is_inside = matches!(found, Found::Number(status)
-                    if (f64::from(*from)..=f64::from(*to)).contains(&status));
-                (is_inside == *inside) == (self.op == Op::Equal)
+            Operand::Statuses(statuses) => {
+                let status = delivery.summary.response.and_then(|response| response.status);
+                statuses.contains(status) == (self.op == Op::Equal)
             }
-            Operand::AnyRefusal => {
-                let is_refusal = delivery.summary.verdict.code.is_refusal();
-                is_refusal == (self.op == Op::Equal)
+            Operand::AnyInvalid => {
+                delivery.summary.verdict.code.is_refusal() == (self.op == Op::Equal)
             }
             Operand::Time(time) => match found {
                 Found::Time(found) => self.op.accepts(found.cmp(time)),
@@ -325,8 +323,8 @@ fn in_body(body: &Bytes, pointer: &str) -> Found {
     }
 }
 
-/// Returns the path without the query. A path with dot segments or backslashes in any spelling may lead a
-/// target elsewhere than a rule intends, so no rule about paths matches it.
+/// Returns the path without the query. Returns `None` for a path with dot segments or backslashes, also if
+/// they are percent-encoded: a target may resolve it to another path than the one that a rule allows.
 fn plain_path(request_target: &str) -> Option<&str> {
     let path = request_target.split('?').next()?;
     let decoded = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
@@ -346,8 +344,8 @@ fn searchable(summary: &DeliverySummary, body: &Bytes) -> String {
     parts.join(" ").to_ascii_lowercase()
 }
 
-/// Returns the names of all refusals.
-fn refusals() -> impl Iterator<Item = &'static str> {
+/// Returns the names of all verdicts with which a receiver rejects a delivery.
+fn invalid_verdicts() -> impl Iterator<Item = &'static str> {
     VERDICTS.iter().filter(|row| VerdictCode::is_refusal(row.code)).map(|row| row.name)
 }
 

@@ -1,12 +1,14 @@
-//! Headers of forwarded, relayed and replayed messages.
+//! Headers of forwarded, relayed and replayed messages, and the listener's JSON responses.
 
+use bytes::Bytes;
 use formsvc_contract::send::Outgoing;
-use http::header::{self, HeaderMap, HeaderName};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
 use url::Url;
 
 use crate::delivery::Delivery;
 
-/// Headers of one connection (RFC 9110, section 7.6.1).
+/// Headers that concern only one connection (RFC 9110, section 7.6.1).
 const HOP_BY_HOP: [HeaderName; 11] = [
     header::CONNECTION,
     header::EXPECT,
@@ -21,7 +23,8 @@ const HOP_BY_HOP: [HeaderName; 11] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Returns the headers without those of the connection, `Host` and `Content-Length`, in their order.
+/// Returns the headers in their order, without `Host`, `Content-Length` and the headers that concern only one
+/// connection.
 pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<String> = headers
         .get_all(header::CONNECTION)
@@ -30,7 +33,7 @@ pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    // A new map, because `HeaderMap::remove` changes the order of the others.
+    // Copied, because `HeaderMap::remove` would change the order of the remaining headers.
     let mut kept = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let is_hop = HOP_BY_HOP.contains(name) || named.iter().any(|other| other == name.as_str());
@@ -41,8 +44,8 @@ pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// Returns the request of a delivery with another URL and its end-to-end headers. The signature is the
-/// received one.
+/// Returns a request that sends a delivery to another URL with its end-to-end headers, which include the
+/// received signature.
 pub fn as_received(delivery: &Delivery, to: Url) -> Outgoing {
     Outgoing {
         method: delivery.summary.method.clone(),
@@ -52,10 +55,27 @@ pub fn as_received(delivery: &Delivery, to: Url) -> Outgoing {
     }
 }
 
+/// Returns a response with JSON.
+pub(crate) fn json(status: u16, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).expect("constants are valid statuses");
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
+/// Returns an error in the shape of the service (SPEC §7). Code and message are constants without characters
+/// that JSON escapes.
+pub(crate) fn json_error(
+    status: u16,
+    code: &'static str,
+    message: &'static str,
+) -> Response<Bytes> {
+    json(status, format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#).into())
+}
+
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
     use super::*;
 
     #[test]

@@ -6,9 +6,9 @@
 //! | a delivery and its outcome | [`delivery`] |
 //! | verification of a signature | [`verdict`] |
 //! | the JSON of deliveries | [`record`] |
-//! | conditions on deliveries | [`filter`] |
+//! | filters: conditions on deliveries | [`filter`] |
 //! | explanations of signatures, HTTP dumps | [`verify`] |
-//! | formats of other programs: HTTP, curl, HAR | [`export`] |
+//! | exports: HTTP, curl, HAR, NDJSON | [`export`] |
 //! | differences between deliveries | [`compare`] |
 //! | sending captures again | [`replay`] |
 //! | deliveries of polled submissions | [`poll`] |
@@ -18,17 +18,17 @@
 //! | stored deliveries | [`store`] |
 //! | masking of secrets | [`mask`] |
 //! | signing secrets | [`secrets`] |
-//! | count of attempts, duplicates | [`attempts`] |
+//! | attempts and duplicates of a submission | [`attempts`] |
 //! | addresses of targets | [`target`] |
 //! | headers of forwarded requests | [`mod@http`] |
 //! | warnings of the listener | [`warning`] |
 //! | forwarding to targets, relayed responses | [`forward`] |
-//! | the page that shows deliveries | [`inspector`] |
+//! | the web page that shows deliveries | [`inspector`] |
 //! | listener: server, intake, goals, lines | [`listen`] |
 
 #![expect(
     missing_docs,
-    reason = "the command line is the only user; a name that is clear needs no text"
+    reason = "the command line is the only user, and clear names need no documentation"
 )]
 
 pub mod attempts;

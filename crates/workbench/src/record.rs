@@ -1,6 +1,6 @@
-//! The JSON of a delivery, the same in every output: lines of the listener, lists, exports, the inspector.
+//! The JSON of a delivery. All outputs use it: lines of the listener, lists, exports and the inspector.
 //!
-//! `delivery.schema.json` describes it. Times are UTC with milliseconds.
+//! `delivery.schema.json` describes the JSON. Times are UTC with milliseconds.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
+use jiff::Timestamp;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -28,7 +29,7 @@ pub type HeaderFields<'a> = BTreeMap<&'a str, Vec<String>>;
 /// The JSON of a delivery. Lists omit the [`Content`].
 #[derive(Debug, Serialize)]
 pub struct DeliveryRecord<'a> {
-    /// None if it is not stored.
+    /// The number of the capture; `None` if the delivery is not stored.
     pub capture: Option<CaptureNumber>,
     pub at: String,
     pub event: Option<&'a str>,
@@ -41,12 +42,12 @@ pub struct DeliveryRecord<'a> {
     pub attempt: u32,
     pub gap_ms: Option<f64>,
     pub duplicate: bool,
-    /// None while the delivery is in flight, or if the connection was closed on purpose.
+    /// `None` while the delivery is in flight, or if the connection was closed on purpose.
     pub status: Option<u16>,
     pub answered_by: Option<&'static str>,
     pub took_ms: Option<f64>,
     pub source: &'static str,
-    /// True if the delivery was built here and not sent by the service.
+    /// True if the listener built the delivery from a polled submission.
     pub synthetic: bool,
     pub peer: Option<String>,
     pub method: &'a str,
@@ -62,7 +63,7 @@ pub struct Content<'a> {
     pub headers: HeaderFields<'a>,
     pub body_sha256: String,
     pub body_b64: String,
-    /// The body on one line if it is JSON, with its numbers and the order of its members unchanged.
+    /// The body on one line if the body is JSON. Numbers and the order of members are unchanged.
     pub body: Option<Box<RawValue>>,
     pub forwards: Vec<ForwardRecord<'a>>,
 }
@@ -80,12 +81,12 @@ pub struct ForwardRecord<'a> {
 }
 
 impl<'a> DeliveryRecord<'a> {
-    /// Creates the record of a list. Secrets in the request target are masked unless `reveal`.
+    /// Creates a record without content. Secrets in the request target are masked unless `reveal`.
     pub fn of_summary(summary: &'a DeliverySummary, reveal: bool) -> Self {
         let (names, response) = (&summary.names, &summary.response);
         Self {
             capture: summary.number,
-            at: format!("{:.3}", summary.received_at),
+            at: instant(summary.received_at),
             event: names.event.as_deref(),
             submission_id: names.submission_id.as_deref(),
             form_id: names.form_id.as_deref(),
@@ -109,8 +110,8 @@ impl<'a> DeliveryRecord<'a> {
         }
     }
 
-    /// Creates the complete record. Signatures, credentials and secrets are masked unless `reveal`; the
-    /// request's body never is.
+    /// Creates a record with content. Signatures, credentials and secrets are masked unless `reveal`, but never in the
+    /// body of the delivery.
     pub fn of(delivery: &'a Delivery, reveal: bool) -> Self {
         let content = Content {
             headers: header_fields(&delivery.headers, reveal),
@@ -140,20 +141,26 @@ impl<'a> ForwardRecord<'a> {
     }
 }
 
-/// Returns header fields by name, masked unless `reveal`.
+/// Formats a time with milliseconds.
+pub fn instant(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// Returns the values of headers by name. Secrets are masked unless `reveal`.
 pub fn header_fields(headers: &HeaderMap, reveal: bool) -> HeaderFields<'_> {
     let mut fields = HeaderFields::new();
     for (name, value) in headers {
-        let value = if reveal { value.clone() } else { mask::value(name, value) };
+        let value = mask::value(name, value, reveal);
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         fields.entry(name.as_str()).or_default().push(value);
     }
     fields
 }
 
-/// Returns milliseconds, rounded to microseconds.
+/// Returns milliseconds in complete microseconds, which is also the precision of the store.
 pub fn millis(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e3
+    let micros = Duration::new(duration.as_secs(), duration.subsec_micros() * 1_000);
+    (micros.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// Returns true if a body is JSON that common parsers accept: see [`json_on_one_line`].
@@ -213,8 +220,8 @@ impl<'de> Visitor<'de> for ParsedJson {
     }
 }
 
-/// Removes the white space between the tokens of a JSON text. Returns `None` if the body is not JSON, or
-/// JSON that common parsers refuse: numbers beyond a double, lone surrogates, more than 127 levels.
+/// Removes the white space between the tokens of a JSON text. Returns `None` if the body is not JSON, or if common
+/// parsers reject it: numbers beyond a double, lone surrogates, more than 127 levels.
 pub fn json_on_one_line(body: &[u8]) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(body).ok().filter(|_| is_json(body))?;
     let mut line = String::with_capacity(text.len());

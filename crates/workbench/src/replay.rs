@@ -1,4 +1,4 @@
-//! Sends captures again: one rule for which captures, to which URLs and with which signature.
+//! Sends captures again. Decides which captures may be sent, to which URLs, and with which signature.
 
 use std::time::Duration;
 
@@ -6,46 +6,45 @@ use bytes::Bytes;
 use formsvc_contract::send::{EVENT, HttpSender, Outgoing, SIGNATURE, SendError};
 use formsvc_protocol::signature::sign;
 use http::{HeaderValue, header};
-use serde::Deserialize;
 use url::Url;
 
 use crate::compare::{self, Difference};
-use crate::delivery::{CaptureNumber, Delivery, TargetResponse};
+use crate::delivery::{CaptureNumber, Delivery, EventNames, TargetResponse};
 use crate::filter::DeliveryFilter;
 use crate::forward::Forwarder;
 use crate::secrets::SigningSecrets;
-use crate::{http as headers, mask, target};
+use crate::target::{self, without_password};
+use crate::{http as headers, mask};
 
-/// How the user chose captures.
+/// The way in which the user selected captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// Each by its number.
+    /// By number.
     Numbers,
-    /// By conditions that name a verdict.
+    /// By conditions of which one names the verdict.
     Verdict,
-    /// By conditions that do not, so captures of unknown senders may match.
+    /// By other conditions, so captures of unknown senders may match unintentionally.
     Conditions,
 }
 
 /// The signature of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplaySignature {
-    /// Made now with all secrets, so that a receiver accepts it.
+    /// A new signature with all secrets and the current time, which a receiver accepts.
     Fresh,
-    /// The header as received, or none.
+    /// The received signature header, or no signature if there was none.
     AsReceived,
 }
 
 /// The destination of a replay.
 #[derive(Clone, Debug)]
 pub enum Destination<'a> {
-    /// A URL that the user passes, unchanged.
+    /// A URL that the user passes. It is not changed.
     Url(Url),
-    /// A target of the running listener, or the listener itself. Without a path in the URL, the path is that
-    /// of the capture.
+    /// A target of the running listener, or the listener itself. If the URL has no path, the capture's path is used.
     Target(Url),
-    /// The targets to which the capture was forwarded. Captures contain no passwords; those of the running
-    /// listener's targets are used.
+    /// The targets to which the capture was forwarded. Captures contain no passwords, so the passwords are taken from
+    /// the targets of the running listener.
     Forwards(Option<&'a Forwarder>),
 }
 
@@ -53,43 +52,43 @@ pub enum Destination<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayTarget {
     pub url: Url,
-    /// Index of the capture's forward to compare the new response with.
+    /// Index of the capture's forward whose response is compared with the new response.
     pub earlier: Option<usize>,
-    /// True if the URL is that of the capture's forward.
+    /// True for a target of [`Destination::Forwards`].
     pub is_of_forward: bool,
 }
 
-/// A capture cannot be replayed.
+/// The reason why a capture cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     #[error("capture {0} was not forwarded to a target; pass the URL")]
     NotForwarded(CaptureNumber),
-    /// An unknown sender may have made the capture. With a fresh signature, a receiver would accept it.
+    /// An unknown sender may have sent the capture. With a fresh signature, a receiver would accept it.
     #[error("capture {number} may not be from the service: {meaning}")]
     Untrusted { number: CaptureNumber, meaning: &'static str },
     #[error("a fresh signature needs a signing secret")]
     NoSecret,
 }
 
-/// The captures to send, and the number of those that are left out.
+/// The captures to send, and the numbers of captures that are left out.
 #[derive(Debug)]
 pub struct ReplayPlan<'a> {
     pub selection: Selection,
     pub destination: Destination<'a>,
     pub signature: ReplaySignature,
     pub sends: Vec<(CaptureNumber, ReplayTarget)>,
-    /// Captures of the filter that may be from unknown senders.
+    /// Number of matching captures that are left out because an unknown sender may have sent them.
     pub untrusted: usize,
-    /// Captures of the filter that were not forwarded.
+    /// Number of matching captures that are left out because they were not forwarded.
     pub not_forwarded: usize,
 }
 
-/// A delivery that is sent again.
+/// A delivery to send again.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     pub delivery: &'a Delivery,
     pub to: ReplayTarget,
-    /// Replaces the body.
+    /// The body to send instead of the received one.
     pub body: Option<Bytes>,
     pub signature: ReplaySignature,
 }
@@ -97,7 +96,7 @@ pub struct Replay<'a> {
 /// The result of a replay.
 #[derive(Debug)]
 pub struct Replayed<'a> {
-    /// The status before: that of the forward to the same target, else that of the listener.
+    /// That of [`Replay::earlier_status`].
     pub earlier_status: Option<u16>,
     pub result: Result<TargetResponse, SendError>,
     pub took: Duration,
@@ -106,13 +105,14 @@ pub struct Replayed<'a> {
 }
 
 impl Selection {
-    /// Returns the selection of captures that match a filter.
+    /// Returns the selection of captures that match a filter. Only `=` selects by verdict: with `verdict!=x`,
+    /// the user may not think of captures that unknown senders sent.
     pub fn of_filter(filter: &DeliveryFilter) -> Self {
-        if filter.is_about_verdict() { Self::Verdict } else { Self::Conditions }
+        if filter.selects_verdict() { Self::Verdict } else { Self::Conditions }
     }
 
-    /// Returns an error if the user has to choose this capture by number or verdict before it is sent: a
-    /// fresh signature would make a genuine delivery of an unknown sender's request.
+    /// Checks that a capture may be sent. A capture that an unknown sender may have sent must be selected by number
+    /// or verdict, because a receiver accepts such a capture if it gets a fresh signature.
     pub fn check(self, delivery: &Delivery, signature: ReplaySignature) -> Result<(), ReplayError> {
         let code = delivery.summary.verdict.code;
         let is_allowed = match signature {
@@ -127,8 +127,8 @@ impl Selection {
 }
 
 impl Destination<'_> {
-    /// Returns false if the headers and TLS settings of the listener's targets must not be used: they may
-    /// contain credentials.
+    /// Returns true if the headers and TLS settings for the listener's targets may be used. They may contain
+    /// credentials, which must not be sent to other URLs.
     pub fn is_target(&self) -> bool {
         !matches!(self, Self::Url(_))
     }
@@ -136,7 +136,8 @@ impl Destination<'_> {
     /// Returns the URLs to which a capture is sent.
     ///
     /// # Errors
-    /// [`ReplayError::NotForwarded`] if it was not forwarded and there is no other destination.
+    /// [`ReplayError::NotForwarded`] if the destination is [`Forwards`](Self::Forwards) and the capture was not
+    /// forwarded.
     pub fn targets(&self, delivery: &Delivery) -> Result<Vec<ReplayTarget>, ReplayError> {
         let request_target = &*delivery.summary.request_target;
         let url = match self {
@@ -175,10 +176,10 @@ impl<'a> ReplayPlan<'a> {
         Self { selection, destination, signature, sends, untrusted, not_forwarded }
     }
 
-    /// Adds a chosen capture, or counts it as left out.
+    /// Adds a selected capture to `sends`, or counts it as left out.
     ///
     /// # Errors
-    /// [`ReplayError::NotForwarded`] if it was chosen by its number.
+    /// [`ReplayError::NotForwarded`] if the capture was selected by number.
     pub fn add(&mut self, delivery: &Delivery) -> Result<(), ReplayError> {
         // Anyone can repeat an old delivery of the service, so conditions do not select it either.
         let is_repeatable =
@@ -198,15 +199,15 @@ impl<'a> ReplayPlan<'a> {
     }
 }
 
-/// Returns the target of a capture's first forward, as advice for one that was not forwarded. `None` if the
-/// URL contains a secret.
+/// Returns the URL of a capture's first forward, which can be suggested for captures that were not forwarded.
+/// Returns `None` if the URL contains a secret.
 pub fn suggested_target(delivery: &Delivery) -> Option<&str> {
     let url = &*delivery.forwards.first()?.url;
     (mask::url(url, false) == url).then_some(url)
 }
 
 impl<'a> Replay<'a> {
-    /// Returns the request. If the body is replaced, `X-Service-Event` is the event of the new one.
+    /// Returns the request to send. If the body is replaced, `X-Service-Event` becomes the event of the new body.
     ///
     /// # Errors
     /// [`ReplayError::NoSecret`].
@@ -217,7 +218,8 @@ impl<'a> Replay<'a> {
     ) -> Result<Outgoing, ReplayError> {
         let mut outgoing = headers::as_received(self.delivery, self.to.url);
         if let Some(body) = self.body {
-            if let Some(event) = event_of(&body) {
+            let event = EventNames::of_body(&body).event;
+            if let Some(event) = event.and_then(|event| HeaderValue::try_from(event).ok()) {
                 outgoing.headers.insert(EVENT, event);
             }
             outgoing.body = body;
@@ -233,6 +235,20 @@ impl<'a> Replay<'a> {
         Ok(outgoing)
     }
 
+    /// Returns the earlier response of a target that the new one is compared with.
+    fn earlier(&self) -> Option<&'a TargetResponse> {
+        let forward = self.delivery.forwards.get(self.to.earlier?)?;
+        forward.result.as_ref().ok()
+    }
+
+    /// Returns the status before: that of the forward to the same target, else that of the listener.
+    pub fn earlier_status(&self) -> Option<u16> {
+        if self.to.is_of_forward {
+            return self.earlier().map(|response| response.status);
+        }
+        self.delivery.summary.response.and_then(|response| response.status)
+    }
+
     /// Sends the request.
     ///
     /// # Errors
@@ -243,26 +259,12 @@ impl<'a> Replay<'a> {
         secrets: &SigningSecrets,
         now_unix_secs: u64,
     ) -> Result<Replayed<'a>, ReplayError> {
-        let (delivery, is_of_forward) = (self.delivery, self.to.is_of_forward);
-        let forward = self.to.earlier.and_then(|index| delivery.forwards.get(index));
-        let earlier = forward.and_then(|forward| forward.result.as_ref().ok());
-        let earlier_status = if is_of_forward {
-            earlier.map(|response| response.status)
-        } else {
-            delivery.summary.response.and_then(|response| response.status)
-        };
+        let (earlier, is_of_forward) = (self.earlier(), self.to.is_of_forward);
+        let earlier_status = self.earlier_status();
         let has_password = without_password(&self.to.url) != self.to.url;
         let (took, result) = match sender.send(self.outgoing(secrets, now_unix_secs)?).await {
             Err(error) => (error.took, Err(error)),
-            Ok(response) => {
-                let response_data = TargetResponse {
-                    status: response.status.as_u16(),
-                    headers: response.headers,
-                    body: response.body,
-                    is_truncated: response.truncated,
-                };
-                (response.took, Ok(response_data))
-            }
+            Ok(response) => (response.took, Ok(TargetResponse::from(response))),
         };
         let needs_password =
             is_of_forward && !has_password && result.as_ref().is_ok_and(asks_for_password);
@@ -271,7 +273,7 @@ impl<'a> Replay<'a> {
 }
 
 impl Replayed<'_> {
-    /// Compares the earlier response of the target with this one. `None` if there is none of either.
+    /// Compares the earlier response of the target with the new response. Returns `None` if one of them is missing.
     pub fn differences(&self, reveal: bool) -> Option<Vec<Difference>> {
         let new = self.result.as_ref().ok()?;
         Some(compare::responses(self.earlier?, new, reveal))
@@ -294,24 +296,6 @@ fn asks_for_password(response: &TargetResponse) -> bool {
 
 fn number(delivery: &Delivery) -> CaptureNumber {
     delivery.summary.number.unwrap_or_default()
-}
-
-fn without_password(url: &Url) -> Url {
-    let mut url = url.clone();
-    // Only URLs without a host refuse these; they have no user name.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url
-}
-
-/// Returns the event that a body names.
-fn event_of(body: &[u8]) -> Option<HeaderValue> {
-    #[derive(Deserialize)]
-    struct Named {
-        event: String,
-    }
-    let named: Named = serde_json::from_slice(body).ok()?;
-    HeaderValue::from_str(&named.event).ok()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Signing secrets with names, for verifying and signing.
+//! Named signing secrets, for verifying and signing deliveries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use formsvc_protocol::signature::SigningSecret;
 use formsvc_receiver::{ConfigError, Verifier, VerifierBuilder};
 use secrecy::{ExposeSecret, SecretString};
 
-/// Signing secrets of one endpoint, several during a rotation. The first is the current one.
+/// The signing secrets of one endpoint. During a rotation there are several; the first one is the current secret.
 #[derive(Clone, Default)]
 pub struct SigningSecrets(Vec<NamedSecret>);
 
@@ -29,10 +29,10 @@ pub enum AddSecretError {
 }
 
 impl SigningSecrets {
-    /// Adds a secret after the others. A name that is in use gets a number: `name (2)`.
+    /// Adds a secret after the others. If the name is already in use, a number is appended: `name (2)`.
     ///
     /// # Errors
-    /// Fails if the text is not a signing secret or was added before.
+    /// Fails if the text is not a signing secret, or if the same secret was already added.
     pub fn add(&mut self, name: &str, text: SecretString) -> Result<(), AddSecretError> {
         let exposed = text.expose_secret();
         let signing = SigningSecret::try_from(exposed)
@@ -55,12 +55,12 @@ impl SigningSecrets {
         self.0.is_empty()
     }
 
-    /// Returns the names, the current secret's first.
+    /// Returns the names of the secrets, beginning with the current one.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|secret| &*secret.name)
     }
 
-    /// Returns the secrets as keys, the current one first.
+    /// Returns the secrets as keys, beginning with the current one.
     pub fn signing(&self) -> impl Iterator<Item = SigningSecret> {
         self.0.iter().map(|secret| secret.signing.clone())
     }
@@ -86,7 +86,7 @@ impl SigningSecrets {
         })
     }
 
-    /// Returns true if this is the name of a secret that a rotation replaces.
+    /// Returns true if a secret has this name and is not the current one.
     pub fn is_previous(&self, name: &str) -> bool {
         self.names().skip(1).any(|previous| previous == name)
     }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn short_or_repeated_secret_is_refused() {
+    fn short_or_repeated_secret_is_an_error() {
         let mut secrets = secrets();
         let short = secrets.add("short", "whsec_1".into()).unwrap_err();
         assert!(short.to_string().starts_with("the signing secret `short` "), "{short}");

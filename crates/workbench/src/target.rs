@@ -1,11 +1,12 @@
-//! Targets as users write them: `4242`, `localhost:4242/hook`, `https://shop.test/hook`.
+//! Parses the targets that users enter, such as `4242`, `localhost:4242/hook` or `https://shop.test/hook`, and resolves
+//! the URLs of deliveries to targets.
 
 use formsvc_protocol::is_localhost;
 use url::Url;
 
 const RULE: &str = "expected a URL, a port such as 4242, or host:port/path";
 
-/// Parses a URL or a short form. A host without a scheme gets `http` if it is this machine, else `https`.
+/// Parses a URL or a short form. The default scheme is `http` if the host is this machine, and `https` otherwise.
 ///
 /// # Errors
 /// Returns the rule that the text violates.
@@ -23,7 +24,7 @@ pub fn parse(text: &str) -> Result<Url, String> {
     } else if text.contains("://") {
         text.to_owned()
     } else {
-        // Any scheme serves to parse the host.
+        // Parse with any scheme, to get the host.
         let probe = Url::parse(&format!("http://{text}")).map_err(invalid)?;
         let scheme = if is_local(&probe) { "http" } else { "https" };
         format!("{scheme}://{text}")
@@ -48,8 +49,8 @@ pub fn resolve(target: &Url, request_target: &str) -> Url {
     if has_no_path(target) { at_path_of(target, request_target) } else { target.clone() }
 }
 
-/// Returns the URL of a path and query at an address. The host never changes, whatever the path contains.
-/// Dot segments are resolved, and characters that a URL must not contain are percent-encoded.
+/// Returns `address` with the path and query of `request_target`, which cannot change the host. Dot segments are
+/// resolved, and characters that a URL must not contain are percent-encoded.
 pub fn at_path_of(address: &Url, request_target: &str) -> Url {
     let (path, query) = match request_target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -64,6 +65,15 @@ pub fn at_path_of(address: &Url, request_target: &str) -> Url {
 /// Returns true if the target has neither path nor query.
 pub fn has_no_path(target: &Url) -> bool {
     target.path() == "/" && target.query().is_none() && target.fragment().is_none()
+}
+
+/// Returns the URL without user name and password.
+pub fn without_password(url: &Url) -> Url {
+    let mut url = url.clone();
+    // Both calls fail only for a URL without a host, which has neither user name nor password.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
 }
 
 /// Returns true if the host is this machine.

@@ -16,12 +16,12 @@ pub struct Verdict {
     pub code: VerdictCode,
     /// The name of the secret that made the signature.
     pub secret: Option<Arc<str>>,
-    /// Seconds from the signature's time to the request's arrival, negative if that time is in the
-    /// future. Untrusted unless [`VerdictRow::has_valid_signature`].
+    /// Seconds from the signature's time to the request's arrival. Negative if the signature's time is in the future.
+    /// Untrusted unless [`VerdictRow::has_valid_signature`].
     pub age_secs: Option<i64>,
 }
 
-/// The kinds of results.
+/// The kinds of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VerdictCode {
     Valid,
@@ -36,7 +36,7 @@ pub enum VerdictCode {
     BadEvent,
 }
 
-/// Properties of a kind of result.
+/// Properties of a kind of verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct VerdictRow {
     pub code: VerdictCode,
@@ -44,13 +44,13 @@ pub struct VerdictRow {
     pub name: &'static str,
     /// A clause: "the request has no X-Service-Signature".
     pub meaning: &'static str,
-    /// Status of the listener's own response. Anything but 2xx is a refusal.
+    /// Status of a receiver's response. With any status but 2xx, the receiver rejects the delivery.
     pub status: u16,
     /// True if a known secret made the signature, so that its time can be trusted.
     pub has_valid_signature: bool,
     /// The rule that was applied, with its section of SPEC.
     pub rule: &'static str,
-    /// What the user can do, as a clause.
+    /// Advice for the user, as a clause.
     pub advice: Option<&'static str>,
     /// True if an explanation of the signature may find the cause.
     pub is_explainable: bool,
@@ -63,7 +63,8 @@ const HEADER_RULE: &str = "SPEC §5: each delivery has one header X-Service-Sign
 const TIME_RULE: &str = "SPEC §5: t is at most 300 seconds from now, which prevents replays of old \
     deliveries.";
 
-const REFUSED: VerdictRow = VerdictRow {
+/// The row from which the others take their defaults.
+const REJECTED: VerdictRow = VerdictRow {
     code: VerdictCode::SignatureMismatch,
     name: "signature_mismatch",
     meaning: "no known secret made this signature over this body",
@@ -77,7 +78,7 @@ const REFUSED: VerdictRow = VerdictRow {
     is_explainable: true,
 };
 
-/// All kinds of results. Names of refusals equal those of the receiver's responses.
+/// All kinds of verdicts. The name of a rejecting verdict is also the error code of a receiver's response.
 pub const VERDICTS: [VerdictRow; 9] = [
     VerdictRow {
         code: VerdictCode::Valid,
@@ -87,7 +88,7 @@ pub const VERDICTS: [VerdictRow; 9] = [
         has_valid_signature: true,
         advice: None,
         is_explainable: false,
-        ..REFUSED
+        ..REJECTED
     },
     VerdictRow {
         code: VerdictCode::Unchecked,
@@ -96,7 +97,7 @@ pub const VERDICTS: [VerdictRow; 9] = [
         status: 200,
         advice: Some("store one with `formsvc webhook secret add`, or set FORMSVC_SIGNING_SECRET"),
         is_explainable: false,
-        ..REFUSED
+        ..REJECTED
     },
     VerdictRow {
         code: VerdictCode::MissingSignature,
@@ -104,7 +105,7 @@ pub const VERDICTS: [VerdictRow; 9] = [
         meaning: "the request has no header X-Service-Signature",
         rule: HEADER_RULE,
         advice: Some("check that the service sent it, and that no proxy removes unknown headers"),
-        ..REFUSED
+        ..REJECTED
     },
     VerdictRow {
         code: VerdictCode::MalformedSignature,
@@ -113,9 +114,9 @@ pub const VERDICTS: [VerdictRow; 9] = [
                   occurs twice",
         rule: HEADER_RULE,
         advice: Some("send the header once, without spaces, upper-case digits or base64"),
-        ..REFUSED
+        ..REJECTED
     },
-    REFUSED,
+    REJECTED,
     VerdictRow {
         code: VerdictCode::SignatureTooOld,
         name: "signature_too_old",
@@ -123,7 +124,7 @@ pub const VERDICTS: [VerdictRow; 9] = [
         has_valid_signature: true,
         rule: TIME_RULE,
         advice: Some("replay it with a fresh signature, or compare the clocks of both machines"),
-        ..REFUSED
+        ..REJECTED
     },
     VerdictRow {
         code: VerdictCode::SignatureInFuture,
@@ -132,7 +133,7 @@ pub const VERDICTS: [VerdictRow; 9] = [
         has_valid_signature: true,
         rule: TIME_RULE,
         advice: Some("compare the clocks of both machines"),
-        ..REFUSED
+        ..REJECTED
     },
     VerdictRow {
         code: VerdictCode::PayloadTooLarge,
@@ -142,7 +143,7 @@ pub const VERDICTS: [VerdictRow; 9] = [
         rule: "Bodies over the limit are not verified.",
         advice: Some("start the listener with a larger --max-body"),
         is_explainable: false,
-        ..REFUSED
+        ..REJECTED
     },
     VerdictRow {
         code: VerdictCode::BadEvent,
@@ -158,12 +159,12 @@ pub const VERDICTS: [VerdictRow; 9] = [
 ];
 
 impl VerdictRow {
-    /// Returns true if a receiver refuses such a request.
+    /// Returns true if a receiver rejects deliveries with this verdict.
     pub fn is_refusal(&self) -> bool {
         !(200..300).contains(&self.status)
     }
 
-    /// Returns the name in words: "signature mismatch".
+    /// Returns the name with spaces: "signature mismatch".
     pub fn label(&self) -> String {
         self.name.replace('_', " ")
     }
@@ -180,14 +181,13 @@ impl VerdictCode {
         VERDICTS.iter().find(|row| row.name == name).map(|row| row.code)
     }
 
-    /// Returns true if a receiver refuses such a request.
+    /// Returns true if a receiver rejects deliveries with this verdict.
     pub fn is_refusal(self) -> bool {
         self.row().is_refusal()
     }
 
-    /// Returns true unless an unknown sender may have sent the request. A valid signature that is too old is
-    /// not enough, because anyone with one old delivery can repeat it. Without a secret, every request counts
-    /// as the service's.
+    /// Returns false if an unknown sender may have sent the request. A valid signature that is too old is not
+    /// enough, because anyone with one old delivery can repeat it. Without a secret, every request is trusted.
     pub fn is_trusted(self) -> bool {
         !self.is_refusal()
     }
@@ -200,7 +200,7 @@ impl From<&VerifyError> for VerdictCode {
 }
 
 impl Verdict {
-    /// Describes the result in one or two sentences, with the age of a trusted signature.
+    /// Describes the verdict in one or two sentences, with the age of a trusted signature.
     pub fn description(&self) -> String {
         let row = self.code.row();
         let mut text = sentence(row.meaning);
@@ -227,7 +227,7 @@ pub fn sentence(clause: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Verifies a request as of its arrival. Returns the event too if the verdict is valid.
+/// Verifies a request with its time of arrival as the current time. Returns the event too if the verdict is valid.
 pub fn verify(
     verifier: Option<&Verifier>,
     headers: &HeaderMap,
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verdict_names_are_unique_and_refusals_have_advice() {
+    fn verdict_names_are_unique_and_others_than_valid_have_advice() {
         for row in VERDICTS {
             assert_eq!(row.code.row().name, row.name);
             assert_eq!(VerdictCode::from_name(row.name), Some(row.code));

@@ -1,5 +1,4 @@
-//! Requests that a user has as text, and explanations of their signatures. The verdicts are those of
-//! [`crate::verdict`].
+//! Parses requests that a user has as text, and explains their signatures. [`crate::verdict`] verifies them.
 
 mod dump;
 mod explanation;
@@ -14,7 +13,7 @@ pub use self::recorded::{RecordedError, RecordedRequest, parse_recorded};
 
 use crate::mask;
 
-/// A header cannot be sent.
+/// A header cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 #[error("the value of the header `{0}` contains a control character")]
 pub struct HeaderError(HeaderName);

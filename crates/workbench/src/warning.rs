@@ -19,7 +19,7 @@ pub enum WarningCode {
     InMemory,
     /// A capture could not be stored.
     NotStored,
-    /// The time limit of targets is longer than the service waits.
+    /// The time limit of targets is longer than the time limit of the service.
     LongTimeout,
     /// A target is the listener itself.
     Loop,
@@ -29,7 +29,7 @@ pub enum WarningCode {
     TargetDown,
     /// A target responds again.
     TargetUp,
-    /// A target responds so late that the service may give up.
+    /// A target responds so slowly that the service may give up.
     TargetSlow,
 }
 

@@ -158,6 +158,7 @@ impl Sandbox {
             faults: self.fault,
             submit_every: self.submit_every,
             submit_to: Vec::new(),
+            submit_on_request: false,
         }
     }
 }

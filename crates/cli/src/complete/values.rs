@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
 use formsvc_client::{Client, Form, RateLimit, Timeouts};
+use formsvc_workbench::store::{CaptureQuery, CaptureStore};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::beginning;
@@ -19,7 +20,6 @@ use crate::early::value_of;
 use crate::env::{self, Lookup};
 use crate::key;
 use crate::settings::{self, Care, Service, Settings, Terminal};
-use crate::webhook::store;
 use crate::when;
 
 /// Longest that a shell waits for the service.
@@ -93,7 +93,7 @@ impl Values {
         {
             return Vec::new();
         }
-        let Ok(folder) = store::folder(&settings.paths) else { return Vec::new() };
+        let Some(folder) = settings.paths.captures() else { return Vec::new() };
         let (answer, answered) = mpsc::channel();
         let read = move || answer.send(newest(&folder).unwrap_or_default()).ok();
         if thread::Builder::new().spawn(read).is_err() {
@@ -142,19 +142,21 @@ impl Values {
     }
 }
 
-/// Captures in a folder, newest first: numbers, and what each is.
+/// Returns the newest captures of a folder: the number, and the event or verdict with the time.
 fn newest(folder: &Path) -> Option<Vec<(String, String)>> {
-    let captures = store::Captures::open(folder).ok()??;
+    let captures = CaptureStore::open_existing(folder).ok()??;
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
-    let query = store::Query { limit: Some(CAPTURES_READ), ..store::Query::default() };
+    let query = CaptureQuery { limit: Some(CAPTURES_READ), ..CaptureQuery::default() };
     let listed = runtime.block_on(captures.list(query)).ok()?;
     let zone = when::zone();
-    let told = listed.into_iter().filter_map(|listed| {
-        let at = listed.at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-        let what = listed.event.unwrap_or_else(|| listed.verdict.code.row().name.to_owned());
-        Some((listed.number?.to_string(), format!("{what}, {at}")))
+    let described = listed.into_iter().filter_map(|listed| {
+        let at = listed.received_at.to_zoned(zone.clone());
+        let at = at.strftime("%Y-%m-%d %H:%M:%S").to_string();
+        let code = listed.verdict.code;
+        let name = listed.names.event.unwrap_or_else(|| code.row().name.to_owned());
+        Some((listed.number?.to_string(), format!("{name}, {at}")))
     });
-    Some(told.collect())
+    Some(described.collect())
 }
 
 #[cfg(feature = "sandbox")]

@@ -6,6 +6,8 @@ use crate::error::CliError;
 
 /// Longest name of a profile.
 const PROFILE_MAX: usize = 64;
+/// In place of the origin of signing secrets, which are not sent to any service. No origin is like it.
+const SIGNING_SECRETS: &str = "signing_secrets";
 /// Between origin and profile in the name of a keyring's entry. No profile has it, so that no two
 /// accounts share an entry.
 const BETWEEN: char = '|';
@@ -27,9 +29,19 @@ impl Account {
         Ok(Self { profile: profile.to_owned(), origin, kept: None })
     }
 
+    /// The entry of a profile's signing secrets.
+    pub(super) fn signing_secrets(profile: &str) -> Self {
+        let (profile, origin) = (profile.to_owned(), SIGNING_SECRETS.to_owned());
+        Self { profile, origin, kept: None }
+    }
+
     /// An account that a store has a key of, with the origin as it is written there.
+    /// `None` for signing secrets.
     pub(super) fn listed(origin: String, profile: String, store: Store) -> Option<Self> {
         check_profile(&profile).ok()?;
+        if origin == SIGNING_SECRETS {
+            return None;
+        }
         Some(Self { profile, origin, kept: Some(store) })
     }
 
@@ -68,6 +80,9 @@ impl Account {
 
     /// What people see in the list of their keyring.
     pub(super) fn label(&self) -> String {
+        if self.origin == SIGNING_SECRETS {
+            return format!("formsvc signing secrets of profile {}", self.profile);
+        }
         format!("formsvc API key of profile {} at {}", self.profile, self.origin)
     }
 }

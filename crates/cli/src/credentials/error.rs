@@ -72,6 +72,9 @@ pub(crate) enum StoreError {
         #[source]
         why: Box<StoreError>,
     },
+    /// The entry of signing secrets was changed by another program.
+    #[error("the {0} has an entry for signing secrets that is not a list of secrets")]
+    BadSecrets(Store),
     /// No key looks like this.
     #[error("the API key {0}")]
     NotAKey(&'static str),
@@ -130,6 +133,10 @@ impl StoreError {
                 Some(hint) => format!("{hint}; then `formsvc auth logout` again"),
                 None => "try `formsvc auth logout` again; a revoked key opens nothing".to_owned(),
             },
+            Self::BadSecrets(_) => {
+                "`formsvc webhook secret remove --all` removes it; then add the secrets again"
+                    .to_owned()
+            }
             Self::Io { .. } | Self::NotKept(_) | Self::NotAKey(_) => return None,
         })
     }

@@ -14,6 +14,7 @@ mod file;
 mod keyring;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod secret_service;
+mod signing;
 
 use std::fmt;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use error::Absence;
 pub(crate) use error::StoreError;
 use file::KeyFile;
 use keyring::Keyring;
+pub(crate) use signing::{StoredSecrets, check_secret_name};
 
 use crate::env;
 use crate::settings::Settings;

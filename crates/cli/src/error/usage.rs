@@ -6,12 +6,12 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use formsvc_protocol::EventKind;
 use formsvc_protocol::signature::SECRET_PREFIX;
+use formsvc_workbench::target;
 
 use super::{CliError, Code};
 use crate::key::{KEY_PREFIX, KEY_TYPED};
 use crate::shell::quoted;
 use crate::suggest;
-use crate::webhook::target::target;
 
 /// Longest argument that is repeated whole.
 const SHOWN_MAX: usize = 80;
@@ -119,7 +119,7 @@ fn event_argument(path: &[&Command], args: &[OsString]) -> Option<CliError> {
         // The word after a flag may be its value.
         ![before, arg].iter().any(|word| word.starts_with('-'))
             && !is_event(arg)
-            && target(arg).is_ok()
+            && target::parse(arg).is_ok()
     };
     let mut words = args.windows(2).skip_while(|pair| pair[0] != "trigger");
     if !words.any(|pair| is_url(pair[0], pair[1])) {

@@ -5,6 +5,7 @@
 //! colours, the pager, and that nothing in the data acts on a terminal.
 
 mod answer_columns;
+mod columns;
 mod detail;
 mod document;
 mod field;
@@ -29,6 +30,7 @@ mod writing;
 
 use std::io::{self, IsTerminal, Write};
 
+pub(crate) use columns::{Column, Columns, ItemPrinter};
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use formsvc_workbench::verdict::VerdictCode;
 
 use crate::args::Color;
 use crate::env::{self, Lookup};
-use crate::webhook::tone::Tone;
-use crate::webhook::verdict::VerdictCode;
 
 /// What the user and the environment want.
 #[derive(Clone, Copy, Debug)]
@@ -90,13 +89,39 @@ impl Look {
     /// How a word of a closed set looks, or a status of HTTP; what is not known looks like any text.
     pub(crate) fn of_word(word: &str) -> Self {
         let row = WORDS.iter().find(|(_, words)| words.contains(&word));
-        let verdict = || VerdictCode::of_name(word).map(|code| code.row().tone.look());
+        let verdict = || VerdictCode::from_name(word).map(Self::of_verdict);
+        // Verdicts for people begin with a sign.
+        let signs = [("✓ ", Self::Good), ("? ", Self::Open), ("✗ ", Self::Bad)];
+        let sign = || signs.into_iter().find(|(sign, _)| word.starts_with(sign)).map(|row| row.1);
         let of_http = |status: &u16| (100..600).contains(status);
         let status = || {
             let status = word.parse().ok().filter(of_http)?;
-            Some(Tone::of_status(Some(status)).look())
+            Some(Self::of_status(Some(status)))
         };
-        row.map(|(look, _)| *look).or_else(verdict).or_else(status).unwrap_or(Self::Plain)
+        row.map(|(look, _)| *look)
+            .or_else(verdict)
+            .or_else(sign)
+            .or_else(status)
+            .unwrap_or(Self::Plain)
+    }
+
+    /// Returns the look of an HTTP status. `None` is no response.
+    pub(crate) fn of_status(status: Option<u16>) -> Self {
+        match status {
+            Some(200..300) => Self::Good,
+            // The sender has to fix the request.
+            Some(300..500) => Self::Open,
+            _ => Self::Bad,
+        }
+    }
+
+    /// Returns the look of a verdict.
+    pub(crate) fn of_verdict(code: VerdictCode) -> Self {
+        match code {
+            VerdictCode::Valid => Self::Good,
+            VerdictCode::Unchecked => Self::Open,
+            _ => Self::Bad,
+        }
     }
 
     pub(crate) fn style(self) -> Style {
@@ -209,8 +234,7 @@ mod tests {
 
     #[test]
     fn words_and_statuses_look_as_what_they_say() {
-        let looks =
-            ["ok", "valid", "signature_mismatch", "200", "401", "503", "closed", "else", ""];
+        let looks = ["ok", "valid", "✗ bad event", "200", "401", "503", "closed", "else", ""];
         let wanted = [
             Look::Good,
             Look::Good,
@@ -223,5 +247,21 @@ mod tests {
             Look::Plain,
         ];
         assert_eq!(looks.map(Look::of_word), wanted);
+    }
+
+    #[test]
+    fn status_look_depends_on_its_class() {
+        for (status, look) in [
+            (200, Look::Good),
+            (299, Look::Good),
+            (300, Look::Open),
+            (499, Look::Open),
+            (500, Look::Bad),
+            (100, Look::Bad),
+            (999, Look::Bad),
+        ] {
+            assert_eq!(Look::of_status(Some(status)), look, "{status}");
+        }
+        assert_eq!(Look::of_status(None), Look::Bad);
     }
 }

@@ -52,6 +52,9 @@ const OWNER_NAME: &str = "Sandbox";
 /// Time requests under way have when it stops; nobody should wait long for a sandbox.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
 
+/// Requested submissions that wait to be made.
+const PENDING_SUBMISSIONS: usize = 16;
+
 /// What may be the matter when a sandbox without a file cannot be filled.
 const IN_MEMORY: &str =
     "a sandbox in memory holds at most 1 GiB; --database PATH keeps it in a file";
@@ -77,11 +80,12 @@ pub(crate) struct SandboxOptions {
     pub(crate) generate: Vec<(PublicId, u64)>,
     /// How it fails.
     pub(crate) faults: Vec<FaultSetting>,
-    /// How often somebody submits to the forms that have one of `webhooks`, and to those of `submit_to`, in
-    /// turn; never if none.
+    /// Time between two submissions to the forms of `webhooks` and `submit_to`, in turn.
     pub(crate) submit_every: Option<Duration>,
-    /// Forms that somebody submits to although they have no endpoint.
+    /// Forms without an endpoint that get submissions.
     pub(crate) submit_to: Vec<PublicId>,
+    /// Accepts requests for submissions: see [`Sandbox::submitter`].
+    pub(crate) submit_on_request: bool,
 }
 
 impl SandboxOptions {
@@ -99,6 +103,7 @@ impl SandboxOptions {
             faults: Vec::new(),
             submit_every: None,
             submit_to: Vec::new(),
+            submit_on_request: false,
         }
     }
 }
@@ -109,8 +114,19 @@ pub(crate) struct Sandbox {
     pub(crate) facts: Facts,
     /// A line for every attempt to deliver, once it is over.
     pub(crate) attempts: mpsc::Receiver<String>,
+    submissions: mpsc::Sender<()>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Requests submissions to the forms of a sandbox.
+pub(crate) struct Submitter(mpsc::Sender<()>);
+
+impl Submitter {
+    /// Requests a submission. Ignores the request if many are pending. Returns false if the sandbox has ended.
+    pub(crate) fn submit(&self) -> bool {
+        !matches!(self.0.try_send(()), Err(mpsc::error::TrySendError::Closed(())))
+    }
 }
 
 /// What there is to know of a sandbox.
@@ -138,13 +154,19 @@ impl Sandbox {
     pub(crate) async fn start(options: SandboxOptions) -> Result<Self, CliError> {
         let (started, answers) = oneshot::channel();
         let (stop, stopped) = oneshot::channel();
+        let (submissions, requests) = mpsc::channel(PENDING_SUBMISSIONS);
         let thread = thread::Builder::new()
             .name("sandbox".into())
-            .spawn(move || run(options, started, stopped))
+            .spawn(move || run(options, started, stopped, requests))
             .map_err(|error| failed("cannot start the sandbox").because(&error))?;
         let gone = |_| failed("the sandbox stopped before it answered");
         let (facts, attempts) = answers.await.map_err(gone)??;
-        Ok(Self { facts, attempts, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { facts, attempts, submissions, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Returns a handle that requests submissions, if the options allow it.
+    pub(crate) fn submitter(&self) -> Submitter {
+        Submitter(self.submissions.clone())
     }
 }
 
@@ -164,6 +186,7 @@ fn run(
     options: SandboxOptions,
     started: oneshot::Sender<Result<Started, CliError>>,
     stopped: oneshot::Receiver<()>,
+    requests: mpsc::Receiver<()>,
 ) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -174,7 +197,7 @@ fn run(
             return;
         }
     };
-    runtime.block_on(serve(options, started, stopped));
+    runtime.block_on(serve(options, started, stopped, requests));
 }
 
 /// Serves until told to stop, then lets requests finish and closes the store.
@@ -182,6 +205,7 @@ async fn serve(
     options: SandboxOptions,
     started: oneshot::Sender<Result<Started, CliError>>,
     mut stopped: oneshot::Receiver<()>,
+    requests: mpsc::Receiver<()>,
 ) {
     let opened = tokio::select! {
         opened = open(options) => opened,
@@ -193,7 +217,7 @@ async fn serve(
             if started.send(Ok(ready)).is_ok() {
                 let visits = async {
                     if let Some(visitor) = visitor {
-                        visitor.submit().await;
+                        visitor.submit(requests).await;
                     }
                     std::future::pending::<()>().await;
                 };
@@ -225,17 +249,18 @@ async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visit
     let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
     let registrar = Registrar::new(vault.clone(), options.egress.clone());
     let wanted = webhooks::check(&admin, &registrar, &forms, &options.webhooks).await?;
+    let has_visitor = options.submit_every.is_some() || options.submit_on_request;
     let (visitor, visits) = match options.submit_every {
-        Some(every) => {
+        every if has_visitor => {
             let names = options.webhooks.iter().map(|wanted| &wanted.form);
             let names: Vec<_> = names.chain(&options.submit_to).cloned().collect();
             let visited = visitor::visited(&forms, &names);
             let visitor =
                 Visitor::of(&admin, &owner, &visited, every).await.map_err(cannot_fill)?;
             let names = visited.iter().map(|form| form.public_id.clone()).collect();
-            (Some(visitor), Some((names, every)))
+            (Some(visitor), every.map(|every| (names, every)))
         }
-        None => (None, None),
+        _ => (None, None),
     };
     let serving = serving(options.addr, options.rate_limit);
     let faults = Faults::new();

@@ -1,4 +1,4 @@
-//! Somebody who submits to forms now and then, so that there are deliveries to look at.
+//! Makes submissions to forms, at intervals or on request.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,20 +12,22 @@ use formsvc_server::seed::{self, SeedOptions};
 use formsvc_server::store::PageRequest;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::time::MissedTickBehavior;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior};
 
 /// The form that is submitted when none is named: the first that there is.
 const FORMS: [&str; 2] = ["contact", "penguins"];
 /// Rows whose answers are given again.
 const ROWS: u32 = 100;
 
-/// What is submitted to a form, one after the other; most never end.
+/// The answers of the next submissions to a form. Most never end.
 type AnswersOf = Box<dyn Iterator<Item = Answers> + Send>;
 
-/// A visitor of some forms.
+/// Makes submissions to some forms, in turn.
 pub(super) struct Visitor {
     admin: Admin,
-    every: Duration,
+    /// Time between two submissions; `None` makes them only on request.
+    every: Option<Duration>,
     forms: VecDeque<(FormId, AnswersOf)>,
 }
 
@@ -51,12 +53,11 @@ pub(super) fn visited<'a>(forms: &'a [Form], wanted: &[PublicId]) -> Vec<&'a For
 }
 
 impl Visitor {
-    /// A visitor of these forms, in turn.
     pub(super) async fn of(
         admin: &Admin,
         owner: &User,
         forms: &[&Form],
-        every: Duration,
+        every: Option<Duration>,
     ) -> Result<Self, AdminError> {
         let mut visited = VecDeque::with_capacity(forms.len());
         for form in forms {
@@ -65,18 +66,27 @@ impl Visitor {
         Ok(Self { admin: admin.clone(), every, forms: visited })
     }
 
-    /// Submits until it is dropped, or has nothing more to say. A submission that is refused is told
-    /// to the log.
-    pub(super) async fn submit(mut self) {
-        let mut times = tokio::time::interval(self.every);
-        times.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first is at once; whoever started the sandbox is to find nothing that was not there.
-        times.tick().await;
+    /// Makes submissions until it is dropped or has no more answers. A refused submission is logged.
+    pub(super) async fn submit(mut self, mut requests: mpsc::Receiver<()>) {
+        let mut interval = self.every.map(|every| {
+            let mut interval = tokio::time::interval_at(Instant::now() + every, every);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval
+        });
         while let Some((form, mut answers)) = self.forms.pop_front() {
             let Some(submission) = answers.next() else { continue };
-            times.tick().await;
+            let tick = async {
+                match &mut interval {
+                    Some(interval) => drop(interval.tick().await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = tick => {}
+                Some(()) = requests.recv() => {}
+            }
             if let Err(error) = self.admin.submit_answers(&form, submission).await {
-                tracing::warn!(%error, "the sandbox's visitor was refused");
+                tracing::warn!(%error, "a submission of the sandbox was refused");
             }
             self.forms.push_back((form, answers));
         }

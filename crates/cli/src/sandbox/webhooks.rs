@@ -15,6 +15,8 @@ use crate::exit::Exit;
 pub(crate) struct Wanted {
     pub(crate) form: PublicId,
     pub(crate) url: String,
+    /// The signing secret; `None` generates one.
+    pub(crate) secret: Option<SecretString>,
 }
 
 /// An endpoint of a sandbox. The sandbox's secrets open nothing but what the sandbox sends, so they may
@@ -31,14 +33,18 @@ pub(crate) struct Webhook {
 }
 
 /// Endpoints that can be added, as far as is known.
-pub(super) struct Checked(Vec<(FormId, String)>);
+pub(super) struct Checked(Vec<(FormId, String, Option<SecretString>)>);
 
 /// Reads `FORM=URL`.
 pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
     let rule = "expected FORM=URL, such as contact=http://localhost:9000/";
     let (form, url) = text.split_once('=').ok_or(rule)?;
     let form = parse_id(form).map_err(|rule| format!("a public id {rule}"))?;
-    if url.is_empty() { Err(rule.into()) } else { Ok(Wanted { form, url: url.to_owned() }) }
+    if url.is_empty() {
+        Err(rule.into())
+    } else {
+        Ok(Wanted { form, url: url.to_owned(), secret: None })
+    }
 }
 
 /// Judges all endpoints that were asked for before any is added: a secret that was made is shown once,
@@ -49,31 +55,35 @@ pub(super) async fn check(
     forms: &[Form],
     wanted: &[Wanted],
 ) -> Result<Checked, CliError> {
-    let mut checked: Vec<(FormId, String)> = Vec::with_capacity(wanted.len());
-    for Wanted { form, url } in wanted {
+    let mut checked: Vec<(FormId, String, _)> = Vec::with_capacity(wanted.len());
+    for Wanted { form, url, secret } in wanted {
         let Some(found) = forms.iter().find(|known| known.public_id == *form) else {
             let names: Vec<_> = forms.iter().map(|form| form.public_id.as_str()).collect();
-            return Err(CliError::usage(format!("--webhook: no form `{form}`"))
-                .hint(format!("the sandbox has {}", names.join(", "))));
+            return Err(CliError::usage(format!("the sandbox has no form `{form}`"))
+                .hint(format!("its forms are {}", names.join(", "))));
         };
         let refused = |error: &dyn std::error::Error| {
-            CliError::new(Exit::Usage, format!("--webhook: cannot add an endpoint to `{form}`"))
-                .because(error)
+            CliError::new(
+                Exit::Usage,
+                format!("cannot add an endpoint to the sandbox's form `{form}`"),
+            )
+            .because(error)
         };
         registrar.check(url).await.map_err(|error| refused(&error))?;
         let url: EndpointUrl = url.parse().map_err(|error| refused(&error))?;
         let url = url.as_str();
         let known = admin.list_endpoints(&found.id).await.map_err(|error| refused(&error))?;
-        let more = checked.iter().filter(|(form, _)| *form == found.id);
-        if known.iter().any(|known| known.url == url) || more.clone().any(|(_, new)| new == url) {
+        let more = checked.iter().filter(|(form, ..)| *form == found.id);
+        if known.iter().any(|known| known.url == url) || more.clone().any(|(_, new, _)| new == url)
+        {
             continue;
         }
         if known.len() + more.count() >= ENDPOINTS_MAX {
             let what =
-                format!("--webhook: `{form}` has {ENDPOINTS_MAX} endpoints, the most there can be");
+                format!("`{form}` has {ENDPOINTS_MAX} endpoints already, which is the limit");
             return Err(CliError::usage(what));
         }
-        checked.push((found.id.clone(), url.to_owned()));
+        checked.push((found.id.clone(), url.to_owned(), secret.clone()));
     }
     Ok(Checked(checked))
 }
@@ -89,8 +99,11 @@ pub(super) async fn add(
         CliError::new(Exit::LocalIo, "cannot add an endpoint to the sandbox").because(error)
     };
     let mut secrets = Vec::with_capacity(new.len());
-    for (form, url) in new {
-        let added = admin.add_endpoint(&form, &url, registrar).await;
+    for (form, url, secret) in new {
+        let added = match secret {
+            Some(secret) => admin.add_endpoint_with_secret(&form, &url, registrar, secret).await,
+            None => admin.add_endpoint(&form, &url, registrar).await,
+        };
         let added = added.map_err(|error| failed(&error))?;
         secrets.push((added.record.id, added.secret));
     }

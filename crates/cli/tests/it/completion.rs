@@ -150,6 +150,7 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
             | ["submissions", "exports", "list"]
             | ["submissions", "sync", "status"]
             | ["webhook", "events", "list" | "tail"]
+            | ["webhook", "secret", "list"]
             | ["webhook", "sign" | "verify"] => Some(&[]),
             ["forms", _] | ["submissions", "list" | "tail"] | ["submissions", "sync", "verify"] => {
                 Some(&["penguins"])
@@ -174,7 +175,7 @@ fn fields_are_completed_as_every_command_has_them_and_no_service_is_asked() {
         let known: Vec<String> = known.lines().map(|field| format!("--json={field}")).collect();
         assert_eq!(offered(&home, &[&words[..], &["--json="]].concat()), known, "{words:?}");
     }
-    assert_eq!(with_fields, 27);
+    assert_eq!(with_fields, 28);
     assert_eq!(offered(&home, &["forms", "list", "--json", "title,st"]), ["title,status"]);
     assert_eq!(offered(&home, &["--json", "title,st", "forms"]), ["forms"]);
     assert!(home.service.asked_nothing());

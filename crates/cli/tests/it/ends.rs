@@ -25,6 +25,8 @@ fn fitting(words: &[String]) -> &'static [&'static str] {
         // It runs until it is stopped.
         "sandbox" => &["--rate-limit", "nonsense"],
         "webhook listen" => &["--port", "0", "--max-time", "100ms"],
+        // It runs until it is stopped.
+        "webhook events open" => &["--ui-port", "nonsense"],
         "webhook events tail" => &["--max-time", "100ms"],
         "completion" => &["bash"],
         _ => &[],

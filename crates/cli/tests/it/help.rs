@@ -21,6 +21,18 @@ use crate::webhook::recorder::Recorder;
 /// Examples that only somebody's own machine can run, and why. They are parsed.
 #[cfg(unix)]
 const PARSED_ONLY: &[(&str, &str)] = &[
+    (
+        "formsvc webhook listen --poll contact --forward-to 4242/hook",
+        "needs the signing secret of an endpoint",
+    ),
+    ("formsvc webhook secret add", "asks a person, and stores the secret in their keyring"),
+    ("formsvc webhook secret remove", "needs a stored secret"),
+    ("formsvc webhook secret remove 2026-03", "needs a stored secret"),
+    ("formsvc --demo webhook events open", "serves until it is stopped"),
+    (
+        "formsvc webhook events open --ui-port 4401 --secret-file secret.txt",
+        "serves what a listener received before",
+    ),
     ("formsvc auth login", "asks a person, and keeps the key in the keyring of their desktop"),
     (
         "formsvc auth login --profile work --base-url https://forms.example",
@@ -65,6 +77,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
 const RUN_UNTIL: &[(&str, &str)] = &[
     ("formsvc submissions tail", " --max-time 200ms"),
     ("formsvc webhook events tail", " --max-time 200ms"),
+    ("formsvc webhook listen --sandbox", " --max-time 200ms --port 0"),
 ];
 
 /// Every command, by its words after the program's name.

@@ -48,13 +48,25 @@ impl Admin {
         url: &str,
         registrar: &Registrar,
     ) -> Result<AddedEndpoint, AdminError> {
+        self.add_endpoint_with_secret(form, url, registrar, secrets::generate()?).await
+    }
+
+    /// Adds an endpoint with a given signing secret, as [`add_endpoint`](Self::add_endpoint) does with a
+    /// generated one.
+    pub async fn add_endpoint_with_secret(
+        &self,
+        form: &FormId,
+        url: &str,
+        registrar: &Registrar,
+        secret: SecretString,
+    ) -> Result<AddedEndpoint, AdminError> {
         // Before a resolver is asked anything.
         if self.store.form(form).await?.is_none() {
             return Err(no_form(form.as_str()).into());
         }
         let judged = registrar.judge(url).await?;
         let id = EndpointId::from_bits(new_id());
-        let (sealed, secret) = new_secret(&id, registrar.vault())?;
+        let sealed = SealedSecret(registrar.vault().seal(id.as_str().as_bytes(), &secret)?);
         let (form, url) = (form.clone(), judged.url.as_str().to_owned());
         let new = NewEndpoint { id, form, url, secret: sealed };
         let record = self.store.add_endpoint(new).await?;

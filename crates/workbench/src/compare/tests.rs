@@ -59,12 +59,15 @@ fn many_members_are_compared_in_linear_time() {
         let members: Vec<_> = names.map(|name| format!(r#""m{name}":{name}"#)).collect();
         format!("{{{}}}", members.join(","))
     };
+    let start = Instant::now();
     let old = object(&mut (0..70_000));
     assert_eq!(listed(&old, &object(&mut (1..70_001).rev())), ["m0 0 -", "m70000 - 70000"]);
     let reversed = object(&mut (0..70_000).rev());
     assert_eq!(kinds(old.as_bytes(), reversed.as_bytes()), [ChangeKind::Spelling]);
     let all = bodies(old.as_bytes(), b"{}");
     assert_eq!((all.len(), all[LISTED_MAX].change), (LISTED_MAX + 1, ChangeKind::More));
+    // With quadratic time, this takes minutes.
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]

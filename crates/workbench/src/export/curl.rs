@@ -1,7 +1,7 @@
-//! Requests as curl commands for a POSIX shell. curl sends the same headers and body.
+//! Formats requests as curl commands for a POSIX shell. curl sends the same headers and body.
 //!
-//! Users paste such commands, and most of the content is from strangers. So no part of it has an effect on
-//! the terminal or the shell, and no part is invisible: `printf` in the command writes such characters.
+//! Users paste these commands, and unknown senders wrote most of their content. Therefore the content is quoted
+//! for the shell, and control characters and invisible characters are written by `printf` escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -18,26 +18,27 @@ use crate::delivery::Delivery;
 use crate::http::end_to_end;
 use crate::mask;
 
-/// Longest body that is an argument: systems limit its length.
+/// Longest body that is passed as an argument, in bytes: systems limit the length of an argument.
 const ARGUMENT_MAX: usize = 64 << 10;
-/// Headers that curl adds unless they are disabled.
+/// Headers that curl adds unless the command disables them.
 const ADDED_BY_CURL: [header::HeaderName; 4] =
     [header::ACCEPT, header::USER_AGENT, header::CONTENT_TYPE, header::EXPECT];
 
 /// A curl command.
 #[derive(Debug)]
 pub struct CurlCommand {
-    /// The command with its URL, then each header, then the body.
+    /// `curl` with its options and the URL, then each header, then the body.
     parts: Vec<String>,
 }
 
 impl CurlCommand {
-    /// Returns the command on one line without a line feed, so that a pasted command does not run yet.
+    /// Returns the command on one line without a final line feed, so that a shell does not run it when it is
+    /// pasted.
     pub fn on_one_line(&self) -> String {
         self.parts.join(" ")
     }
 
-    /// Returns the command on one line for each part, with a final line feed.
+    /// Returns the command with each part on its own line, and with a final line feed.
     pub fn on_lines(&self) -> String {
         self.parts.join(" \\\n  ") + "\n"
     }
@@ -50,7 +51,7 @@ pub fn curl(outgoing: &Outgoing, reveal: bool) -> CurlCommand {
     command(method, &url, &headers, &BodyArgument::new(body))
 }
 
-/// Returns the command that sends a request that was signed for it. Secrets except the signature are masked
+/// Returns the command that sends a request with a fresh signature. All secrets but the signature are masked
 /// unless `reveal`.
 pub fn signed_curl(outgoing: &Outgoing, reveal: bool) -> CurlCommand {
     let Outgoing { method, url, headers, body } = outgoing;
@@ -61,7 +62,7 @@ pub fn signed_curl(outgoing: &Outgoing, reveal: bool) -> CurlCommand {
     command(method, &mask::target(url.as_str(), reveal), &shown, &BodyArgument::new(body))
 }
 
-/// Returns the command that sends a request with a file as its body.
+/// Returns the command that sends a request whose body is the file at `path`.
 pub fn curl_with_file(outgoing: &Outgoing, path: &str, reveal: bool) -> CurlCommand {
     let Outgoing { method, url, headers, .. } = outgoing;
     let body = BodyArgument::from_input(String::new(), format!("@{path}"));
@@ -69,7 +70,7 @@ pub fn curl_with_file(outgoing: &Outgoing, path: &str, reveal: bool) -> CurlComm
     command(method, &url, &headers, &body)
 }
 
-/// Returns the command that sends a delivery again to the URL that it was sent to.
+/// Returns the command that sends a delivery again to its original URL.
 pub(super) fn received(delivery: &Delivery, reveal: bool) -> CurlCommand {
     let (headers, body) = (end_to_end(&delivery.headers), BodyArgument::new(&delivery.body));
     let address = address(delivery);
@@ -83,7 +84,7 @@ fn masked<'a>(url: &'a str, headers: &HeaderMap, reveal: bool) -> (Cow<'a, str>,
 
 /// The body of a command.
 struct BodyArgument {
-    /// A pipe before the command that writes the body, if it is not an argument.
+    /// A command and a pipe that write the body to curl's standard input; empty if the body is an argument.
     input: String,
     flag: &'static str,
     value: String,
@@ -101,7 +102,7 @@ impl BodyArgument {
                 let format = printf_format(text.as_bytes());
                 Self::from_input(format!("printf {format} | "), "@-".to_owned())
             }
-            // The printf that is built into shells has no limit.
+            // The `printf` of shells is built in, so the system's limit of arguments does not apply.
             None => {
                 let base64 = STANDARD.encode(body);
                 Self::from_input(format!("printf %s '{base64}' | base64 -d | "), "@-".to_owned())
@@ -137,7 +138,8 @@ fn command(method: &Method, url: &str, headers: &HeaderMap, body: &BodyArgument)
     CurlCommand { parts }
 }
 
-/// Returns true if a character is visible and has no effect, so that it can be copied from a screen.
+/// Returns true if a character is visible and has no effect on a terminal, so that it can be copied from a
+/// screen.
 fn is_plain(c: char) -> bool {
     let is_visible = !c.is_whitespace() && c.width().is_some_and(|cells| cells > 0);
     c == ' ' || is_visible && !is_unsafe_in_terminals(c)
@@ -156,7 +158,7 @@ fn word(bytes: &[u8]) -> String {
     }
 }
 
-/// Returns the quoted format for which `printf` writes these bytes.
+/// Returns a quoted format with which `printf` writes these bytes.
 fn printf_format(bytes: &[u8]) -> String {
     let mut format = String::from("'");
     for chunk in bytes.utf8_chunks() {
@@ -166,7 +168,7 @@ fn printf_format(bytes: &[u8]) -> String {
                 '\t' => format.push_str("\\t"),
                 '%' => format.push_str("%%"),
                 '\\' => format.push_str("\\\\"),
-                // The first one would begin an option.
+                // A `-` at the start would begin an option.
                 '-' if format.len() == 1 => push_octal(&mut format, b"-"),
                 // `'` ends the word, and interactive shells expand `!`.
                 c if is_plain(c) && c != '\'' && c != '!' => format.push(c),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::address;
 use crate::delivery::Delivery;
 use crate::mask;
-use crate::record::millis;
+use crate::record::{instant, millis};
 
 /// The text before the first entry.
 pub(super) const BEGIN: &str = concat!(
@@ -32,7 +32,7 @@ pub(super) fn entry(delivery: &Delivery, reveal: bool) -> Value {
     let mut post = content(headers, body);
     post["params"] = json!([]);
     json!({
-        "startedDateTime": format!("{:.3}", summary.received_at),
+        "startedDateTime": instant(summary.received_at),
         "time": took,
         "request": {
             "method": summary.method.as_str(),
@@ -52,14 +52,12 @@ pub(super) fn entry(delivery: &Delivery, reveal: bool) -> Value {
     })
 }
 
-/// Returns the response to the sender: the status, and headers and body if they are a target's.
+/// Returns the response to the sender: always the status; headers and body only if a target's response was
+/// relayed.
 fn response(delivery: &Delivery, reveal: bool) -> Value {
     let status = delivery.summary.response.and_then(|response| response.status);
-    let relayed = delivery.relayed_forward.and_then(|at| delivery.forwards.get(at));
-    // The listener itself responds with another status if the target's response cannot be relayed.
-    let relayed = relayed
-        .and_then(|forward| forward.result.as_ref().ok())
-        .filter(|response| Some(response.status) == status);
+    // Skip the target's response if the listener replaced it (for example, 999 becomes 502).
+    let relayed = delivery.relayed_response().filter(|response| Some(response.status) == status);
     let reason = status.and_then(|status| StatusCode::from_u16(status).ok());
     let empty = HeaderMap::new();
     let (headers, body, size) = match relayed {
@@ -72,7 +70,7 @@ fn response(delivery: &Delivery, reveal: bool) -> Value {
     let mut content = content(headers, &body);
     content["size"] = size.max(0).into();
     json!({
-        // 0 is no response.
+        // 0 means no response.
         "status": status.unwrap_or(0),
         "statusText": reason.and_then(|status| status.canonical_reason()).unwrap_or_default(),
         "httpVersion": "HTTP/1.1",
@@ -85,7 +83,7 @@ fn response(delivery: &Delivery, reveal: bool) -> Value {
     })
 }
 
-/// Returns a body as text, or in base64 if it is not text.
+/// Returns a body as text, or as base64 if the body is not UTF-8 or contains NUL.
 fn content(headers: &HeaderMap, body: &[u8]) -> Value {
     let mime = headers.get(header::CONTENT_TYPE);
     let mime = mime.map(|mime| String::from_utf8_lossy(mime.as_bytes())).unwrap_or_default();

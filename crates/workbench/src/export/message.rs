@@ -1,4 +1,4 @@
-//! Requests as HTTP/1.1 messages.
+//! Formats requests as HTTP/1.1 messages.
 
 use formsvc_contract::send::Outgoing;
 use http::{HeaderMap, Method, header};
@@ -7,7 +7,7 @@ use url::Position;
 use crate::delivery::Delivery;
 use crate::mask;
 
-/// Returns a request as it is sent over a connection.
+/// Formats a request as it is sent over a connection.
 pub fn message(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
     let Outgoing { method, url, headers, body } = outgoing;
     let target = &url[Position::BeforePath..Position::AfterQuery];
@@ -16,7 +16,7 @@ pub fn message(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
     write(method, target, host, headers, body, reveal)
 }
 
-/// Returns a request as it was received. Only the framing of its body may differ.
+/// Formats a delivery as it was received. Only the framing of the body may differ.
 pub(super) fn received(delivery: &Delivery, reveal: bool) -> Vec<u8> {
     let Delivery { summary, headers, body, .. } = delivery;
     write(&summary.method, &summary.request_target, None, headers, body, reveal)

@@ -1,13 +1,14 @@
 //! Parses expressions.
 
 use super::{FIELDS, Field, FieldKind, Op, Operand, Term};
+use crate::expectation::StatusSet;
 use crate::verdict::{VERDICTS, VerdictCode};
 
 /// Longest expression, in bytes.
 const LEN_MAX: usize = 4_096;
 const RULE: &str = "an expression is `FIELD OP VALUE`, joined by `&&`, such as \
     'event=submission.created && status<300'";
-/// Operators. A longer one is before each one that begins it.
+/// Operators. `<=` is before `<`, and so on, because the first match counts.
 const OPS: [(&str, Op); 8] = [
     ("==", Op::Equal),
     ("!=", Op::NotEqual),
@@ -66,7 +67,7 @@ fn term_of_text(text: &str) -> Result<Term, String> {
     term(name, sign, quoted.unwrap_or(value))
 }
 
-/// Parses a term with a field, the sign of an operator, and a value without quotation marks.
+/// Parses a term from a field name, an operator such as `>=`, and a value without quotation marks.
 pub(super) fn term(name: &str, sign: &str, value: &str) -> Result<Term, String> {
     let op = OPS.iter().find(|(known, _)| *known == sign).map(|(_, op)| *op);
     let op = op.ok_or_else(|| format!("unknown operator `{sign}`; operators are {}", signs()))?;
@@ -126,7 +127,7 @@ impl FieldKind {
             Self::Bool => Err(format!("is true or false, not `{value}`")),
             Self::Number => number(value),
             Self::Status => status(op, value),
-            Self::Verdict if value == "invalid" && op != Op::Contains => Ok(Operand::AnyRefusal),
+            Self::Verdict if value == "invalid" && op != Op::Contains => Ok(Operand::AnyInvalid),
             Self::Verdict if op == Op::Contains || VerdictCode::from_name(value).is_some() => {
                 Ok(Operand::Text(value.to_owned()))
             }
@@ -155,22 +156,13 @@ fn number(value: &str) -> Result<Operand, String> {
 }
 
 fn status(op: Op, value: &str) -> Result<Operand, String> {
-    let class = value.strip_suffix("xx").and_then(|digit| digit.parse::<u16>().ok());
-    let class = class.filter(|digit| (1..=5).contains(digit));
-    let (from, to, inside) = match (value, class) {
-        ("ok", _) => (200, 299, true),
-        ("failed", _) => (200, 299, false),
-        (_, Some(digit)) => (digit * 100, digit * 100 + 99, true),
-        _ => {
-            return number(value).map_err(|_| {
-                format!("is a status, `ok`, `failed` or a class such as 5xx, not `{value}`")
-            });
-        }
-    };
-    if op.is_ordering() {
-        return Err(format!("is compared with `{value}` by = and != only"));
+    match value.parse() {
+        Err(_) | Ok(StatusSet::Exact(_)) => number(value).map_err(|_| {
+            format!("is a status, `ok`, `failed` or a class such as 5xx, not `{value}`")
+        }),
+        Ok(_) if op.is_ordering() => Err(format!("is compared with `{value}` by = and != only")),
+        Ok(statuses) => Ok(Operand::Statuses(statuses)),
     }
-    Ok(Operand::Statuses { from, to, inside })
 }
 
 fn signs() -> String {

@@ -2,7 +2,8 @@
 
 use rusqlite::types::Value as SqlValue;
 
-use super::{Field, Op, Operand, Term, refusals};
+use super::{Field, Op, Operand, Term, invalid_verdicts};
+use crate::expectation::StatusSet;
 
 /// See [`DeliveryFilter::to_sql`](super::DeliveryFilter::to_sql).
 pub(super) fn condition(terms: &[Term], first: usize) -> (String, Vec<SqlValue>, bool) {
@@ -14,7 +15,7 @@ pub(super) fn condition(terms: &[Term], first: usize) -> (String, Vec<SqlValue>,
         };
         match expression {
             Some(expression) => {
-                let (text, param) = one(term, expression, first + params.len());
+                let (text, param) = term_condition(term, expression, first + params.len());
                 conditions.push(text);
                 params.extend(param);
             }
@@ -27,18 +28,28 @@ pub(super) fn condition(terms: &[Term], first: usize) -> (String, Vec<SqlValue>,
     (conditions.join(" AND "), params, needs_check)
 }
 
-/// The condition of one term, in which a missing value meets only `!=`.
-fn one(term: &Term, expression: &str, param: usize) -> (String, Option<SqlValue>) {
+/// Returns the condition of one term and its parameter. A missing value meets only `!=`.
+fn term_condition(term: &Term, expression: &str, param: usize) -> (String, Option<SqlValue>) {
     let is_not = term.op == Op::NotEqual;
     let when_missing = u8::from(is_not);
     let text = |value: &String| Some(SqlValue::Text(value.clone()));
+    let compare = |value| {
+        let sql = format!("coalesce({expression} {} ?{param}, {when_missing})", term.op.sql());
+        (sql, Some(value))
+    };
     match &term.value {
-        Operand::Statuses { from, to, inside } => {
-            let is_wanted = u8::from(*inside != is_not);
+        Operand::Statuses(statuses) => {
+            let (from, to, is_inside) = match *statuses {
+                StatusSet::Success => (200, 299, true),
+                StatusSet::Failure => (200, 299, false),
+                StatusSet::Exact(status) => (status, status, true),
+                StatusSet::Class(class) => (100 * class, 100 * class + 99, true),
+            };
+            let is_wanted = u8::from(is_inside != is_not);
             (format!("coalesce({expression} BETWEEN {from} AND {to}, 0) = {is_wanted}"), None)
         }
-        Operand::AnyRefusal => {
-            let names: Vec<_> = refusals().map(|name| format!("'{name}'")).collect();
+        Operand::AnyInvalid => {
+            let names: Vec<_> = invalid_verdicts().map(|name| format!("'{name}'")).collect();
             let not = if is_not { "NOT " } else { "" };
             (format!("{expression} {not}IN ({})", names.join(", ")), None)
         }
@@ -52,19 +63,10 @@ fn one(term: &Term, expression: &str, param: usize) -> (String, Option<SqlValue>
         Operand::Text(value) if term.op == Op::Contains => {
             (format!("coalesce(instr({expression}, ?{param}) > 0, 0)"), text(value))
         }
-        operand => {
-            let value = match operand {
-                Operand::Number(number) => SqlValue::Real(*number),
-                Operand::Time(time) => {
-                    SqlValue::Integer(time.as_nanosecond().try_into().unwrap_or(i64::MAX))
-                }
-                Operand::Text(value) => SqlValue::Text(value.clone()),
-                Operand::Prefix(_) | Operand::Statuses { .. } | Operand::AnyRefusal => {
-                    SqlValue::Null
-                }
-            };
-            let sql = format!("coalesce({expression} {} ?{param}, {when_missing})", term.op.sql());
-            (sql, Some(value))
+        Operand::Text(value) => compare(SqlValue::Text(value.clone())),
+        Operand::Number(number) => compare(SqlValue::Real(*number)),
+        Operand::Time(time) => {
+            compare(SqlValue::Integer(time.as_nanosecond().try_into().unwrap_or(i64::MAX)))
         }
     }
 }
@@ -72,12 +74,13 @@ fn one(term: &Term, expression: &str, param: usize) -> (String, Option<SqlValue>
 impl Op {
     fn sql(self) -> &'static str {
         match self {
-            Self::Equal | Self::Contains => "=",
+            Self::Equal => "=",
             Self::NotEqual => "!=",
             Self::Less => "<",
             Self::LessOrEqual => "<=",
             Self::Greater => ">",
             Self::GreaterOrEqual => ">=",
+            Self::Contains => unreachable!("`instr` searches a text"),
         }
     }
 }

@@ -46,7 +46,7 @@ fn delivery() -> Delivery {
     }
 }
 
-fn refused() -> Delivery {
+fn rejected() -> Delivery {
     let mut delivery = delivery();
     let summary = &mut delivery.summary;
     summary.source = Source::Poll;
@@ -141,7 +141,7 @@ fn terms_compare_fields_in_memory_and_in_sql() {
         ("any~grace", [false, false]),
     ] {
         let filter = DeliveryFilter::parse(text).unwrap();
-        for (delivery, expected) in [delivery(), refused()].iter().zip(expected) {
+        for (delivery, expected) in [delivery(), rejected()].iter().zip(expected) {
             assert_eq!(filter.matches(delivery), expected, "{text}");
             assert_eq!(sql_matches(&filter, delivery), Some(expected), "{text}");
         }
@@ -208,7 +208,7 @@ fn mismatch_names_the_first_field_that_differs() {
 }
 
 #[test]
-fn invalid_expression_is_refused_with_the_rule() {
+fn invalid_expression_error_contains_the_rule() {
     for (text, rule) in [
         ("", "has no operator"),
         ("status", "has no operator"),

@@ -1,4 +1,4 @@
-//! Forwards deliveries to targets and relays a response.
+//! Forwards deliveries to targets, and relays the response of one target to the sender.
 
 mod relay;
 mod route;
@@ -25,27 +25,28 @@ pub use relay::relay;
 pub use route::Route;
 pub use sender::{MAX_RESPONSE_BODY, advice, parse_header, sender_for_entered_address};
 
-/// Requests in flight to one target.
+/// Maximum number of requests in flight to one target.
 const MAX_REQUESTS: usize = 128;
-/// With several targets, each may hold all but this fraction of the deliveries in flight.
+/// Divides the listener's limit of deliveries in flight. With several targets, 1/8 of the limit is reserved: one
+/// target may have at most 7/8 of the deliveries in flight.
 const RESERVED_FRACTION: usize = 8;
-/// A response after this time is reported as slow.
+/// Time after which a response is reported as slow.
 const SLOW: Duration = Duration::from_secs(8);
 
-/// Forwards deliveries. Shared by all connections of a listener.
+/// Forwards deliveries. All connections of a listener share one forwarder.
 #[derive(Debug)]
 pub struct Forwarder {
     sender: HttpSender,
     routes: Vec<Route>,
-    /// Each URL once, in the order of the routes.
+    /// Targets in the order of the routes. Routes with the same URL share a target.
     targets: Vec<Target>,
 }
 
 #[derive(Debug)]
 struct Target {
     url: Url,
-    /// Deliveries of this target, those that wait for a request included. A full share is an error at
-    /// once, so a target that does not respond leaves room for deliveries to the others.
+    /// Permits of deliveries in flight to this target, including those that wait for a permit of `requests`.
+    /// Without a free permit, forwarding fails at once, so a silent target cannot block the other targets.
     deliveries: Semaphore,
     requests: Semaphore,
     health: Mutex<Health>,
@@ -63,11 +64,11 @@ enum Health {
 /// The results of forwarding a delivery.
 #[derive(Debug, Default)]
 pub struct Forwarded {
-    /// In the order of the targets; empty if no route matches.
+    /// The requests to the matching targets, in the order of the targets; empty if no route matches.
     pub forwards: Vec<Forward>,
-    /// Index of the relayed forward: the first failed one, else the first.
+    /// Index of the forward to relay: the first that failed, or index 0 if all succeeded.
     pub relayed: Option<usize>,
-    /// Changes of the targets' state.
+    /// Warnings about targets whose state has changed.
     pub warnings: Vec<Warning>,
 }
 
@@ -100,18 +101,18 @@ impl Forwarder {
         &self.sender
     }
 
-    /// Returns the targets, each once, with user name and password.
+    /// Returns the URL of each target, with user name and password.
     pub fn targets(&self) -> impl Iterator<Item = &Url> {
         self.targets.iter().map(|target| &target.url)
     }
 
-    /// Returns the URL with the user name and password of its target; `None` if no target has this URL.
-    /// A [`Forward`] contains neither.
+    /// Finds the target that a [`Forward`] with this URL was sent to, and returns the URL with the target's user
+    /// name and password, which a `Forward` does not contain. Returns `None` if no target has this URL.
     pub fn target_for(&self, url: &str) -> Option<Url> {
         let url = Url::parse(url).ok()?;
         let request_target = &url[Position::BeforePath..Position::AfterQuery];
         let mut resolved = self.targets().map(|target| target::resolve(target, request_target));
-        resolved.find(|resolved| without_credentials(resolved.clone()) == url)
+        resolved.find(|resolved| target::without_password(resolved) == url)
     }
 
     /// Returns warnings about the targets. `own` is the listener's address.
@@ -138,7 +139,7 @@ impl Forwarder {
         warnings
     }
 
-    /// Forwards a delivery to all targets of the routes that match it, to each once and at the same time.
+    /// Forwards a delivery to the targets of all matching routes concurrently, and to each target once.
     pub async fn forward(&self, delivery: &Delivery) -> Forwarded {
         let matching: Vec<_> = self.routes.iter().filter(|route| route.matches(delivery)).collect();
         let targets = self
@@ -158,13 +159,13 @@ impl Forwarder {
     async fn forward_to(&self, target: &Target, delivery: &Delivery) -> (Forward, Vec<Warning>) {
         let started = Instant::now();
         let to = target::resolve(&target.url, &delivery.summary.request_target);
-        let url = String::from(without_credentials(to.clone()));
+        let url = String::from(target::without_password(&to));
         let Ok(_permit) = target.deliveries.try_acquire() else {
-            let message = "too many deliveries wait for its response".to_owned();
+            let message = "too many deliveries wait for the response of this target".to_owned();
             let error = ForwardError { kind: ForwardErrorKind::Unreachable, message };
             return (Forward { url, result: Err(error), took: started.elapsed() }, Vec::new());
         };
-        // One limit for waiting and sending, because the delivery's sender waits for both.
+        // The timeout includes the wait for a permit, because the delivery's sender waits for both.
         let timeout = self.sender.timeout();
         let sent = tokio::time::timeout(timeout, self.send(target, to, delivery)).await;
         let result = sent.unwrap_or_else(|_| {
@@ -188,13 +189,7 @@ impl Forwarder {
     ) -> Result<TargetResponse, ForwardError> {
         let _permit = target.requests.acquire().await.expect("the semaphore is never closed");
         let sent = self.sender.send(as_received(delivery, to)).await;
-        let response = sent.map_err(|error| forward_error(&error))?;
-        Ok(TargetResponse {
-            status: response.status.as_u16(),
-            headers: response.headers,
-            body: response.body,
-            is_truncated: response.truncated,
-        })
+        sent.map(TargetResponse::from).map_err(|error| forward_error(&error))
     }
 }
 
@@ -203,7 +198,7 @@ impl Target {
         mask::url(self.url.as_str(), false)
     }
 
-    /// Records a result and returns warnings if the state changes.
+    /// Records the result of a request, and returns warnings if the state of the target has changed.
     fn record(
         &self,
         result: &Result<TargetResponse, ForwardError>,
@@ -246,7 +241,7 @@ impl Target {
     }
 }
 
-/// Returns the error of a forward or replay, with advice.
+/// Converts the error of a forward or replay, and adds advice.
 pub(crate) fn forward_error(error: &SendError) -> ForwardError {
     let advice = advice(error).map_or_else(String::new, |advice| format!("; {advice}"));
     let kind = match error.kind {
@@ -257,14 +252,7 @@ pub(crate) fn forward_error(error: &SendError) -> ForwardError {
     ForwardError { kind, message: format!("{error}{advice}") }
 }
 
-fn without_credentials(mut url: Url) -> Url {
-    // These fail only for a URL without a host.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url
-}
-
-/// Returns true if the URL leads to this address of the machine.
+/// Returns true if the URL leads to `own`, the listener's address.
 fn is_own_address(url: &Url, own: SocketAddr) -> bool {
     let ip = own.ip();
     let is_host = match url.host() {

@@ -1,55 +1,48 @@
 //! The response to the sender of a forwarded delivery.
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{Response, StatusCode};
 
 use crate::delivery::{Forward, ForwardErrorKind, TargetResponse};
-use crate::http::end_to_end;
+use crate::http::{end_to_end, json_error};
 
-/// Headers that are wrong for the beginning of a body.
+/// Headers that describe a whole body, so they are wrong for a truncated one.
 const WHOLE_BODY_HEADERS: [&str; 4] = ["content-encoding", "content-md5", "digest", "etag"];
 
-/// Returns the index of the forward that decides the response: the first failed one, so that the sender
-/// retries until all targets have accepted, else the first.
+/// Returns the index of the forward whose response the sender gets: the first that failed, so that the sender
+/// retries until all targets have accepted the delivery. If all succeeded, returns 0.
 pub(super) fn deciding(forwards: &[Forward]) -> Option<usize> {
     let failed = forwards.iter().position(|forward| !forward.is_success());
     failed.or((!forwards.is_empty()).then_some(0))
 }
 
-/// Returns the response to the sender: the target's, or 502 or 504 with an error as in SPEC §7.
+/// Returns the response to the sender: the target's response, or an error with status 502 or 504 (SPEC §7).
 pub fn relay(forward: &Forward) -> Response<Bytes> {
     let (status, code, message) = match &forward.result {
         Ok(response) => match relayed(response) {
             Some(response) => return response,
             None => (
-                StatusCode::BAD_GATEWAY,
+                502,
                 "target_status",
                 "the status of the target's response is not between 200 and 599",
             ),
         },
         Err(error) => match error.kind {
-            ForwardErrorKind::Timeout => (
-                StatusCode::GATEWAY_TIMEOUT,
-                "target_timeout",
-                "the target did not respond in time",
-            ),
+            ForwardErrorKind::Timeout => {
+                (504, "target_timeout", "the target did not respond in time")
+            }
             ForwardErrorKind::NotHttp => {
-                (StatusCode::BAD_GATEWAY, "target_no_http", "the target's response is not HTTP")
+                (502, "target_no_http", "the target's response is not HTTP")
             }
             ForwardErrorKind::Unreachable => {
-                (StatusCode::BAD_GATEWAY, "target_unreachable", "the target did not respond")
+                (502, "target_unreachable", "the target did not respond")
             }
         },
     };
-    let body = format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#);
-    let mut response = Response::new(Bytes::from(body));
-    *response.status_mut() = status;
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+    json_error(status, code, message)
 }
 
-/// Returns the target's response with its end-to-end headers; `None` if its status is not final
+/// Returns the target's response with its end-to-end headers, or `None` if its status is not a final status
 /// (RFC 9110, section 15).
 fn relayed(response: &TargetResponse) -> Option<Response<Bytes>> {
     let status = StatusCode::from_u16(response.status).ok();

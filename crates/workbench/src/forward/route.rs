@@ -1,4 +1,4 @@
-//! Routes: which deliveries go to which target.
+//! Routes, which decide the targets of a delivery.
 
 use url::Url;
 
@@ -8,20 +8,20 @@ use crate::target;
 
 const RULE: &str = "a route is EXPR=URL, such as form_id=frm_1=4242/hook or \
     'event=submission.* && path=/a=https://shop.test/hook'";
-/// Fields that a delivery gets only after it was forwarded.
+/// Fields without a value until the delivery was forwarded.
 const OUTCOME_FIELDS: [&str; 3] = ["status", "answered_by", "took_ms"];
 
-/// A target and the condition on deliveries that go there.
+/// A target, and the condition that a delivery to it must meet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
     filter: DeliveryFilter,
-    /// The text of the condition, empty for all deliveries.
+    /// The text of the condition; empty if all deliveries match.
     expression: String,
     target: Url,
 }
 
 impl Route {
-    /// Sends all deliveries to a target.
+    /// Creates a route that matches all deliveries.
     pub fn all(target: Url) -> Self {
         Self { filter: DeliveryFilter::default(), expression: String::new(), target }
     }
@@ -30,7 +30,7 @@ impl Route {
     /// after it.
     ///
     /// # Errors
-    /// Returns the rule that the text violates, with the part of the text.
+    /// Returns the violated rule and the part of the text that violates it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut target_error = None;
         for (at, _) in text.match_indices('=') {
@@ -52,13 +52,13 @@ impl Route {
         let Err(error) = DeliveryFilter::parse(text) else {
             return Err(format!("`{text}` has no URL; {RULE}"));
         };
-        // The condition may be the part before the last `=`.
+        // No `=` has a condition before it. Report the error of the text before the last `=`.
         let (expression, _) = text.rsplit_once('=').unwrap_or((text, ""));
         let error = DeliveryFilter::parse(expression).err().unwrap_or(error);
         Err(format!("{error}; {RULE}"))
     }
 
-    /// Returns the text of the condition, empty for all deliveries.
+    /// Returns the text of the condition; empty if all deliveries match.
     pub fn expression(&self) -> &str {
         &self.expression
     }
@@ -67,7 +67,7 @@ impl Route {
         &self.target
     }
 
-    /// Returns true if the delivery goes to the target.
+    /// Returns true if the delivery meets the condition.
     pub fn matches(&self, delivery: &Delivery) -> bool {
         self.filter.matches(delivery)
     }

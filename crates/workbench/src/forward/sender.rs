@@ -1,4 +1,4 @@
-//! Settings of requests to targets.
+//! The HTTP client of forwarded requests: settings, headers, and advice about failures.
 
 use formsvc_client::network::ConnectFailureKind;
 use formsvc_contract::send::{
@@ -6,11 +6,11 @@ use formsvc_contract::send::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Limit of the body of a target's response that is relayed, in bytes.
+/// Longest body of a target's response that is read, in bytes.
 pub const MAX_RESPONSE_BODY: usize = 1 << 20;
 
-/// Creates a sender for addresses that a user enters while a listener runs. It has the network settings
-/// of the listener's sender, but not its headers, and it checks certificates.
+/// Creates a sender for addresses that a user enters while a listener runs. The new sender has the network
+/// settings of the listener's sender, but none of its headers, and always checks certificates.
 pub fn sender_for_entered_address(sender: &HttpSender) -> Result<HttpSender, HttpSenderError> {
     let mut network = sender.network().clone();
     network.danger_accept_any_certificate(false);
@@ -42,7 +42,7 @@ pub fn advice(error: &SendError) -> Option<&'static str> {
     }
 }
 
-/// Parses a header: `Name: value`.
+/// Parses a header that the user adds to forwarded requests: `Name: value`.
 ///
 /// # Errors
 /// Returns the rule that the text violates.

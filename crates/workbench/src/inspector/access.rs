@@ -1,10 +1,10 @@
-//! Access control: a request must come from a browser on this machine that was given the page's URL.
+//! Access control: only a browser on this machine that opened the page's URL with its token has access.
 //!
-//! - Only requests to a loopback name at the page's port are served, so a name of an attacker that resolves to
-//!   127.0.0.1 (DNS rebinding) has no effect.
-//! - The URL that the user opens contains a token. The page stores it as a cookie. Browsers send cookies of
-//!   127.0.0.1 to every port, so the cookie is limited to the page's path, which is random too.
-//! - Pages of other origins can neither read nor act: see `may_read` and `may_act`.
+//! - The `Host` of a request must be a loopback name with the page's port. So a page of an attacker whose domain
+//!   name resolves to 127.0.0.1 (DNS rebinding) gets no data.
+//! - The URL that the user opens contains a token. The response sets the token as a cookie. Browsers send cookies
+//!   of 127.0.0.1 to all ports, so the cookie is limited to the page's path, which is random too.
+//! - Pages of other origins can neither read data nor send replays: see `may_read` and `may_act`.
 
 use std::sync::Arc;
 
@@ -33,12 +33,12 @@ const PATH_LEN: usize = 6;
 /// The address of the page and its token.
 pub(super) struct Access {
     port: u16,
-    /// `/RANDOM/`.
+    /// A random path: `/RANDOM/`.
     path: String,
     token: SecretString,
 }
 
-/// A reason to refuse a request.
+/// The status and message of a refused request.
 type Refusal = (StatusCode, &'static str);
 
 const WRONG_HOST: Refusal = (StatusCode::MISDIRECTED_REQUEST, "this host is not the inspector");
@@ -54,25 +54,25 @@ impl Access {
         Ok(Self { port, path, token: random::<TOKEN_LEN>()?.into() })
     }
 
-    /// Returns the path of a file of the page.
+    /// Returns the path of a file or API of the page.
     pub(super) fn path_of(&self, file: &str) -> String {
         format!("{}{file}", self.path)
     }
 
-    /// Returns the URL for the user.
+    /// Returns the URL that the user opens, with the token.
     pub(super) fn url(&self) -> String {
         let Self { port, path, token } = self;
         format!("http://127.0.0.1:{port}{path}?token={}", token.expose_secret())
     }
 
-    /// Returns the value of `Set-Cookie`.
+    /// Returns the value of `Set-Cookie` with the token.
     fn cookie(&self) -> HeaderValue {
         let (path, token) = (&self.path, self.token.expose_secret());
         let cookie = format!("{COOKIE}={token}; Path={path}; HttpOnly; SameSite=Strict");
         HeaderValue::try_from(cookie).expect("base64 is visible ASCII")
     }
 
-    /// Compares in constant time.
+    /// Compares a text with the token in constant time.
     fn is_token(&self, text: &str) -> bool {
         text.as_bytes().ct_eq(self.token.expose_secret().as_bytes()).into()
     }
@@ -89,7 +89,7 @@ impl Access {
             .any(|(name, value)| name == "token" && self.is_token(&value))
     }
 
-    /// Checks a request. Returns true if it is the page with the token in its URL.
+    /// Checks a request. Returns true if the request is for the page and has the token in its URL.
     fn admit(&self, parts: &Parts) -> Result<bool, Refusal> {
         if !is_loopback(parts, self.port) {
             return Err(WRONG_HOST);
@@ -107,7 +107,7 @@ impl Access {
         if !is_allowed {
             return Err(FOREIGN);
         }
-        // Reading the body would send `100 Continue`.
+        // Checked here, because reading the body would send `100 Continue`.
         let length = only(&parts.headers, &header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.parse::<usize>().ok());
         if length.is_some_and(|length| length > BODY_MAX) {
@@ -117,7 +117,7 @@ impl Access {
     }
 }
 
-/// Middleware of all requests: refuses those without access, and adds the headers of all responses.
+/// Middleware that refuses requests without access, and adds the security headers to all responses.
 pub(super) async fn check(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -144,7 +144,8 @@ fn random<const LEN: usize>() -> Result<String, getrandom::Error> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Returns true if the only `Host`, and the authority of an absolute URI, are loopback names with this port.
+/// Returns true if there is exactly one `Host`, and `Host` and the authority of an absolute URI are loopback names
+/// with this port.
 fn is_loopback(parts: &Parts, port: u16) -> bool {
     let Some(host) = only(&parts.headers, &header::HOST) else { return false };
     let authority = parts.uri.authority().map_or(host, |authority| authority.as_str());
@@ -155,7 +156,7 @@ fn is_loopback(parts: &Parts, port: u16) -> bool {
     })
 }
 
-/// Returns false for requests that another origin causes, except for a link to the page.
+/// Returns false for a request from a page of another origin, unless the request follows a link to this page.
 fn may_read(headers: &HeaderMap, is_page: bool) -> bool {
     match headers.get(FETCH_SITE).map(HeaderValue::as_bytes) {
         None | Some(b"same-origin" | b"none") => true,
@@ -163,8 +164,8 @@ fn may_read(headers: &HeaderMap, is_page: bool) -> bool {
     }
 }
 
-/// Returns true for requests that a script of the page sends. Forms cannot send JSON, and scripts of other
-/// origins would need permission for it (CORS).
+/// Returns true if a script of this page sent the request. HTML forms cannot send JSON, and browsers let scripts of
+/// other origins send JSON only with a permission (CORS) that the inspector never gives.
 fn may_act(headers: &HeaderMap) -> bool {
     let origin = only(headers, &header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
     let content_type = only(headers, &header::CONTENT_TYPE);
@@ -174,7 +175,7 @@ fn may_act(headers: &HeaderMap) -> bool {
         && content_type.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
 }
 
-/// Returns the value of a header that occurs once.
+/// Returns the value of a header, or `None` if the header is missing or occurs more than once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

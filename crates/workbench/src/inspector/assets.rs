@@ -5,7 +5,7 @@ use http::header;
 
 /// A file of the page.
 pub(super) struct Asset {
-    /// Relative to the page.
+    /// Path relative to the page.
     pub(super) path: &'static str,
     content_type: &'static str,
     text: &'static str,

@@ -1,4 +1,4 @@
-//! One delivery: its record, the result of its verification, and the other attempts of its submission.
+//! One delivery: its record, the result of its verification, and all attempts of its submission.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::store::CaptureQuery;
 use crate::verdict::{VerdictCode, sentence};
 use crate::verify;
 
-/// Longest body that is part of the record, in bytes. The page requests a longer one on its own.
+/// Longest body that is part of the record, in bytes. The page requests a longer body with a separate request.
 const INLINE_BODY_MAX: usize = 1 << 20;
-/// Most attempts that are listed: the newest.
+/// Maximum number of attempts to list. The newest attempts are listed.
 const ATTEMPTS_MAX: usize = 50;
 
 #[derive(Debug, Deserialize)]
@@ -34,7 +34,7 @@ struct DeliveryDetail<'a> {
     /// Index of the forward whose response the sender got.
     relayed_forward: Option<usize>,
     signature: SignatureReport,
-    /// Oldest first.
+    /// Deliveries of the same submission, oldest first.
     attempts: Vec<DeliveryRecord<'a>>,
     has_more_attempts: bool,
 }
@@ -46,7 +46,7 @@ struct SignatureReport {
     rule: &'static str,
     advice: Option<String>,
     is_explainable: bool,
-    /// Why the user has to confirm a fresh signature.
+    /// Why the user has to confirm a fresh signature; `None` if no confirmation is needed.
     needs_confirmation: Option<String>,
 }
 
@@ -56,7 +56,11 @@ impl SignatureReport {
         let row = verdict.code.row();
         let (title, description) = match (verdict.code, verdict.age_secs, &verdict.secret) {
             (VerdictCode::Valid, Some(age @ 0..), Some(secret)) => (
-                format!("Valid signature, {age} s old (limit {} s)", SIGNATURE_TOLERANCE.as_secs()),
+                // Numbers and their units stay on one line.
+                format!(
+                    "Valid signature, {age}\u{a0}s\u{a0}old (limit {}\u{a0}s)",
+                    SIGNATURE_TOLERANCE.as_secs()
+                ),
                 format!("Signed with the secret `{secret}`."),
             ),
             _ => (sentence(&row.label()), verdict.description()),
@@ -89,7 +93,7 @@ pub(super) async fn delivery(
     let delivery = find(&shared, query.number).await?;
     let (attempts, has_more_attempts) = attempts(&shared, &delivery).await?;
     let reveal = shared.state.reveal;
-    // Serializing a long body takes a while.
+    // Serializing a long body takes long enough to delay other tasks.
     let text = run_blocking(move || {
         let mut record = DeliveryRecord::of(&delivery, reveal);
         if let Some(content) = &mut record.content
@@ -122,13 +126,13 @@ async fn attempts(
         shared.state.store.list(CaptureQuery { filter, limit, ..Default::default() }).await?;
     let has_more = found.len() > ATTEMPTS_MAX;
     found.truncate(ATTEMPTS_MAX);
-    // An id that ends in `*` is a prefix for the filter.
+    // The filter treats an id that ends in `*` as a prefix.
     found.retain(|other| other.names.submission_id.as_ref() == Some(id));
     found.reverse();
     Ok((found, has_more))
 }
 
-/// Returns the exact body. Browsers save it instead of displaying it.
+/// Returns the body byte for byte. Browsers save the response instead of displaying it.
 pub(super) async fn body(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<NumberQuery>,
@@ -140,7 +144,7 @@ pub(super) async fn body(
     Ok((headers, find(&shared, query.number).await?.body).into_response())
 }
 
-/// Explains the signature.
+/// Explains the signature of a delivery.
 pub(super) async fn explain(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<NumberQuery>,
@@ -149,7 +153,7 @@ pub(super) async fn explain(
     let secrets = shared.state.secrets.clone();
     let permit = Arc::clone(&shared.explanations).acquire_owned().await;
     let explanation = run_blocking(move || {
-        // The thread continues when the client disconnects.
+        // Held by the thread, which continues when the client disconnects.
         let _permit = permit;
         verify::explain(&delivery, &secrets)
     });

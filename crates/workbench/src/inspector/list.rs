@@ -13,7 +13,7 @@ use crate::filter::DeliveryFilter;
 use crate::record::DeliveryRecord;
 use crate::store::CaptureQuery;
 
-/// Most deliveries of a response.
+/// Maximum number of deliveries in a response.
 const LIMIT_MAX: usize = 200;
 
 #[derive(Debug, Deserialize)]
@@ -21,10 +21,10 @@ pub(super) struct ListQuery {
     /// An expression of [`DeliveryFilter`].
     #[serde(default)]
     filter: String,
-    /// Searched like the field `any`. Unlike in an expression, it can contain quotation marks.
+    /// A text to find with the field `any`. Unlike a text in an expression, it may contain quotation marks.
     #[serde(default)]
     text: String,
-    /// Selects lower numbers.
+    /// Selects captures with lower numbers.
     before: Option<CaptureNumber>,
     limit: Option<usize>,
 }
@@ -55,7 +55,7 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     let filter = query.filter().map_err(Problem::bad_request)?;
     let limit = query.limit.unwrap_or(LIMIT_MAX).clamp(1, LIMIT_MAX);
-    // One more shows whether there are older ones.
+    // One more than the limit, to find out whether there are older deliveries.
     let query = CaptureQuery { filter, before: query.before, after: None, limit: Some(limit + 1) };
     let mut found = shared.state.store.list(query).await?;
     let has_older = found.len() > limit;

@@ -1,7 +1,8 @@
-//! Live changes as server-sent events: `delivery` (its record without content), `reload` (load the list
-//! again) and `end` (the inspector stops).
+//! Live changes as server-sent events: `delivery` (the record of a new or changed delivery, without content),
+//! `reload` (the page must load the list again) and `end` (the inspector stops).
 //!
-//! A stream starts before its response, so a page that loads the list when the stream is open misses nothing.
+//! The subscription starts before the response. So a page that opens the stream first and then loads the list
+//! misses no delivery.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,12 +23,12 @@ use crate::delivery::{self, CaptureNumber, Delivery};
 use crate::record::DeliveryRecord;
 use crate::store::{CaptureQuery, StoreError};
 
-/// Time between comments that keep the connection open and detect a closed one.
+/// Time between comments in the stream. They keep the connection open and detect a closed connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Time between reads of the store without a listener.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A page that follows live changes.
+/// The state of one stream.
 struct Follower {
     shared: Arc<Shared>,
     source: Source,
@@ -76,7 +77,7 @@ impl Follower {
                     event("delivery", &json)
                 }
                 Err(RecvError::Lagged(_)) => {
-                    // The list that the page loads has the deliveries that are still in the channel.
+                    // Skip the deliveries in the channel, because the list that the page loads contains them.
                     *deliveries = deliveries.resubscribe();
                     event("reload", "{}")
                 }
@@ -97,7 +98,8 @@ impl Follower {
     }
 }
 
-/// Reads the newest delivery. Its response is stored later.
+/// Reads the number and response of the newest delivery. The response is included because it is stored later than
+/// the delivery.
 async fn newest(shared: &Shared) -> Result<Newest, StoreError> {
     let query = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
     let newest = shared.state.store.list(query).await?.pop();

@@ -1,7 +1,8 @@
-//! The inspector: a page on this machine that lists deliveries, explains their signatures and replays them.
+//! The inspector: a web page, served on 127.0.0.1, that lists deliveries, explains their signatures and replays
+//! them.
 //!
-//! A request must name a loopback address and contain the token of the page: see [`access`]. The JSON of
-//! deliveries is that of [`crate::record`].
+//! A request must name a loopback address and contain the token of the page: see [`access`]. Deliveries have the
+//! JSON of [`crate::record`].
 
 mod access;
 mod assets;
@@ -39,22 +40,22 @@ use crate::secrets::SigningSecrets;
 use crate::store::CaptureStore;
 use crate::verdict::VERDICTS;
 
-/// Longest body of a request, in bytes: an edited body of 1 MiB with every character escaped.
+/// Maximum request body, in bytes: a 1 MiB body is up to 6 MiB as an escaped JSON string, plus room.
 const BODY_MAX: usize = 8 << 20;
-/// Pages that follow live changes at the same time.
+/// Maximum number of open streams of live changes.
 const STREAMS_MAX: usize = 16;
 
-/// The data that the page shows, and the means to replay deliveries.
+/// The data that the page shows, and what it needs to replay deliveries.
 pub struct InspectorState {
     pub store: CaptureStore,
-    /// Each delivery once it is stored, and again once it is answered. Without a listener (`None`), changes
-    /// are found by reading the store.
+    /// Channel that publishes each delivery when it is stored and again when it is answered. `None` without a
+    /// listener: then the inspector finds changes by reading the store.
     pub live: Option<broadcast::Sender<Arc<Delivery>>>,
     pub secrets: SigningSecrets,
-    /// Sends replays to the targets and the listener. Its headers and TLS settings are not used for addresses
-    /// that are entered on the page.
+    /// Sends replays to the targets and the listener. Replays to addresses that are entered on the page do not use
+    /// the headers and TLS settings of this sender.
     pub sender: HttpSender,
-    /// Has the targets that the page offers.
+    /// The page lists the targets of this forwarder.
     pub forwarder: Option<Arc<Forwarder>>,
     /// The listener's URL; `None` without a listener.
     pub listener: Option<Url>,
@@ -62,7 +63,7 @@ pub struct InspectorState {
     pub reveal: bool,
 }
 
-/// A page that is served. Dropping it closes all connections.
+/// A running inspector. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct Inspector {
     url: String,
@@ -70,7 +71,7 @@ pub struct Inspector {
     serving: JoinHandle<()>,
 }
 
-/// The page cannot be served.
+/// The inspector cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectorError {
     #[error("cannot serve the inspector at 127.0.0.1:{port}")]
@@ -81,20 +82,20 @@ pub enum InspectorError {
     Sender(#[from] HttpSenderError),
 }
 
-/// The state of all requests.
+/// State shared by all request handlers.
 struct Shared {
     state: InspectorState,
     access: Access,
     /// Sends replays to addresses that are entered on the page.
     plain: HttpSender,
     streams: Arc<Semaphore>,
-    /// One explanation at a time, because each uses a CPU for up to seconds.
+    /// One permit: one explanation at a time, because each occupies a CPU for up to seconds.
     explanations: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
 impl Inspector {
-    /// Serves the page at a port of 127.0.0.1; 0 chooses a free one. Call it within a runtime.
+    /// Serves the page at a port of 127.0.0.1. Port 0 chooses a free port. Must be called within a Tokio runtime.
     ///
     /// # Errors
     /// [`InspectorError::Port`] if another process has the port.
@@ -112,10 +113,10 @@ impl Inspector {
         &self.url
     }
 
-    /// Ends the streams of live changes at once, and other responses within a second.
+    /// Stops the inspector. Ends the streams of live changes at once; other responses have one second to complete.
     pub async fn stop(mut self) {
         self.stop.cancel();
-        // Fails if it panicked, and has ended then.
+        // Ignore a panic of the server task: the task has ended either way.
         let _ = (&mut self.serving).await;
     }
 }
@@ -167,7 +168,7 @@ fn router(shared: &Arc<Shared>) -> axum::Router {
         .with_state(Arc::clone(shared))
 }
 
-/// Returns the facts that the page reads once.
+/// Returns settings that the page loads at startup: targets, verdicts, `can_sign`.
 async fn about(State(shared): State<Arc<Shared>>) -> Response {
     let state = &shared.state;
     let targets = state.forwarder.iter().flat_map(|forwarder| forwarder.targets());
@@ -177,7 +178,7 @@ async fn about(State(shared): State<Arc<Shared>>) -> Response {
     );
     reply::json(&json!({
         "listener": state.listener.as_ref().map(Url::as_str),
-        // Null for a store in memory.
+        // Null if the store is in memory.
         "folder": state.store.folder().map(|folder| folder.display().to_string()),
         "targets": targets.collect::<Vec<_>>(),
         "can_sign": !state.secrets.is_empty(),

@@ -6,7 +6,6 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use bytes::Bytes;
 use formsvc_contract::send::HttpSender;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
@@ -21,6 +20,7 @@ use crate::http::as_received;
 use crate::mask;
 use crate::record::ForwardRecord;
 use crate::replay::{Destination, Replay, ReplaySignature, ReplayTarget, Selection};
+use crate::simulate::unix_now;
 use crate::target;
 
 #[derive(Debug, Deserialize)]
@@ -28,23 +28,23 @@ use crate::target;
 struct ReplayRequest {
     number: CaptureNumber,
     to: ReplayTo,
-    /// Makes a signature instead of sending the received one.
+    /// True for a fresh signature, false for the received one.
     is_fresh: bool,
     /// Replaces the body.
     body: Option<String>,
-    /// The user knows that the delivery may be from an unknown sender.
+    /// True if the user has confirmed a fresh signature for a delivery that may be from an unknown sender.
     #[serde(default)]
     is_confirmed: bool,
 }
 
-/// A destination. Targets have indices, because their URLs may contain secrets.
+/// A destination. Targets are identified by index, because their URLs may contain secrets.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ReplayTo {
     Listener,
-    /// A target of the listener.
+    /// The listener's target with this index.
     Target(usize),
-    /// The target of a forward of the delivery.
+    /// The target of the delivery's forward with this index.
     Forward(usize),
     Url(String),
 }
@@ -53,9 +53,9 @@ enum ReplayTo {
 struct ReplayReport<'a> {
     #[serde(flatten)]
     result: ForwardRecord<'a>,
-    /// The status before.
+    /// The status of the response to the original delivery or forward.
     earlier_status: Option<u16>,
-    /// True if the user has to enter the URL with a password.
+    /// True if the target asks for a password, so the user has to enter the URL with a password.
     needs_password: bool,
 }
 
@@ -65,7 +65,8 @@ pub(super) async fn replay(
 ) -> Result<Response, Problem> {
     let request: ReplayRequest = serde_json::from_slice(&request).map_err(|_| outdated())?;
     let delivery = find(&shared, request.number).await?;
-    // The received signature proves as much as before, so only a fresh one needs a confirmation.
+    // A replay with the received signature proves no more than the original delivery, so only a fresh signature
+    // needs a confirmation.
     let (signature, selection) = match (request.is_fresh, request.is_confirmed) {
         (false, _) => (ReplaySignature::AsReceived, Selection::Numbers),
         (true, true) => (ReplaySignature::Fresh, Selection::Numbers),
@@ -76,7 +77,7 @@ pub(super) async fn replay(
     let url = String::from(to.url.clone());
     let body = request.body.map(Bytes::from);
     let replay = Replay { delivery: &delivery, to, body, signature };
-    let replayed = replay.send(sender, &shared.state.secrets, now()).await?;
+    let replayed = replay.send(sender, &shared.state.secrets, unix_now()).await?;
     let (earlier_status, needs_password) = (replayed.earlier_status, replayed.needs_password());
     let took = replayed.took;
     let result = replayed.result.map_err(|error| forward_error(&error));
@@ -112,8 +113,8 @@ fn destination<'a>(
     Ok((target, sender))
 }
 
-/// Returns a command that sends a delivery to its target. It has a fresh signature if the user need not
-/// confirm that.
+/// Returns a curl command that sends a delivery to its target, with a fresh signature if that needs no
+/// confirmation.
 pub(super) async fn curl(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<NumberQuery>,
@@ -126,7 +127,7 @@ pub(super) async fn curl(
     let signature = ReplaySignature::Fresh;
     let signed = Selection::Conditions.check(&delivery, signature).and_then(|()| {
         let replay = Replay { delivery: &delivery, to, body: None, signature };
-        replay.outgoing(&state.secrets, now())
+        replay.outgoing(&state.secrets, unix_now())
     });
     let (command, note) = match signed {
         Ok(outgoing) => {
@@ -136,7 +137,7 @@ pub(super) async fn curl(
         Err(error) => {
             let masked = if reveal { "is the received one" } else { "is masked" };
             let note = format!(
-                "Sends the delivery to {shown}. Its signature {masked}, so receivers refuse it: {error}."
+                "Sends the delivery to {shown}. Its signature {masked}, so receivers reject the delivery: {error}."
             );
             (export::curl(&unsigned, reveal), note)
         }
@@ -156,11 +157,7 @@ fn curl_target(shared: &Shared, delivery: &Delivery) -> ReplayTarget {
     targets.into_iter().flatten().next().expect("a URL is a target")
 }
 
-fn now() -> u64 {
-    u64::try_from(Timestamp::now().as_second()).unwrap_or_default()
-}
-
-/// The page was loaded from another inspector.
+/// Returns the error of a request that only a page of an earlier inspector can send.
 fn outdated() -> Problem {
     Problem::bad_request("the inspector does not understand the request")
         .hint("Reload the page: the listener may have been restarted.")

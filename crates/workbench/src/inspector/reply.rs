@@ -1,4 +1,4 @@
-//! Responses, and the headers that all of them have.
+//! JSON responses, errors, and the security headers of all responses.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use serde::Serialize;
 use crate::replay::ReplayError;
 use crate::store::StoreError;
 
-/// Only files and requests of the page's own origin. Scripts cannot create markup from text.
+/// Allows only files and requests of the page's own origin, and prevents scripts from creating markup from text.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// An error, as the page's script reads it.
+/// An error in the JSON form that the page's script reads.
 #[derive(Debug, Serialize)]
 pub(super) struct Problem {
     #[serde(skip)]
@@ -60,17 +60,17 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Returns a value as JSON.
+/// Returns a response with a value as JSON.
 pub(super) fn json(value: &impl Serialize) -> Response {
     json_text(serde_json::to_vec(value).expect("types of the inspector serialize"))
 }
 
-/// Returns JSON that is serialized already.
+/// Returns a response with a text that is already JSON.
 pub(super) fn json_text(text: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-/// Adds the headers that all responses have. There is no `Access-Control-Allow-Origin`, so other origins
+/// Adds the security headers of all responses. `Access-Control-Allow-Origin` is not among them, so other origins
 /// cannot read responses.
 pub(super) fn protect(headers: &mut HeaderMap) {
     for (name, value) in [

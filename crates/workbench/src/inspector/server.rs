@@ -1,4 +1,4 @@
-//! The connections of browsers. `axum::serve` has no time limit for the head of a request.
+//! The inspector's HTTP server. It does not use `axum::serve`, which has no time limit for the head of a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Connections at the same time. A browser opens at most six.
+/// Maximum number of open connections. A browser opens at most six.
 const CONNECTIONS_MAX: usize = 64;
 /// Time to receive the head of a request, also on an idle connection. Short, because other users of the
 /// machine can open connections too.
@@ -20,11 +20,11 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 const HEAD_BYTES_MAX: usize = 16 << 10;
 /// Pause after an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// Time for the responses in flight at the end.
+/// Time that responses in flight have to complete when the inspector stops.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// Serves the page until it is stopped. Only clients with the token get responses that do not fit in a
-/// socket's buffer, so slow readers cannot use up the connections.
+/// Serves the page until `stop` is cancelled. Writing a response has no time limit: clients without the token get
+/// only short responses, which fit in a socket's buffer, so they cannot occupy connections by reading slowly.
 pub(super) async fn serve(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
@@ -47,7 +47,7 @@ pub(super) async fn serve(listener: TcpListener, router: axum::Router, stop: Can
         });
     }
     let drain = async { while connections.join_next().await.is_some() {} };
-    // Dropping the set closes the others.
+    // Dropping the set closes the remaining connections.
     let _ = tokio::time::timeout(DRAIN_TIME, drain).await;
 }
 

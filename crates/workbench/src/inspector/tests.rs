@@ -202,7 +202,7 @@ async fn detail_masks_secrets_unless_revealed() {
         }
         assert_eq!(detail["relayed_forward"], 0);
         assert_eq!(detail["attempts"].as_array().unwrap().len(), 1, "`sub_*` is not a prefix");
-        let title = "Valid signature, 2 s old (limit 300 s)";
+        let title = "Valid signature, 2\u{a0}s\u{a0}old (limit 300\u{a0}s)";
         assert_eq!(detail["signature"]["title"], title);
         assert_eq!(detail["signature"]["needs_confirmation"], Value::Null);
     }
@@ -267,7 +267,10 @@ async fn curl_command_is_signed_only_for_a_valid_delivery() {
     let unsigned = page.read_ok("api/curl?number=2").await;
     assert!(unsigned["command"].as_str().unwrap().contains("…'"), "{unsigned}");
     let note = unsigned["note"].as_str().unwrap();
-    assert!(note.contains("is masked, so receivers refuse it: capture 2 may not be"), "{note}");
+    assert!(
+        note.contains("is masked, so receivers reject the delivery: capture 2 may not be"),
+        "{note}"
+    );
 
     let page = Page::new(|state| state.secrets = SigningSecrets::default());
     page.insert(delivery(VerdictCode::Valid, "sub_1")).await;

@@ -24,31 +24,31 @@ use super::intake::{CompleteRequest, Intake};
 use super::response::{self, Refusal};
 use crate::delivery::Source;
 
-/// Longest head of a request, in bytes. A longer one gets 431.
+/// Longest head of a request, in bytes. A request with a longer head gets 431.
 const MAX_HEAD: usize = 32 * 1024;
-/// Most header fields of a request.
+/// Maximum number of header fields of a request.
 const MAX_HEADERS: usize = 64;
-/// Bodies over the limit are read to this multiple of it and discarded. Senders that write the whole body
-/// before they read would not receive the response if the connection was closed earlier.
+/// A body over the limit is read and discarded, up to this multiple of the limit. A sender that writes the whole
+/// body before it reads would not receive the response if the connection was closed earlier.
 const DISCARDED_FACTOR: u64 = 8;
 
 /// The state of one connection.
 pub(super) struct Connection {
     peer: SocketAddr,
     intake: Arc<Intake>,
-    /// Its key in the queue.
+    /// The key of this connection in [`Intake::waiting`].
     key: AtomicU64,
     close: CancellationToken,
 }
 
 impl Connection {
-    /// Appends the connection to the queue, also if it is in it already.
+    /// Moves the connection to the end of the queue of waiting connections.
     fn begin_waiting(&self) {
         self.end_waiting();
         self.key.store(self.intake.waiting.push(self.close.clone()), Ordering::Relaxed);
     }
 
-    /// Returns false if the queue has closed the connection.
+    /// Removes the connection from the queue. Returns false if the queue has closed the connection.
     fn end_waiting(&self) -> bool {
         self.intake.waiting.remove(self.key.load(Ordering::Relaxed))
     }
@@ -136,7 +136,7 @@ async fn receive(
     response.map(Body::from)
 }
 
-/// Reads a request that may be a delivery to its end.
+/// Reads a request completely, or returns the reason why it cannot be a delivery.
 async fn read(
     request: Request,
     request_target: String,
@@ -158,15 +158,16 @@ async fn read(
     let body = tokio::time::timeout(intake.limits.read_timeout, body).await;
     let body = body.map_err(|_| Refusal::TooSlow)??;
     if !connection.end_waiting() {
-        // The sender retries, so its delivery must not be handled.
+        // The queue has closed the connection, so the sender gets no response and retries. Do not handle the
+        // delivery.
         connection.closed().await;
     }
     let (source, method, headers) = (Source::Request(connection.peer), parts.method, parts.headers);
     Ok(CompleteRequest { source, method, request_target, headers, body })
 }
 
-/// Returns true if a page in a browser sent the request. Otherwise each page that the user opens could send
-/// deliveries to a listener without a secret.
+/// Returns true if a page in a browser sent the request. Such requests are refused, because any page that the user
+/// opens could send deliveries to a listener without a secret.
 fn is_from_browser(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     headers.contains_key(header::ORIGIN) || site.is_some_and(|site| site != "none")
@@ -175,13 +176,13 @@ fn is_from_browser(headers: &HeaderMap) -> bool {
 /// Reads a body of at most `max` bytes.
 async fn read_body(mut body: Body, max: usize, expects_continue: bool) -> Result<Bytes, Refusal> {
     let discarded = DISCARDED_FACTOR * max as u64;
-    // A sender that waits for `100 Continue` gets the response at once, because reading would send it.
+    // A sender that waits for `100 Continue` gets 413 at once, because reading the body would send `100 Continue`.
     let readable = if expects_continue { max as u64 } else { discarded };
     let announced = body.size_hint().exact();
     if announced.is_some_and(|length| length > readable) {
         return Err(Refusal::TooLarge);
     }
-    // Copied, because each frame refers to a whole buffer of the connection.
+    // The frames are copied, because each one keeps a whole read buffer of the connection in memory.
     let (mut buffer, mut length) = (BytesMut::new(), 0);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Refusal::Unreadable)?.into_data() else { continue };

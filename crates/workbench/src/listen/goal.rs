@@ -1,4 +1,6 @@
-//! The purpose of a run: a number of deliveries, and conditions on them. Pure: the caller passes the time.
+//! The goal of a run: a number of deliveries, and conditions on them. Pure: the caller passes the time.
+//!
+//! A delivery is *rejected* if the listener itself answered it with an error.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,8 @@ use crate::filter::DeliveryFilter;
 pub enum Ended {
     /// A signal.
     Stopped,
-    /// All expected deliveries arrived.
+    /// [`GoalOptions::count`] deliveries arrived; without a count, every condition of
+    /// [`GoalOptions::expect`] is met.
     Met,
     /// The time limit of the run.
     TimedOut,
@@ -33,16 +36,19 @@ pub struct Expression {
     filter: DeliveryFilter,
 }
 
-/// The goal of a run. The default never ends a run, and every run meets it.
+/// The goal of a run. The default has no conditions: it never ends a run and is always met.
+///
+/// Anyone can send an unsigned request. A rejected delivery therefore neither counts nor restarts the time
+/// of `expect_within`, and a condition considers it only if the condition is about the verdict.
 #[derive(Clone, Debug, Default)]
 pub struct GoalOptions {
-    /// Number of deliveries that are not refused.
+    /// Ends the run after this many deliveries.
     pub count: Option<u64>,
-    /// Each must match at least one delivery.
+    /// Conditions that each must match at least one delivery.
     pub expect: Vec<Expression>,
-    /// Each must match every delivery.
+    /// Conditions that each must match every delivery. The first mismatch ends the run.
     pub expect_every: Vec<Expression>,
-    /// Longest time without a delivery.
+    /// Ends the run after this time without a delivery.
     pub expect_within: Option<Duration>,
 }
 
@@ -52,17 +58,19 @@ pub struct Goal {
     options: GoalOptions,
     /// One per [`GoalOptions::expect`].
     progress: Vec<Progress>,
+    /// Deliveries that were not rejected.
     arrived: u64,
-    refused: u64,
-    /// The first delivery that does not match [`GoalOptions::expect_every`].
+    rejected: u64,
+    /// The first mismatch with [`GoalOptions::expect_every`].
     mismatch: Option<String>,
+    /// Arrival of the last delivery that was not rejected, or the start of the run.
     last_arrival: Instant,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Progress {
     is_met: bool,
-    /// How the last delivery differs.
+    /// Why the last considered delivery did not match; `None` if it matched.
     mismatch: Option<String>,
 }
 
@@ -72,7 +80,7 @@ pub struct Expectation {
     /// `count 3`, `expect status=200`, `expect-every valid=true` or `expect-within 5s`.
     pub text: String,
     pub met: bool,
-    /// Why it is not met.
+    /// Why this part is not met; `None` if it is.
     pub reason: Option<String>,
 }
 
@@ -95,38 +103,48 @@ impl Ended {
 }
 
 impl Expression {
-    /// Parses a condition as [`DeliveryFilter::parse`] does.
+    /// Parses a condition with [`DeliveryFilter::parse`].
     ///
     /// # Errors
     /// Returns the rule that the text violates.
     pub fn parse(text: &str) -> Result<Self, String> {
         Ok(Self { text: text.trim().to_owned(), filter: DeliveryFilter::parse(text)? })
     }
+
+    /// Returns true if the condition considers a delivery: see [`GoalOptions`].
+    fn considers(&self, is_rejected: bool) -> bool {
+        !is_rejected || self.filter.is_about_verdict()
+    }
 }
 
 impl Goal {
     pub fn new(options: GoalOptions, now: Instant) -> Self {
         let progress = vec![Progress::default(); options.expect.len()];
-        Self { options, progress, arrived: 0, refused: 0, mismatch: None, last_arrival: now }
+        Self { options, progress, arrived: 0, rejected: 0, mismatch: None, last_arrival: now }
     }
 
-    /// Counts a delivery that was answered. Returns a value if the run ends with it.
+    /// Takes an answered delivery into account. Returns the reason if this delivery ends the run.
     pub fn observe(&mut self, delivery: &Delivery, now: Instant) -> Option<Ended> {
         let response = delivery.summary.response.as_ref();
-        let is_refused = response.is_some_and(Response::is_refusal);
-        self.last_arrival = now;
-        self.arrived += u64::from(!is_refused);
-        self.refused += u64::from(is_refused);
+        let is_rejected = response.is_some_and(Response::is_rejection);
+        if is_rejected {
+            self.rejected += 1;
+        } else {
+            self.arrived += 1;
+            self.last_arrival = now;
+        }
         for (expression, progress) in self.options.expect.iter().zip(&mut self.progress) {
-            // Any sender can cause a refusal, so a refused delivery counts only for conditions on the
-            // verdict.
-            if !progress.is_met && (!is_refused || expression.filter.names("verdict")) {
+            if !progress.is_met && expression.considers(is_rejected) {
                 progress.mismatch = expression.filter.mismatch(delivery);
                 progress.is_met = progress.mismatch.is_none();
             }
         }
         if self.mismatch.is_none() {
-            self.mismatch = self.options.expect_every.iter().find_map(|expression| {
+            let mut expressions = self.options.expect_every.iter();
+            self.mismatch = expressions.find_map(|expression| {
+                if !expression.considers(is_rejected) {
+                    return None;
+                }
                 let mismatch = expression.filter.mismatch(delivery)?;
                 Some(format!("{} does not match: {mismatch}", described(delivery)))
             });
@@ -141,7 +159,7 @@ impl Goal {
         is_met.then_some(Ended::Met)
     }
 
-    /// Returns the time at which the run ends with [`Ended::Silence`], unless a delivery arrives before.
+    /// Returns the time at which the run ends with [`Ended::Silence`] unless a delivery arrives before that.
     pub fn deadline(&self) -> Option<Instant> {
         self.last_arrival.checked_add(self.options.expect_within?)
     }
@@ -159,7 +177,9 @@ impl Goal {
         }
         for (expression, progress) in expect.iter().zip(&self.progress) {
             let reason = (!progress.is_met).then(|| match &progress.mismatch {
-                Some(mismatch) => format!("{}; of the last one, {mismatch}", self.arrivals()),
+                Some(mismatch) => {
+                    format!("{}; the last one does not match: {mismatch}", self.arrivals())
+                }
                 None => self.arrivals(),
             });
             add(format!("expect {}", expression.text), reason);
@@ -177,14 +197,15 @@ impl Goal {
     }
 
     fn arrivals(&self) -> String {
-        let arrived = match self.arrived {
-            0 => "no delivery arrived".to_owned(),
-            1 => "1 delivery arrived".to_owned(),
-            arrived => format!("{arrived} deliveries arrived"),
+        let arrived = match (self.arrived, self.rejected) {
+            (0, 0) => return "no delivery arrived".to_owned(),
+            (0, _) => "no accepted delivery".to_owned(),
+            (1, _) => "1 delivery arrived".to_owned(),
+            (arrived, _) => format!("{arrived} deliveries arrived"),
         };
-        match self.refused {
+        match self.rejected {
             0 => arrived,
-            refused => format!("{arrived}, and {refused} refused by the listener"),
+            rejected => format!("{arrived}; {rejected} rejected by the listener"),
         }
     }
 }
@@ -203,6 +224,7 @@ mod tests {
     use super::super::samples;
     use super::*;
     use crate::delivery::AnsweredBy;
+    use crate::verdict::VerdictCode;
 
     const WITHIN: Duration = Duration::from_secs(5);
 
@@ -235,8 +257,8 @@ mod tests {
         let mut goal = goal(Some(2), &["status=500"], &[]);
         assert_eq!(observe(&mut goal, 503), None);
         goal.observe(&answered(401, AnsweredBy::Listener), Instant::now());
-        let count = "1 delivery arrived, and 1 refused by the listener";
-        let status = format!("{count}; of the last one, its `status` is 503");
+        let count = "1 delivery arrived; 1 rejected by the listener";
+        let status = format!("{count}; the last one does not match: its `status` is 503");
         assert_eq!(reasons(&goal, Ended::Stopped), [count.to_owned(), status]);
         assert_eq!(observe(&mut goal, 503), Some(Ended::Met));
         let result = goal.result(Ended::Met);
@@ -271,13 +293,36 @@ mod tests {
         assert_eq!(reasons(&goal, Ended::Mismatch), ["3 deliveries arrived", mismatch]);
     }
 
+    /// Returns a delivery with an invalid signature, which the listener answered with 401.
+    fn rejected() -> Delivery {
+        let mut delivery = answered(401, AnsweredBy::Listener);
+        delivery.summary.verdict.code = VerdictCode::SignatureMismatch;
+        delivery
+    }
+
     #[test]
-    fn refused_delivery_meets_only_conditions_on_the_verdict() {
-        let refused = answered(401, AnsweredBy::Listener);
-        for (text, met) in [("status=401", false), ("verdict=valid && status=401", true)] {
+    fn rejected_delivery_meets_only_conditions_on_the_verdict() {
+        for (text, met) in [("status=401", false), ("verdict!=valid", true), ("valid=false", true)]
+        {
             let mut goal = goal(None, &[text], &[]);
-            assert_eq!(goal.observe(&refused, Instant::now()).is_some(), met, "{text}");
+            assert_eq!(goal.observe(&rejected(), Instant::now()).is_some(), met, "{text}");
         }
+    }
+
+    #[test]
+    fn rejected_delivery_fails_only_conditions_on_the_verdict() {
+        for (text, ended) in [("status<300", None), ("valid=true", Some(Ended::Mismatch))] {
+            let mut goal = goal(None, &[], &[text]);
+            assert_eq!(goal.observe(&rejected(), Instant::now()), ended, "{text}");
+        }
+    }
+
+    #[test]
+    fn rejected_delivery_does_not_move_the_deadline() {
+        let mut goal = goal(None, &[], &[]);
+        let deadline = goal.deadline();
+        goal.observe(&rejected(), Instant::now() + WITHIN);
+        assert_eq!(goal.deadline(), deadline);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The handling of one delivery, from the complete request to the response.
+//! Handles a delivery, from the complete request to the response.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,33 +15,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::event_names::event_names;
 use super::policy::{Fault, Faults, OnInvalid};
 use super::response::{self, Refusal};
 use super::wait_queue::WaitQueue;
 use crate::attempts::AttemptCounter;
-use crate::delivery::{AnsweredBy, Attempt, Delivery, DeliverySummary, Response, Source};
+use crate::delivery::{
+    AnsweredBy, Attempt, Delivery, DeliverySummary, EventNames, Response, Source,
+};
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
 use crate::verdict::verify;
 use crate::warning::{Warning, WarningCode};
 
-/// Time that a delivery waits for room in the channel of events.
+/// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
-/// Events in the channel, in addition to one for each delivery in flight.
+/// Capacity of the channel of events, in addition to one event for each delivery in flight.
 const WAITING_EVENTS: usize = 64;
-/// Deliveries that subscribers may be behind.
+/// Maximum number of deliveries by which a subscriber may lag behind.
 const BROADCAST_LEN: usize = 256;
-/// Deliveries stored in a row after which the next failure is a new outage. On an almost full disk small
-/// deliveries are still stored.
+/// Number of consecutive stored deliveries after which the next failure counts as a new outage. A single success
+/// does not end an outage, because on an almost full disk small deliveries are still stored.
 const OUTAGE_END: u64 = 16;
 
 /// The rules of a listener.
 #[derive(Debug, Default)]
 pub struct ListenRules {
-    /// The only path of deliveries; any path if `None`.
+    /// The only path that accepts deliveries; `None` accepts any path.
     pub path: Option<String>,
-    /// Without one, every delivery is trusted.
+    /// Verifies deliveries. If `None`, every delivery is trusted.
     pub verifier: Option<Verifier>,
     pub on_invalid: OnInvalid,
     pub faults: Faults,
@@ -53,25 +54,25 @@ pub struct ListenRules {
 pub struct ListenLimits {
     /// Longest body, in bytes.
     pub body: usize,
-    /// Time for the head of a request, and again for its body.
+    /// Time limit for the head of a request, and again for its body.
     pub read_timeout: Duration,
     pub connections: u32,
-    /// Deliveries handled at the same time.
+    /// Maximum number of deliveries in flight.
     pub in_flight: usize,
-    /// Deliveries after which others are refused. Rejected deliveries do not count.
+    /// Number of deliveries after which further requests are refused. Rejected deliveries do not count.
     pub deliveries: Option<u64>,
 }
 
-/// The end of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub enum ListenerEvent {
     /// A delivery was answered.
     Delivered {
         delivery: Arc<Delivery>,
-        /// Conditions that this delivery revealed.
+        /// Warnings about the store or the targets that this delivery caused.
         warnings: Vec<Warning>,
     },
-    /// A request did not become a delivery. Not sent while the channel is full.
+    /// A request did not become a delivery. This event is lost if the channel is full.
     Refused(RefusedRequest),
 }
 
@@ -94,40 +95,40 @@ pub(super) struct CompleteRequest {
     pub(super) body: Bytes,
 }
 
-/// A response, which closes the connection if it is `None`, and the delivery with its outcome.
+/// The response, or `None` to close the connection, and the delivery with its outcome.
 pub(super) type Handled = (Option<http::Response<Bytes>>, Arc<Delivery>);
 
-/// Handles deliveries. Shared by all connections.
+/// Handles deliveries. All connections share one intake.
 pub(super) struct Intake {
     pub(super) rules: ListenRules,
     pub(super) limits: ListenLimits,
     store: CaptureStore,
     events: mpsc::Sender<ListenerEvent>,
-    /// Each delivery once it is stored, and again once it is answered.
+    /// Channel that publishes each delivery when it is stored and again when it is answered.
     pub(super) deliveries: broadcast::Sender<Arc<Delivery>>,
     in_flight: Arc<Semaphore>,
     attempts: Mutex<AttemptCounter>,
-    /// Deliveries that count for [`ListenLimits::deliveries`]. Never exceeds it.
+    /// Number of deliveries that count for [`ListenLimits::deliveries`]. Never exceeds that limit.
     counted: AtomicU64,
-    /// Attempts of deliveries without a submission id.
+    /// Number of deliveries without a submission id, which faults count as attempts of one submission.
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
     pub(super) waiting: WaitQueue,
-    /// Connections, and deliveries in flight.
+    /// The tasks of connections and of deliveries in flight.
     pub(super) tasks: TaskTracker,
-    /// Stops accepting.
+    /// Stops accepting connections and requests.
     pub(super) stop: CancellationToken,
     /// Ends all tasks.
     pub(super) abort: CancellationToken,
 }
 
-/// Permission to handle one delivery and to send its event.
+/// Permits to handle one delivery and to send its event.
 struct Slot {
     event: OwnedPermit<ListenerEvent>,
     in_flight: OwnedSemaphorePermit,
 }
 
-/// A response, and where it comes from.
+/// A response, its origin, and the results of forwarding.
 struct Decision {
     response: Option<http::Response<Bytes>>,
     answered_by: AnsweredBy,
@@ -172,7 +173,7 @@ impl Intake {
         (intake, receiver)
     }
 
-    /// Handles a delivery. Once it has begun, it completes even if the caller is dropped.
+    /// Handles a delivery on its own task, so that it completes even if the connection is closed.
     pub(super) async fn accept(
         self: &Arc<Self>,
         request: CompleteRequest,
@@ -217,7 +218,7 @@ impl Intake {
             Err(error) => warnings.extend(self.store_warning(&error)),
         }
         self.publish(&delivery);
-        // A panic must not lose the event.
+        // After a panic, the delivery is still answered and its event is sent.
         let decision = AssertUnwindSafe(self.decide(&delivery)).catch_unwind().await;
         let Decision { response, answered_by, forwarded } = decision
             .unwrap_or_else(|_| Decision::new(AnsweredBy::Listener, Refusal::Internal.response()));
@@ -228,12 +229,12 @@ impl Intake {
         (answered.forwards, answered.relayed_forward) = (forwarded.forwards, forwarded.relayed);
         self.count_acceptance(&delivery, started);
         if delivery.summary.number.is_some() {
-            // Fails only if the store was closed.
+            // An error means that the store was closed.
             let _ = self.store.set_outcome(Arc::clone(&delivery)).await;
         }
         self.publish(&delivery);
         if !self.store.is_on_disk() {
-            // Other commands cannot read a store in memory.
+            // The number is useless to other commands, which cannot read a store in memory.
             Arc::make_mut(&mut delivery).summary.number = None;
         }
         let event = ListenerEvent::Delivered { delivery: Arc::clone(&delivery), warnings };
@@ -242,19 +243,19 @@ impl Intake {
         Ok((response, delivery))
     }
 
-    /// Verifies and counts a request.
+    /// Verifies a request, counts it, and returns the delivery.
     fn examine(&self, request: CompleteRequest, now: Instant) -> Result<Delivery, Refusal> {
         let CompleteRequest { source, method, request_target, headers, body } = request;
         let received_at = Timestamp::now();
         let (verdict, _) = verify(self.rules.verifier.as_ref(), &headers, &body, received_at);
-        // A rejected delivery does not count, because any sender can cause one.
+        // A rejected delivery does not count, because anyone can send an unsigned request.
         let is_rejected = verdict.code.is_refusal() && self.rules.on_invalid == OnInvalid::Reject;
         if !is_rejected && !self.count() {
             return Err(Refusal::Stopping);
         }
-        let names = event_names(&body);
+        let names = EventNames::of_body(&body);
         let attempt = match &names.submission_id {
-            // A forged delivery does not count as an attempt of a genuine one.
+            // A forged delivery must not count as an attempt for a genuine submission.
             Some(id) if verdict.code.is_trusted() => self.attempts().arrived(id, now),
             _ => Attempt::FIRST,
         };
@@ -278,14 +279,14 @@ impl Intake {
         limit.is_some_and(|limit| self.counted.load(Ordering::Relaxed) >= limit)
     }
 
-    /// Counts a delivery for the limit. Returns false, and counts nothing, if the limit is reached.
+    /// Counts a delivery. If the limit is already reached, counts nothing and returns false.
     fn count(&self) -> bool {
         let limit = self.limits.deliveries.unwrap_or(u64::MAX);
         let next = |counted| (counted < limit).then_some(counted + 1);
         self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Decides on the response. Injects a fault, or forwards the delivery.
+    /// Decides on the response: rejects the delivery, injects a fault, forwards the delivery or accepts it.
     async fn decide(&self, delivery: &Delivery) -> Decision {
         let (summary, faults) = (&delivery.summary, &self.rules.faults);
         let (verdict, by_listener) = (summary.verdict.code, AnsweredBy::Listener);
@@ -333,7 +334,7 @@ impl Intake {
         }
     }
 
-    /// Returns a warning for the first failure of an outage.
+    /// Returns a warning if this error of the store is the first one of an outage.
     fn store_warning(&self, error: &StoreError) -> Option<Warning> {
         let is_new = self.stored_in_a_row.swap(0, Ordering::Relaxed) >= OUTAGE_END;
         let message = format!("deliveries are not stored: {}", with_causes(error));
@@ -341,7 +342,7 @@ impl Intake {
     }
 
     fn publish(&self, delivery: &Arc<Delivery>) {
-        // Fails if there are no subscribers.
+        // An error means that there are no subscribers.
         let _ = self.deliveries.send(Arc::clone(delivery));
     }
 

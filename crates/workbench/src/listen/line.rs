@@ -1,4 +1,4 @@
-//! The lines that a listener prints for programs: one JSON object each. `line.schema.json` describes them.
+//! The lines that a listener prints for programs. Each line is a JSON object, which `line.schema.json` describes.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use super::intake::RefusedRequest;
 use super::totals::Totals;
 use crate::delivery::Delivery;
 use crate::mask;
-use crate::record::DeliveryRecord;
+use crate::record::{DeliveryRecord, instant};
 use crate::warning::Warning;
 
-/// The JSON Schema (draft 2020-12) of [`ListenerLine`]. It refers to [`crate::record::SCHEMA`].
+/// The JSON Schema (draft 2020-12) of [`ListenerLine`]. The schema refers to [`crate::record::SCHEMA`].
 pub const SCHEMA: &str = include_str!("line.schema.json");
 
-/// The version of the schema. It changes only if a field is removed or changes its meaning.
+/// The version of the schema. The version changes only if a field is removed or gets another meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// A line.
@@ -50,7 +50,7 @@ pub enum ListenerLine<'a> {
     },
 }
 
-/// The listener accepts deliveries.
+/// The line that is printed when the listener accepts deliveries.
 #[derive(Debug, Serialize)]
 pub struct ReadyLine<'a> {
     /// [`SCHEMA_VERSION`].
@@ -59,13 +59,13 @@ pub struct ReadyLine<'a> {
     pub url: &'a str,
     pub pid: u32,
     pub version: &'a str,
-    /// Names. Without one nothing is verified.
+    /// Names of the signing secrets. If there are none, deliveries are not verified.
     pub secrets: Vec<&'a str>,
     pub on_invalid: &'static str,
-    /// The only path of deliveries.
+    /// The only path that accepts deliveries; `None` if every path does.
     pub path: Option<&'a str>,
     pub targets: Vec<String>,
-    /// The folder of the store; `None` if it is in memory.
+    /// The folder of the store; `None` if the store is in memory.
     pub store: Option<String>,
     /// The address of the inspector.
     pub ui_url: Option<&'a str>,
@@ -105,11 +105,6 @@ impl<'a> ListenerLine<'a> {
         let met = expectations.iter().all(|one| one.met);
         Self::Summary { at: instant(at), ended: ended.name(), totals, expectations, met }
     }
-}
-
-/// Formats a time with milliseconds, as all records have it.
-pub fn instant(at: Timestamp) -> String {
-    format!("{at:.3}")
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
-//! A listener for deliveries: it verifies, stores, forwards and answers them.
+//! A listener that receives deliveries over HTTP, verifies, stores and forwards them, and responds to the sender.
 //!
-//! Each delivery ends with a [`ListenerEvent`] in a bounded channel. The listener accepts a delivery only if
-//! the channel has room for its event. So senders retry while the events are not read, and no event of an
-//! accepted delivery is lost.
+//! Each delivery results in a [`ListenerEvent`] in a bounded channel. The listener accepts a delivery only if the
+//! channel has room for its event. So no event of a delivery is lost, and while the caller does not read the
+//! events, senders get 503 and retry.
+//!
+//! A *refused request* did not become a delivery ([`Refusal`]). A *rejected delivery* is one that the listener itself
+//! answered with an error, usually because its signature is invalid.
 
 mod connection;
-mod event_names;
 mod goal;
 mod intake;
 mod line;
@@ -19,8 +21,10 @@ mod wait_queue;
 
 pub use goal::{Ended, Expectation, Expression, Goal, GoalOptions};
 pub use intake::{ListenLimits, ListenRules, ListenerEvent, RefusedRequest};
-pub use line::{ListenerLine, ReadyLine, SCHEMA, SCHEMA_VERSION, instant};
+pub use line::{ListenerLine, ReadyLine, SCHEMA, SCHEMA_VERSION};
 pub use policy::{Fault, Faults, OnInvalid};
 pub use response::{REFUSALS, Refusal};
 pub use server::{Listener, ListenerHandle, Sockets, free_port_near};
 pub use totals::{Times, Totals};
+
+pub use crate::record::instant;

@@ -7,26 +7,26 @@ use http::StatusCode;
 /// The treatment of deliveries without a valid signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnInvalid {
-    /// Respond as a receiver must, and do not forward.
+    /// Respond with the status of the verdict, such as 401, and do not forward.
     #[default]
     Reject,
     /// Respond with 200, and do not forward.
     Accept,
-    /// Treat them as valid.
+    /// Treat these deliveries as valid.
     Forward,
 }
 
-/// Longest list of responses.
+/// Maximum length of [`Faults::respond`].
 const MAX_RESPONSES: usize = 64;
 
-/// Injected faults. They follow the attempts of each submission.
+/// Faults to inject. The attempts of each submission are counted separately.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// The connection of so many first attempts is closed without a response.
+    /// Number of first attempts whose connection is closed without a response.
     pub drop: u32,
-    /// Responses to the attempts after those, in order. The last one applies to all later attempts.
+    /// Faults of the attempts after the dropped ones, in order. The last fault applies to all later attempts.
     pub respond: Vec<Fault>,
-    /// Delay of every response.
+    /// Delay before every response.
     pub delay: Option<Duration>,
 }
 
@@ -73,7 +73,7 @@ impl Faults {
         Ok(responses)
     }
 
-    /// Returns the fault of an attempt; the first one has number 1.
+    /// Returns the fault of an attempt. The first attempt has number 1.
     pub(super) fn of_attempt(&self, attempt: u32) -> Fault {
         let Some(after) = attempt.checked_sub(self.drop).and_then(|after| after.checked_sub(1))
         else {

@@ -1,12 +1,13 @@
-//! The listener's own responses: constant texts in the error shape of the service (SPEC §7). They contain
-//! nothing from the request.
+//! The listener's own responses. Errors have the shape of the service (SPEC §7). The texts are constants, so a
+//! response contains nothing from the request.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 
+use crate::http::{json, json_error};
 use crate::verdict::VerdictCode;
 
-/// Reasons to refuse a request that does not become a delivery.
+/// The reasons to refuse a request, which then does not become a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     NotFound,
@@ -23,7 +24,7 @@ pub enum Refusal {
     Internal,
 }
 
-/// All refusals with their status, name in JSON and meaning.
+/// All reasons, each with the status of the response, its name in JSON and its meaning.
 pub const REFUSALS: [(Refusal, u16, &str, &str); 9] = [
     (Refusal::NotFound, 404, "not_found", "this listener accepts deliveries at another path"),
     (Refusal::MethodNotAllowed, 405, "method_not_allowed", "a delivery is a POST request"),
@@ -44,11 +45,11 @@ impl Refusal {
 
     pub(super) fn response(self) -> Response<Bytes> {
         let (_, status, code, message) = *self.row();
-        let mut response = error(status, code, message);
+        let mut response = json_error(status, code, message);
         let (name, value) = match self {
             Self::MethodNotAllowed => (header::ALLOW, "POST"),
             Self::Busy | Self::Stopping => (header::RETRY_AFTER, "1"),
-            // The rest of the body is not read.
+            // The connection cannot be reused, because the rest of the body was not read.
             Self::TooLarge | Self::TooSlow | Self::Unreadable => (header::CONNECTION, "close"),
             Self::NotFound | Self::CrossSite | Self::Internal => return response,
         };
@@ -67,10 +68,10 @@ pub(super) fn healthy() -> Response<Bytes> {
     json(200, Bytes::from_static(br#"{"status":"ok"}"#))
 }
 
-/// Returns the response of a receiver to a delivery with this verdict.
+/// Returns the response to a rejected delivery with this verdict.
 pub(super) fn rejected(verdict: VerdictCode) -> Response<Bytes> {
     let row = verdict.row();
-    error(row.status, row.name, row.meaning)
+    json_error(row.status, row.name, row.meaning)
 }
 
 /// Returns the response of an injected fault.
@@ -78,20 +79,7 @@ pub(super) fn injected(status: StatusCode) -> Response<Bytes> {
     if status.is_success() {
         return json(status.as_u16(), Bytes::from_static(br#"{"received":true}"#));
     }
-    error(status.as_u16(), "injected", "the listener was started with this response")
-}
-
-/// Both texts are constants that JSON does not escape.
-fn error(status: u16, code: &'static str, message: &'static str) -> Response<Bytes> {
-    json(status, format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#).into())
-}
-
-fn json(status: u16, body: Bytes) -> Response<Bytes> {
-    let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(status).expect("constants are valid statuses");
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    response
+    json_error(status.as_u16(), "injected", "the listener was started with this response")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The sockets of a listener, and its start and end.
+//! Opens the sockets of a listener, accepts connections, and shuts the listener down.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,18 +17,18 @@ use super::response::Refusal;
 use crate::delivery::{Delivery, Source};
 use crate::store::CaptureStore;
 
-/// Connections that the operating system accepts in advance.
+/// Length of the operating system's queue of connections that the listener has not accepted yet.
 const BACKLOG: u32 = 1024;
-/// Pause after an error of `accept` that concerns all connections, such as too many open files.
+/// Pause after an error of `accept` that concerns all connections, for example "too many open files".
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// Time that a closed connection has to end.
+/// Wait for a closed connection to release its permit.
 const CLOSE_TIME: Duration = Duration::from_millis(50);
-/// Time to receive incomplete requests at the end.
+/// Time that incomplete requests have to complete when the listener shuts down.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 /// Number of ports that [`free_port_near`] tries, and [`Sockets::open`] if it chooses the port.
 const PORTS_TRIED: u16 = 20;
 
-/// Open sockets.
+/// Sockets that accept connections at one port.
 #[derive(Debug)]
 pub struct Sockets {
     listeners: Vec<TcpListener>,
@@ -46,8 +46,8 @@ pub struct Listener {
 pub struct ListenerHandle(Arc<Intake>);
 
 impl Sockets {
-    /// Opens a port; 0 chooses a free one. Without an address it opens 127.0.0.1 and, unless the machine has
-    /// no IPv6, ::1, because `localhost` may be either.
+    /// Opens a port; port 0 chooses a free one. Without `bind`, opens the port at 127.0.0.1 and, unless the
+    /// machine has no IPv6, at ::1, because `localhost` may mean either address.
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`] if another process has the port.
@@ -91,7 +91,7 @@ impl Sockets {
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // On Windows, two processes could listen on one port.
+    // On Windows, this option would allow two processes to listen on one port.
     #[cfg(not(windows))]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -107,7 +107,7 @@ fn is_without_ipv6(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(unsupported)
 }
 
-/// Returns a free port that is a little higher.
+/// Returns a free port among the 20 ports above `port`.
 pub fn free_port_near(bind: Option<IpAddr>, port: u16) -> Option<u16> {
     let bind = bind.unwrap_or(Ipv4Addr::LOCALHOST.into());
     let mut ports = (1..=PORTS_TRIED).filter_map(|offset| port.checked_add(offset));
@@ -115,7 +115,7 @@ pub fn free_port_near(bind: Option<IpAddr>, port: u16) -> Option<u16> {
 }
 
 impl Listener {
-    /// Starts to accept connections. Call it within a runtime, and read the events until
+    /// Starts to accept connections. Must be called within a Tokio runtime. Read the events until
     /// [`shutdown`](Self::shutdown) returns.
     pub fn start(
         sockets: Sockets,
@@ -141,8 +141,8 @@ impl Listener {
         ListenerHandle(Arc::clone(&self.intake))
     }
 
-    /// Stops accepting, answers the deliveries in flight for at most `grace`, and closes all connections.
-    /// Read the events meanwhile.
+    /// Stops accepting connections, waits at most `grace` until the deliveries in flight are answered, and closes all
+    /// connections. The caller must read the events meanwhile.
     pub async fn shutdown(self, grace: Duration) {
         let intake = &self.intake;
         intake.stop.cancel();
@@ -167,11 +167,11 @@ impl Drop for Listener {
 }
 
 impl ListenerHandle {
-    /// Handles a delivery that was built from a submission of the API. Returns it with its response.
+    /// Handles a delivery that was built from a submission of the API. Returns the delivery with its response.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] if too many deliveries are in flight, [`Refusal::Stopping`] if the listener ends or
-    /// has the number of deliveries that it waits for.
+    /// [`Refusal::Busy`] if too many deliveries are in flight, [`Refusal::Stopping`] if the listener shuts down or has
+    /// reached [`ListenLimits::deliveries`].
     pub async fn deliver(
         &self,
         method: Method,
@@ -187,12 +187,12 @@ impl ListenerHandle {
         Ok(self.0.accept(request).await?.1)
     }
 
-    /// Returns the channel that has each delivery once it is stored, and again once it is answered.
+    /// Returns the channel that publishes each delivery when it is stored and again when it is answered.
     pub fn deliveries(&self) -> broadcast::Sender<Arc<Delivery>> {
         self.0.deliveries.clone()
     }
 
-    /// Returns a receiver of each delivery, once when it is stored and again when it is answered.
+    /// Subscribes to [`deliveries`](Self::deliveries).
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Delivery>> {
         self.0.deliveries.subscribe()
     }
@@ -214,7 +214,7 @@ async fn run(listener: TcpListener, intake: Arc<Intake>, permits: Arc<Semaphore>
     }
 }
 
-/// Waits for the permit of a connection. While there is none, closes connections that wait.
+/// Acquires the permit of a connection. While no permit is free, closes connections that wait for their peers.
 async fn permit(intake: &Intake, permits: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     let mut wait = Duration::ZERO;
     loop {
@@ -246,7 +246,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Returns true if the error concerns only the connection that its peer has already closed.
+/// Returns true if the error concerns only one connection, which its peer has already closed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted)

@@ -1,4 +1,4 @@
-//! Counts and times of a run, in memory that does not grow with the number of deliveries.
+//! Counts and times of a run. Their memory does not grow with the number of deliveries.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use serde::{Serialize, Serializer};
 use crate::delivery::{AnsweredBy, Delivery};
 use crate::record::millis;
 
-/// Counts of everything that arrived.
+/// Counts of deliveries, refused requests and forwards, with their times.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Totals {
     pub received: u64,
-    /// By name.
+    /// Deliveries by the name of their verdict.
     pub verdicts: BTreeMap<&'static str, u64>,
     pub duplicates: u64,
-    /// Attempts after the first that are no duplicates.
+    /// Deliveries that are neither first attempts nor duplicates.
     pub retries: u64,
     /// Requests that did not become deliveries.
     pub refused: u64,
     pub statuses: BTreeMap<u16, u64>,
-    /// Connections closed on purpose, without a response.
+    /// Deliveries whose connection was closed on purpose, without a response.
     pub dropped: u64,
     #[serde(rename = "response_ms")]
     pub response_times: Times,
@@ -33,10 +33,10 @@ pub struct Totals {
     pub forward_times: Times,
 }
 
-/// Durations, rounded up by at most 1/16 so that there are few different ones.
+/// A histogram of durations, which are rounded up by at most 1/16 so that there are few different values.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Number of durations by microseconds.
+    /// Number of durations by their rounded microseconds.
     counts: BTreeMap<u64, u64>,
     max: Duration,
 }
@@ -76,7 +76,7 @@ impl Times {
         self.max = self.max.max(took);
     }
 
-    /// Returns the duration that `percent` of all do not exceed, or `None` if there are none.
+    /// Returns the smallest duration that at least `percent` of all durations do not exceed. `None` without durations.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let total: u64 = self.counts.values().sum();
         let rank = (total * percent).div_ceil(100).max(1);
@@ -95,7 +95,7 @@ impl Times {
 }
 
 impl Serialize for Times {
-    /// Writes milliseconds; null if there are none.
+    /// Writes percentiles in milliseconds, or null without durations.
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let percentile = |percent| self.percentile(percent).map(millis);
         let times = percentile(50).zip(percentile(95));

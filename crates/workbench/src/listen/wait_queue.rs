@@ -1,12 +1,13 @@
-//! The connections that wait for their peers.
+//! A queue of the connections that wait for data from their peers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// Connections that wait for the head or body of a request, in the order in which they began to wait. When
-/// there are too many connections, the first one is closed, so that silent peers do not shut out others.
+/// Connections that wait for the head or body of a request, in the order in which they began to wait. When no
+/// permit for a new connection is free, the listener closes the first connection in the queue, so that silent
+/// peers do not block others.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue(Mutex<Waiting>);
 
@@ -32,7 +33,7 @@ impl WaitQueue {
         self.waiting().connections.remove(&key).is_some()
     }
 
-    /// Closes the first connection. Returns false if there is none.
+    /// Closes and removes the first connection. Returns false if the queue is empty.
     pub(super) fn close_first(&self) -> bool {
         let first = self.waiting().connections.pop_first();
         first.map(|(_, close)| close.cancel()).is_some()

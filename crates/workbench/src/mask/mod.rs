@@ -1,4 +1,5 @@
-//! Masks secrets in output: signatures, which can be replayed, keys, passwords and tokens. A mask is `…`.
+//! Masks secrets in output with `…`: keys, passwords, tokens, and signatures, because a signed request can be
+//! replayed.
 
 mod names;
 mod scan;
@@ -21,8 +22,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     scan::mask(text, scan::Context::Text)
 }
 
-/// Masks the body of a target's response, which may contain the request. A body that is not UTF-8 is
-/// changed only if it contains a secret.
+/// Masks the body of a target's response, which may contain parts of the request. A body without a secret stays
+/// byte for byte the same, also if it is not UTF-8.
 pub fn response_body(body: &[u8], reveal: bool) -> Cow<'_, [u8]> {
     if reveal {
         return Cow::Borrowed(body);
@@ -33,13 +34,13 @@ pub fn response_body(body: &[u8], reveal: bool) -> Cow<'_, [u8]> {
     }
 }
 
-/// Masks secrets in a request target, or in a URL of a command that stays usable: values of query
-/// parameters with a secret's name, user name and password.
+/// Masks secrets in a request target or URL: user name, password, and the values of query parameters whose names
+/// indicate a secret. The rest stays, so that the URL of a command remains usable.
 pub fn target(target: &str, reveal: bool) -> Cow<'_, str> {
     if reveal { Cow::Borrowed(target) } else { scan::mask(target, scan::Context::RequestTarget) }
 }
 
-/// Masks the query of a URL and removes user name and password. The path keeps its spelling.
+/// Masks the whole query of a URL, and removes user name and password. The path is not normalized.
 pub fn url(url: &str, reveal: bool) -> String {
     if reveal {
         return url.to_owned();
@@ -53,20 +54,23 @@ pub fn url(url: &str, reveal: bool) -> String {
     text(&format!("{scheme}{host}{path}{query}{fragment}")).into_owned()
 }
 
-/// Masks the values of headers. The order is kept.
+/// Masks the values of headers, and keeps the order of the headers.
 pub fn headers(headers: &HeaderMap, reveal: bool) -> HeaderMap {
     if reveal {
         return headers.clone();
     }
     let mut masked = HeaderMap::with_capacity(headers.len());
     for (name, original) in headers {
-        masked.append(name, value(name, original));
+        masked.append(name, value(name, original, false));
     }
     masked
 }
 
 /// Masks the value of a header.
-pub fn value(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
+pub fn value(name: &HeaderName, value: &HeaderValue, reveal: bool) -> HeaderValue {
+    if reveal {
+        return value.clone();
+    }
     let masked = if *name == SIGNATURE {
         signature(value.as_bytes())
     } else if SECRET_HEADERS.contains(name) {
@@ -79,13 +83,13 @@ pub fn value(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
             Cow::Owned(masked) => masked,
         }
     };
-    // A mask contains no control characters.
+    // Never fails, because neither a mask nor the rest of the value contains control characters.
     HeaderValue::from_bytes(masked.as_bytes()).unwrap_or_else(|_| HeaderValue::from_static("…"))
 }
 
 /// Returns true if masking changes the value of a header.
 pub fn hides(name: &HeaderName, original: &HeaderValue) -> bool {
-    value(name, original) != *original
+    value(name, original, false) != *original
 }
 
 /// Returns true if masking changes one of these headers or the request target or URL.
@@ -98,7 +102,7 @@ pub fn is_masked(value: &[u8]) -> bool {
     std::str::from_utf8(value).is_ok_and(|text| text.contains(MASK))
 }
 
-/// Masks a signature header, except for its time and the first digits of each signature.
+/// Masks the value of the signature header, except for its time and the first digits of each signature.
 fn signature(value: &[u8]) -> String {
     let Ok(text) = std::str::from_utf8(value) else { return MASK.to_string() };
     let mask_part = |part: &str| match part.split_once('=') {
@@ -106,7 +110,7 @@ fn signature(value: &[u8]) -> String {
             part.to_owned()
         }
         Some((key, digits)) if key.len() <= 4 && key.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            // A short value would be shown to a large part.
+            // Mask a short value completely, because four digits would be a large part of it.
             let count = if digits.len() >= 4 * SIGNATURE_DIGITS { SIGNATURE_DIGITS } else { 0 };
             let shown: String =
                 digits.chars().take_while(char::is_ascii_hexdigit).take(count).collect();

@@ -1,6 +1,6 @@
 //! Names of headers and query parameters with secret values.
 
-/// Parts of a name without its separators: `X-Api-Key`, `apiKey`.
+/// A name is a secret's if it contains one of these after its separators are removed: `X-Api-Key`, `apiKey`.
 const PARTS: [&str; 13] = [
     "token",
     "secret",
@@ -16,14 +16,14 @@ const PARTS: [&str; 13] = [
     "session",
     "sessid",
 ];
-/// Words of a name: `X-Auth-User`, `?sig=`.
+/// A name is a secret's if one of its words is in this list: `X-Auth-User`, `?sig=`.
 const WORDS: [&str; 10] =
     ["auth", "authn", "authz", "jwt", "hmac", "otp", "sid", "sig", "pwd", "dpop"];
-/// Last words of a name: `X-Subscription-Key`, but not `monkey` or `key-count`.
+/// A name is a secret's if its last word is in this list: `X-Subscription-Key`, but not `monkey` or `key-count`.
 const LAST_WORDS: [&str; 3] = ["key", "pass", "pin"];
-/// Complete names of query parameters. As a header, `code` is a status.
+/// Complete names of query parameters with secrets. A header `code` is no secret but a status.
 const QUERY_NAMES: [&str; 1] = ["code"];
-/// Complete names of headers without secrets, which help to find mistakes.
+/// Complete names of headers that match the lists above but contain no secret. They help to find mistakes.
 const PUBLIC_HEADERS: [&str; 5] = [
     "access-control-allow-credentials",
     "idempotency-key",

@@ -8,17 +8,20 @@ use super::{MASK, SIGNATURE_DIGITS, credentials};
 
 /// Prefixes of this service's signing secrets and API keys.
 const KEY_PREFIXES: [&str; 2] = [formsvc_protocol::signature::SECRET_PREFIX, "fsk_"];
-/// Prefix of a signature, in any case, and the number of its hex digits.
+/// Prefix of a signature, without regard to case.
 const SIGNATURE_PREFIX: &str = "v1=";
+/// Number of hex digits of a signature.
 const SIGNATURE_LEN: usize = 64;
-/// Ends of the names of credentials, in any case: `Set-Cookie`, `HTTP_COOKIE`.
+/// Ends of the names of headers with credentials, without regard to case: `Set-Cookie`, `HTTP_COOKIE`.
 const CREDENTIAL_NAMES: [&str; 2] = ["authorization", "cookie"];
-/// Schemes before a token, in any case, and the length of the shortest token.
+/// Schemes before a token, without regard to case.
 const SCHEMES: [&str; 2] = ["bearer ", "basic "];
+/// Shortest token, in bytes.
 const MIN_TOKEN_LEN: usize = 8;
+/// Bytes that end the host of a URL.
 const HOST_ENDS: &[u8] = b"/?# \t\r\n\"'<>\\";
 
-/// The kind of text, which decides the end of a query parameter.
+/// The kind of a text. The end of a query parameter depends on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Context {
     /// The text is a request target or a URL.
@@ -33,12 +36,12 @@ struct Secret {
     mask: String,
 }
 
-/// Replaces the secrets in a text. Masked text stays the same.
+/// Replaces the secrets in a text. Masking a masked text does not change it.
 pub(super) fn mask(text: &str, context: Context) -> Cow<'_, str> {
     let scanner = Scanner { text, context };
     let (mut masked, mut copied, mut at) = (String::new(), 0, 0);
     while at < text.len() {
-        // Each finder returns only ranges that begin and end beside ASCII.
+        // The methods of `Scanner` return ranges whose ends are next to ASCII bytes, so slicing does not panic.
         let Some(Secret { range, mask }) = scanner.secret_from(at) else {
             at += 1;
             continue;
@@ -59,8 +62,8 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// Returns the secret with a name, prefix or sign at `at`. Takes constant time if there is
-    /// none, or time proportional to a part of the text in which no other secret begins.
+    /// Returns the secret whose name, prefix or sign begins at `at`. The whole scan takes linear time: this method
+    /// takes constant time, or time proportional to a part of the text in which no other secret can begin.
     fn secret_from(self, at: usize) -> Option<Secret> {
         let range = match self.bytes()[at] {
             b'?' | b'&' | b';' | b'#' => self.parameter_value(at + 1),
@@ -81,7 +84,7 @@ impl Scanner<'_> {
         Some(Secret { range, mask: MASK.to_string() })
     }
 
-    /// Finds the rest of a secret or key that begins with a known prefix.
+    /// Finds the part of a secret or key after its known prefix.
     fn key(self, at: usize) -> Option<Range<usize>> {
         let has_prefix = |prefix: &&&str| self.bytes()[at..].starts_with(prefix.as_bytes());
         let start = at + KEY_PREFIXES.iter().find(has_prefix)?.len();
@@ -137,7 +140,7 @@ impl Scanner<'_> {
         Some(start..start + len)
     }
 
-    /// Finds the value of the parameter at `name_start` if its name is a secret's.
+    /// Finds the value of the parameter whose name begins at `name_start`, if that name is a secret's.
     fn parameter_value(self, name_start: usize) -> Option<Range<usize>> {
         let value_ends: &[u8] = match self.context {
             Context::RequestTarget => b"&#",
@@ -149,7 +152,7 @@ impl Scanner<'_> {
             return None;
         }
         let name = &self.text[name_start..name_end];
-        // A name that contains a key is not shown: `key` masks it.
+        // If the name itself contains a key, the method `key` masks that key and the rest of the parameter.
         if !is_secret_query(name) || KEY_PREFIXES.iter().any(|prefix| name.contains(prefix)) {
             return None;
         }
@@ -161,7 +164,7 @@ impl Scanner<'_> {
         self.text.as_bytes()
     }
 
-    /// Returns true if the word is at `at`, in any case.
+    /// Returns true if the text contains the word at `at`, without regard to case.
     fn has_word(self, at: usize, word: &str) -> bool {
         let found = self.bytes().get(at..at + word.len());
         found.is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))

@@ -1,4 +1,4 @@
-//! The position of a poll in the list of a form, across runs.
+//! Remembers across runs which submissions of a form a poll has delivered.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -12,43 +12,43 @@ use sha2::{Digest, Sha256};
 use super::PollError;
 use crate::store::private;
 
-/// Submissions delivered out of order that a mark contains at most. Further submissions wait until all
-/// deliveries in flight have ended.
+/// Maximum number of submissions in `SavedMark::done`. When it is reached, the poll reads no further submissions
+/// until all deliveries in flight have ended.
 const MAX_DONE: usize = 1_000;
 
 /// The submissions of a form that were delivered to a listener, in memory and in a file.
 ///
-/// They are those that the start covers, and those in `done`. The start advances when no delivery is in
-/// flight, so it never covers an unfinished one.
+/// The delivered submissions are those before [`PollStart`] and those in `done`. The start advances only when no
+/// delivery is in flight, so no submission before the start is unfinished.
 #[derive(Debug)]
 pub struct PollMark {
     saved: SavedMark,
-    /// Submissions of an earlier run's `done` that this run has not read yet.
+    /// Submissions that an earlier run added to `done` and that this run has not read yet.
     unread: BTreeSet<SubmissionId>,
-    /// Covers all submissions that this run has read.
+    /// The position after all submissions that this run has read.
     latest: Option<SyncPoint>,
     in_flight: usize,
     is_known: bool,
-    /// None if it is not saved.
+    /// The file of the mark; `None` if the mark is only in memory.
     file: Option<MarkFile>,
 }
 
-/// The first submission of a poll.
+/// The position in the form's list at which a poll starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PollStart {
-    /// The form's first one: the form had no submissions at the start of the first run.
+    /// The beginning of the list: the form had no submissions when the first run started.
     #[default]
     First,
-    /// The one after this one, which was the newest at the start of the first run.
+    /// After this submission, which was the newest when the first run started.
     After { created_at: Timestamp, id: SubmissionId },
-    /// The ones that this point does not cover.
+    /// After all submissions that this point covers.
     Point(Box<SyncPoint>),
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct SavedMark {
-    /// Not read; they name the list for users of the file.
+    /// This field, `form` and `path` are never read. They tell a user which list the file belongs to.
     service: String,
     form: String,
     path: String,
@@ -59,29 +59,29 @@ struct SavedMark {
 #[derive(Debug)]
 struct MarkFile {
     path: PathBuf,
-    /// Held while this exists: two polls with one mark would each lose the other's deliveries.
+    /// Locked while this value exists, because two polls with one mark would overwrite each other's changes.
     lock: File,
 }
 
 impl Drop for MarkFile {
     fn drop(&mut self) {
-        // Closing the file is not enough: a process that is being started has a copy of it.
+        // Closing the file is not enough: a child process that is just being started has a copy of the descriptor.
         let _ = self.lock.unlock();
     }
 }
 
 impl PollMark {
-    /// Creates a mark that is not saved.
+    /// Creates a mark that is only in memory.
     pub fn in_memory() -> Self {
         Self::new(SavedMark::default(), false, None)
     }
 
-    /// Opens the mark of a form of a service and a path of the listener. Creates the folder for this user
-    /// alone. Blocks.
+    /// Opens the mark of a form of a service and a path of the listener. Creates the folder with mode 700 if it is
+    /// missing. Blocks.
     ///
     /// # Errors
-    /// [`PollError::InUse`] if another poll has it. An unreadable file is an error, because a new mark would
-    /// leave out submissions.
+    /// [`PollError::InUse`] if another poll uses the mark. An unreadable file is an error too, because a new mark would
+    /// skip submissions.
     pub fn open(folder: &Path, service: &str, form: &str, path: &str) -> Result<Self, PollError> {
         let service = service.trim_end_matches('/');
         let digest = Sha256::digest(format!("{service}\n{form}\n{path}"));
@@ -116,7 +116,7 @@ impl PollMark {
         Self { saved, unread, latest: None, in_flight: 0, is_known, file }
     }
 
-    /// Returns true if there was an earlier run.
+    /// Returns true if an earlier run or [`begin`](Self::begin) has saved the mark.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
@@ -125,11 +125,11 @@ impl PollMark {
         &self.saved.start
     }
 
-    /// Starts a new mark after the newest submission. Does nothing if there was an earlier run. Call it again
-    /// after an outage.
+    /// Sets the start of a new mark to the newest submission. Does nothing if the mark is known. After an error, this
+    /// method can be called again.
     ///
     /// # Errors
-    /// As the client or [`save`](Self::save).
+    /// Fails if the request or saving the mark fails.
     pub async fn begin(&mut self, form: &FormHandle) -> Result<(), PollError> {
         if self.is_known {
             return Ok(());
@@ -144,7 +144,8 @@ impl PollMark {
         Ok(())
     }
 
-    /// Adds the next submission of the list. `point` covers it. Returns false if it was delivered before.
+    /// Adds the next submission of the list, which `point` covers. Returns false if the submission was already
+    /// delivered.
     pub(super) fn add(&mut self, id: &SubmissionId, point: SyncPoint) -> bool {
         self.latest = Some(point);
         let is_new = !self.unread.remove(id);
@@ -155,7 +156,7 @@ impl PollMark {
         is_new
     }
 
-    /// Records the end of a submission's delivery.
+    /// Records that a submission was delivered or that its last retry failed.
     pub(super) fn finish(&mut self, id: SubmissionId) {
         self.in_flight -= 1;
         self.saved.done.insert(id);
@@ -171,7 +172,7 @@ impl PollMark {
         }
     }
 
-    /// Returns false if further submissions have to wait.
+    /// Returns false if the poll must not read further submissions yet.
     pub(super) fn has_room(&self) -> bool {
         self.saved.done.len() < MAX_DONE || self.in_flight == 0
     }
@@ -188,7 +189,7 @@ impl PollMark {
     }
 }
 
-/// Replaces a file. Only its owner can read the new one.
+/// Replaces a file by a new file, which only its owner can read.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     let mut new = tempfile::NamedTempFile::new_in(folder)?;

@@ -1,4 +1,4 @@
-//! New submissions of a form as deliveries, for machines that the service cannot reach.
+//! Polls the new submissions of a form and delivers them to a listener, on machines that the service cannot reach.
 
 use std::io;
 use std::path::PathBuf;
@@ -32,41 +32,41 @@ pub const INTERVAL: Duration = Duration::from_secs(5);
 /// The header of deliveries that were not sent by the service. Its value is `poll`.
 pub const SYNTHETIC: HeaderName = HeaderName::from_static("x-formsvc-synthetic");
 
-/// Deliveries in flight, those included that wait for a retry.
+/// Maximum number of deliveries in flight, including those waiting for a retry.
 const MAX_IN_FLIGHT: usize = 16;
-/// Pause before the next try if the listener is busy.
+/// Pause before the next attempt if the listener is busy.
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
-/// Time limit of the deliveries in flight at the end: 10 s for a target, and 2 s for the listener.
+/// Time that deliveries in flight have to complete when the poll stops: 10 s for a target and 2 s for the listener.
 const GRACE: Duration = Duration::from_secs(12);
 
-/// The poll of a form.
+/// A poll of one form.
 #[derive(Debug)]
 pub struct Poll {
     pub form: FormHandle,
     pub form_title: String,
     pub interval: Duration,
-    /// Sign the deliveries.
+    /// The secrets that sign the deliveries.
     pub secrets: SigningSecrets,
     pub schedule: RetrySchedule,
     /// The request target of the deliveries.
     pub path: String,
-    /// See [`PollMark::begin`].
+    /// The submissions that were already delivered. Call [`PollMark::begin`] before the first run.
     pub mark: PollMark,
 }
 
 /// A poll cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum PollError {
-    #[error("another listener polls this form, with the position in `{}`", path.display())]
+    #[error("another listener polls this form and uses its position in `{}`", path.display())]
     InUse { path: PathBuf },
     #[error(
-        "`{}` is not the position of a poll; remove it to start with new submissions",
+        "`{}` is not a valid poll position; delete the file to start after the newest submission",
         path.display()
     )]
     BadMark { path: PathBuf, source: serde_json::Error },
     #[error("cannot access `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// Other users have access to the position.
+    /// Other users have access to the file of the position.
     #[error(transparent)]
     Unsafe(#[from] StoreError),
     #[error(transparent)]
@@ -78,16 +78,17 @@ pub enum PollError {
 }
 
 impl Poll {
-    /// Delivers new submissions until `stop` is cancelled or a request fails for good. Then attempts in
-    /// flight end, and deliveries that wait for a retry are left for the next run.
+    /// Delivers new submissions until `stop` is cancelled or a request fails permanently. Then waits up to
+    /// 12 s for the attempts in flight; the next run delivers the submissions that wait for a retry.
     ///
     /// `deliver` passes method, request target, headers and body to
-    /// [`ListenerHandle::deliver`](crate::listen::ListenerHandle::deliver). A delivery without 2xx is retried by the schedule. After 2xx or the last retry the
-    /// mark is saved, so the next run does not repeat it. A crash between the response and the save repeats
-    /// it.
+    /// [`ListenerHandle::deliver`](crate::listen::ListenerHandle::deliver). A delivery that is not answered with 2xx is
+    /// retried by the schedule. After 2xx or the last retry, the mark is saved, so the next run does not repeat the
+    /// delivery. If the process crashes between the response and the save, the next run repeats the delivery.
     ///
     /// # Errors
-    /// Fails without a secret, if the mark cannot be saved, and as [`Follow`](formsvc_client::list::Follow).
+    /// Fails without a secret, if the mark cannot be saved, or with an error of
+    /// [`Follow`](formsvc_client::list::Follow).
     pub async fn run<F, Fut>(mut self, deliver: F, stop: CancellationToken) -> Result<(), PollError>
     where
         F: Fn(Method, String, HeaderMap, Bytes) -> Fut + Send + Sync + 'static,
@@ -177,8 +178,8 @@ struct Attempts {
 }
 
 impl Attempts {
-    /// Delivers the submission until it is accepted or no retry is left; then returns its id. Returns `None`
-    /// if the poll or the listener stops before.
+    /// Delivers the submission until it is answered with 2xx or no retry is left, and returns its id. Returns `None`
+    /// if the poll or the listener stops before that.
     async fn run<F, Fut>(self, deliver: Arc<F>) -> Option<SubmissionId>
     where
         F: Fn(Method, String, HeaderMap, Bytes) -> Fut,
@@ -212,11 +213,10 @@ impl Attempts {
     }
 }
 
-/// Returns the result of an attempt, with the `Retry-After` of the relayed response.
+/// Returns the result of an attempt, with the `Retry-After` of the relayed response if there is one.
 fn attempt_result(delivery: &Delivery) -> AttemptResult {
     let status = delivery.summary.response.and_then(|response| response.status);
-    let relayed = delivery.relayed_forward.and_then(|index| delivery.forwards.get(index));
-    let relayed = relayed.and_then(|forward| forward.result.as_ref().ok());
+    let relayed = delivery.relayed_response();
     let retry_after = relayed.and_then(|response| response.headers.get(RETRY_AFTER));
     status.map_or_else(AttemptResult::default, |status| {
         AttemptResult::of_response(status, retry_after, unix_now())

@@ -179,14 +179,14 @@ async fn killed_poll_repeats_only_unanswered_deliveries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_delivery_is_retried_by_the_schedule() {
+async fn failed_delivery_is_retried_by_the_schedule() {
     let (service, folder) = (service(), tempfile::tempdir().unwrap());
     let listener = Listener::responds(&[Ok(503), Ok(500), Ok(204)]);
     drop(start(&service, folder.path(), &listener, CancellationToken::new()).await);
     submit(&service, 2);
     poll(&service, folder.path(), &listener, 3).await;
     assert_eq!(listener.seconds(), [0, 10, 70]);
-    // Four attempts, then it has failed.
+    // After four attempts the delivery has failed.
     let listener = Listener::responds(&[Ok(503); 5]);
     submit(&service, 3);
     poll(&service, folder.path(), &listener, 4).await;

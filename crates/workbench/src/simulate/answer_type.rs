@@ -1,9 +1,9 @@
-//! The types of answers, inferred from their JSON text.
+//! Infers the types of answers from their JSON text.
 
 use formsvc_contract::payload::AnswerType;
 use formsvc_protocol::{Timestamp, decode_string};
 
-/// Returns the type of an answer given as JSON; `None` if it is empty: null, or a text, list or object
+/// Returns the type of an answer given as JSON. Returns `None` for an empty answer: null, or a text, list or object
 /// without content.
 pub fn answer_type(json: &str) -> Option<AnswerType> {
     let is_empty = |open, close| {

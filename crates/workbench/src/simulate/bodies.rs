@@ -1,4 +1,4 @@
-//! The bodies of simulated deliveries.
+//! Creates the bodies of simulated deliveries.
 
 use bytes::Bytes;
 use formsvc_client::{FormId, Timestamp};
@@ -7,13 +7,14 @@ use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
 use formsvc_protocol::WebhookEvent;
 use formsvc_protocol::signature::sign;
 use http::{HeaderMap, HeaderValue, header};
-use serde::Deserialize;
 
 use super::answer_type;
+use crate::delivery::EventNames;
 use crate::edit::{self, Change, EditError};
 use crate::secrets::SigningSecrets;
 
-/// `created_at` of the first generated submission of a seed: 2026-01-01. The next are each one second later.
+/// `created_at` of the first generated submission if there is a seed: 2026-01-01. Each further submission is one
+/// second later.
 const SEEDED_START_NANOS: i128 = 1_767_225_600_000_000_000;
 
 /// The origin of bodies.
@@ -23,7 +24,7 @@ pub enum BodySource {
     Sample,
     /// Generated answers to the questions of a form.
     Form { id: FormId, title: String, questions: Vec<(String, AnswerType)> },
-    /// At least one body. After the last one, they repeat.
+    /// These bodies, at least one. After the last body, the first one follows again.
     Fixed(Vec<Bytes>),
 }
 
@@ -42,30 +43,22 @@ pub struct Bodies {
 pub struct UnsignedDelivery {
     pub body: Bytes,
     pub event: HeaderValue,
-    /// The id in the body, if there is one.
+    /// The submission id in the body, if there is one.
     pub submission_id: Option<String>,
 }
 
-/// A change that is probably a mistake. It is made all the same.
+/// A change that is probably a mistake. The change is applied nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnusualChange {
     /// No submission of the form has this label.
     UnknownLabel { label: String, known: Vec<String> },
-    /// The answer is a number in submissions of the form, and this value is not.
+    /// The answer is a number in submissions of the form, but the new value is not.
     NotNumber { label: String, value: String },
 }
 
-#[derive(Default, Deserialize)]
-struct BodyNames {
-    #[serde(default)]
-    event: Option<String>,
-    #[serde(default)]
-    submission_id: Option<String>,
-}
-
 impl Bodies {
-    /// Creates bodies with changes. `event` replaces the event in header and body. The same seed creates the
-    /// same bodies.
+    /// Creates a source of bodies to which `changes` are applied. `event` replaces the event in header and body. The
+    /// same seed results in the same bodies.
     pub fn new(
         source: BodySource,
         changes: Vec<Change>,
@@ -76,13 +69,13 @@ impl Bodies {
         Self { source, changes, event, random, is_seeded: seed.is_some() }
     }
 
-    /// Returns the delivery with this index, the first being 0. Call it for each index, in order.
+    /// Returns the delivery with this index. Must be called for each index in order, from 0.
     ///
     /// # Errors
-    /// Fails if a change cannot be made.
+    /// Fails if a change cannot be applied.
     pub fn next(&mut self, index: u64) -> Result<UnsignedDelivery, EditError> {
         let (mut body, _) = edit::apply(&self.generate(index), &self.changes)?;
-        let BodyNames { event, submission_id } = serde_json::from_slice(&body).unwrap_or_default();
+        let EventNames { event, submission_id, .. } = EventNames::of_body(&body);
         let has_event = event.is_some();
         let event = event.and_then(|event| HeaderValue::try_from(event).ok());
         if let Some(new) = self.event.clone().filter(|new| has_event && event.as_ref() != Some(new))
@@ -133,7 +126,7 @@ impl Bodies {
 }
 
 impl UnsignedDelivery {
-    /// Returns the headers that the service sends (SPEC §6), signed with all secrets.
+    /// Returns the headers that the service sends (SPEC §6), with a signature by all secrets.
     pub fn headers(&self, secrets: &SigningSecrets, now_unix_secs: u64) -> HeaderMap {
         let keys: Vec<_> = secrets.signing().collect();
         let signature = HeaderValue::try_from(sign(&keys, now_unix_secs, &self.body));
@@ -146,7 +139,7 @@ impl UnsignedDelivery {
     }
 }
 
-/// Returns the labels of answers and their types. An empty answer counts as text.
+/// Returns the labels and types of answers. The type of an empty answer is text.
 fn questions_of(data: &formsvc_protocol::Answers) -> Vec<(String, AnswerType)> {
     let fields = data.fields().into_iter();
     fields
@@ -168,7 +161,7 @@ fn unusual(change: &Change, known: &[(String, AnswerType)]) -> Option<UnusualCha
             let (label, value) = (label.to_owned(), value.clone());
             (is_number(*kind) && is_other).then_some(UnusualChange::NotNumber { label, value })
         }
-        // The rest of the path is within the answer.
+        // The first name of the path is a known label, and the rest refers to a part of its answer.
         None if label.split('.').next().and_then(find).is_some() => None,
         None => {
             let known = known.iter().map(|(label, _)| label.clone()).collect();
@@ -177,7 +170,7 @@ fn unusual(change: &Change, known: &[(String, AnswerType)]) -> Option<UnusualCha
     }
 }
 
-/// Returns the time of a generated submission: now, or that of an index.
+/// Returns the time of a generated submission: the current time, or without randomness the time of the index.
 fn created_at(seeded_index: Option<u64>) -> Timestamp {
     let nanos = match seeded_index {
         Some(index) => SEEDED_START_NANOS + i128::from(index) * 1_000_000_000,
@@ -224,10 +217,10 @@ mod tests {
 
     #[test]
     fn fixed_bodies_repeat_byte_for_byte() {
-        let source = BodySource::Fixed(vec!["{ }".into(), "\u{0}not JSON".into()]);
+        let source = BodySource::Fixed(vec!["{ }".into(), Bytes::from_static(b"\xffnot JSON")]);
         let mut bodies = bodies(source, &[], None);
         let read = [0, 1, 2].map(|index| bodies.next(index).unwrap().body);
-        assert_eq!(read, ["{ }", "\u{0}not JSON", "{ }"]);
+        assert_eq!(read, [&b"{ }"[..], b"\xffnot JSON", b"{ }"]);
         let unsigned = bodies.next(3).unwrap();
         assert_eq!(unsigned.event, "submission.created");
         assert_eq!(unsigned.submission_id, None);

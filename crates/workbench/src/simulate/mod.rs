@@ -1,4 +1,5 @@
-//! Sends deliveries as the service does: generated or real bodies, signed, with its retries.
+//! Simulates the service: sends signed deliveries with generated or real bodies, and retries them by the schedule
+//! of the service.
 
 use std::time::Duration;
 
@@ -24,18 +25,18 @@ pub use submission::{
     FindError, SILENT_REQUESTS, SearchProgress, Wanted, find_questions, find_submission,
 };
 
-/// A number of deliveries to a receiver.
+/// Settings of a simulation, which sends a number of deliveries to a receiver.
 #[derive(Debug)]
 pub struct Simulation {
     pub sender: HttpSender,
     pub secrets: SigningSecrets,
     pub to: Url,
     pub count: u64,
-    /// Deliveries in flight at the same time, those included that wait for a retry.
+    /// Maximum number of deliveries in flight, including those waiting for a retry.
     pub concurrency: usize,
-    /// Deliveries that start per second; `None` is without limit.
+    /// Deliveries to start per second; `None` means no limit.
     pub rate: Option<f64>,
-    /// None sends each delivery once.
+    /// The retries; `None` sends each delivery once.
     pub retries: Option<Retries>,
 }
 
@@ -50,9 +51,9 @@ pub enum SimulationEvent {
 /// An attempt and its result.
 #[derive(Debug)]
 pub struct Sent {
-    /// The number of the delivery, from 1.
+    /// The number of the delivery, counted from 1.
     pub index: u64,
-    /// From 1.
+    /// The number of the attempt, counted from 1.
     pub attempt: u32,
     pub submission_id: Option<String>,
     pub result: Result<Answer, SendError>,
@@ -61,6 +62,11 @@ pub struct Sent {
 type Events = mpsc::Sender<Result<SimulationEvent, EditError>>;
 
 impl Sent {
+    /// Returns the status and body of the response.
+    pub fn response(&self) -> Result<(u16, &[u8]), &SendError> {
+        self.result.as_ref().map(|response| (response.status.as_u16(), &*response.body))
+    }
+
     /// Returns the time from the start of the attempt to its end.
     pub fn took(&self) -> Duration {
         self.result.as_ref().map_or_else(|error| error.took, |response| response.took)
@@ -68,8 +74,8 @@ impl Sent {
 }
 
 impl Simulation {
-    /// Sends the deliveries on a task of their own. Dropping the receiver of the events stops it. A body that
-    /// cannot be changed is an error, and its delivery is not sent.
+    /// Starts a task that sends the deliveries. Dropping the receiver of the events stops the task. If a change of a
+    /// body fails, the event is an error and that delivery is not sent.
     pub fn start(self, bodies: Bodies) -> mpsc::Receiver<Result<SimulationEvent, EditError>> {
         let (events, receiver) = mpsc::channel(1);
         tokio::spawn(async move {

@@ -9,19 +9,19 @@ use http::header::RETRY_AFTER;
 
 use crate::delivery::is_success;
 
-/// The retries of a delivery.
+/// The schedule of the retries of a delivery.
 #[derive(Clone, Copy, Debug)]
 pub struct Retries {
     pub schedule: RetrySchedule,
-    /// Divides the pauses.
+    /// The pauses are divided by this factor.
     pub time_scale: f64,
 }
 
-/// The part of an attempt's result that decides about a retry.
+/// The part of an attempt's result on which the next retry depends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttemptResult {
     pub is_success: bool,
-    /// The pause that the receiver asks for.
+    /// The pause that the receiver requests by `Retry-After`.
     pub retry_after: Option<Duration>,
 }
 
@@ -50,8 +50,8 @@ impl AttemptResult {
 }
 
 impl Retries {
-    /// Returns the pause before the next attempt; `None` after a success and after the last retry. `attempts`
-    /// is the number of attempts so far, `random` is between 0 and 1.
+    /// Returns the pause before the next attempt. Returns `None` after a success or the last retry. `attempts` is the
+    /// number of attempts so far, and `random` is between 0 and 1.
     pub fn pause(&self, attempts: u32, result: AttemptResult, random: f64) -> Option<Duration> {
         if result.is_success || attempts > self.schedule.retries {
             return None;

@@ -1,21 +1,21 @@
-//! Submissions of the service, as models for simulated deliveries.
+//! Finds real submissions, whose answers or questions simulated deliveries reuse.
 
 use formsvc_client::{Cursor, Error, FormHandle, Submission, Timestamp};
 use formsvc_contract::payload::AnswerType;
 
 use super::answer_type;
 
-/// Number of submissions to read for the questions of a form.
+/// Number of newest submissions from which the questions of a form are inferred.
 const QUESTIONS_FROM: u32 = 25;
-/// Number of requests after which a search reports its progress.
+/// Number of requests before the first report of a search's progress.
 pub const SILENT_REQUESTS: u64 = 5;
 
 /// A submission to find.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
     Newest,
-    /// The submission with this id. The API has no request for it, so the list is read from the newest
-    /// submission, or from those of this time.
+    /// The submission with this id. The API cannot fetch one submission. The list is searched from `around`, or from
+    /// the newest submission.
     Id {
         id: &'a str,
         around: Option<&'a Timestamp>,
@@ -28,7 +28,7 @@ pub struct SearchProgress {
     pub requests: u64,
     /// Number of submissions read.
     pub submissions: u64,
-    /// `created_at` of the last of them.
+    /// `created_at` of the oldest submission read so far.
     pub oldest: Timestamp,
 }
 
@@ -41,18 +41,18 @@ pub enum FindError {
     UnknownId {
         id: String,
         submissions: u64,
-        /// Submissions that are left out, because they violate the API or share a time with too many others.
-        /// It may be one of them.
+        /// True if the client skipped submissions (invalid rows, or too many with the same time). The wanted
+        /// submission may be among them.
         is_incomplete: bool,
     },
     #[error(transparent)]
     Client(#[from] Error),
 }
 
-/// Finds a submission of a form. Calls `on_progress` after the fifth request and each further one.
+/// Finds a submission of a form. Calls `on_progress` after the fifth request and after each further request.
 ///
 /// # Errors
-/// Fails if the list does not contain the submission, or as the client does.
+/// Fails if the list does not contain the submission, or returns the client's error.
 pub async fn find_submission(
     form: &FormHandle,
     wanted: Wanted<'_>,
@@ -84,18 +84,18 @@ pub async fn find_submission(
     })
 }
 
-/// Returns the cursor of the submissions made in the second of this time or earlier: a cursor is the time
-/// before which the page begins.
+/// Returns a cursor 1 s after `time`. A page contains submissions older than its cursor, so this page includes
+/// `time`.
 fn after_second_of(time: &Timestamp) -> Cursor {
     let nanos = i128::from(time.unix_micros()) * 1_000 + 1_000_000_000;
     let later = Timestamp::from_unix_nanos(nanos).unwrap_or_else(|| time.clone());
     Cursor::new(later.as_str())
 }
 
-/// Returns the questions of a form, as its newest submissions answer them; none if there are no answers.
+/// Infers the form's questions and answer types from its 25 newest submissions. Empty if none has an answer.
 ///
 /// # Errors
-/// As the client does.
+/// Returns the client's error.
 pub async fn find_questions(form: &FormHandle) -> Result<Vec<(String, AnswerType)>, Error> {
     let list = form.submissions().allow_incomplete(true).page_size(QUESTIONS_FROM);
     let mut questions: Vec<(String, AnswerType)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Connections to the database, and its schema.
+//! Opens connections to the database, and creates and checks its schema.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use super::{StoreError, private};
 pub(super) const FILE_NAME: &str = "captures.db";
 /// Suffixes of the files that SQLite creates beside the database.
 const SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// Marks the file as a capture store ("fswb"); the tool `file` shows it.
+/// SQLite's application id, which marks the file as a capture store: "fswb" in ASCII.
 const APPLICATION_ID: i64 = 0x6673_7762;
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 const SCHEMA: &str = include_str!("schema.sql");
-/// Longest wait for a write of another process.
+/// Longest wait for a write transaction of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Size to which SQLite cuts the write-ahead log after a checkpoint.
+/// Size to which SQLite truncates the write-ahead log after a checkpoint.
 const LOG_BYTES_MAX: i64 = 16 << 20;
 
-/// Opens the database for writing. Creates it and its folder if they do not exist.
+/// Opens the database for writing. Creates the database and its folder if they are missing.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
     private::create_folder(path.parent().unwrap_or(path))?;
     private::create_file(path)?;
     open_checked(path)
 }
 
-/// Opens the database for writing. Returns `None` if no listener has created it.
+/// Opens the database for writing. Returns `None` if the database does not exist.
 pub(super) fn open_existing(path: &Path) -> Result<Option<Connection>, StoreError> {
     let exists = private::folder_exists(path.parent().unwrap_or(path))?;
     if exists && private::file_exists(path)? { open_checked(path).map(Some) } else { Ok(None) }
 }
 
-/// Opens the database, which was checked before, for one read.
+/// Opens the database for one read. The owner and mode were checked when the store was opened.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
@@ -45,20 +45,20 @@ pub(super) fn open_in_memory() -> Result<Connection, StoreError> {
 }
 
 fn open_checked(path: &Path) -> Result<Connection, StoreError> {
-    // They contain the same data as the database.
+    // The WAL and journal files contain delivery data, so they must be private too.
     for suffix in SUFFIXES {
         let mut beside = path.as_os_str().to_owned();
         beside.push(suffix);
         private::file_exists(Path::new(&beside))?;
     }
     let mut db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // Before the first write: a foreign file stays as it is.
+    // Check the schema before the first write, so that a foreign file is not modified.
     has_schema(&db, path)?;
-    // Takes effect only in a new database.
+    // This setting takes effect only in a new database.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    // A file system without shared memory keeps the rollback journal, which is slower.
+    // On a file system without shared memory, SQLite keeps the slower rollback journal.
     db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-    // A commit is durable when it returns.
+    // Makes a commit durable before it returns.
     db.pragma_update(None, "synchronous", "FULL")?;
     db.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_MAX, |_| Ok(()))?;
     create_schema(&mut db, path)?;
@@ -74,11 +74,11 @@ fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
 
 fn create_schema(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
     db.pragma_update(None, "foreign_keys", true)?;
-    // Overwrites removed captures.
+    // Overwrite removed captures with zeros.
     db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     if !has_schema(db, path)? {
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have created it meanwhile.
+        // Another process may have created the schema meanwhile.
         if !has_schema(&transaction, path)? {
             transaction.execute_batch(SCHEMA)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -8,13 +8,14 @@ use rusqlite::ErrorCode;
 
 use crate::delivery::CaptureNumber;
 
-/// Why captures cannot be stored or read. Contains nothing of a delivery.
+/// Why captures cannot be stored or read. Contains no delivery data, so it can be logged.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Other users could have written the file or folder, or can read it. `fix` is an action or a command.
+    /// The file or folder is not private: its owner is another user, others have access, or the path leads to a
+    /// symbolic link or a wrong kind of file. `fix` is advice for the user, usually a shell command in backticks.
     #[error("`{}` {problem}", path.display())]
     Unsafe { path: PathBuf, problem: &'static str, fix: String },
-    /// Another program or another version wrote the file, or it is not a database.
+    /// Another program or another version wrote the file, or the file is not a database.
     #[error("`{}` is not a capture store of this version", path.display())]
     Foreign { path: PathBuf },
     #[error("cannot access `{}`", path.display())]

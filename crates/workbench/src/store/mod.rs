@@ -1,7 +1,7 @@
 //! The capture store: deliveries in an SQLite database of one user, or in memory.
 //!
-//! A capture is durable when [`CaptureStore::insert`] returns. One thread writes and commits waiting writes
-//! together; each read of a file has a connection of its own. Several processes may use one file.
+//! A capture is durable when [`CaptureStore::insert`] returns. One thread writes and commits queued writes in one
+//! transaction. In a store on disk, each read opens its own connection. Several processes may use one file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,16 +34,16 @@ const CAPTURE_BYTES_MAX: u64 = 512 << 20;
 /// Largest store in memory, in bytes.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
 
-/// The limits of a store. The oldest captures are removed first. They are removed when the store is opened
-/// and at each insert, so an idle store may have expired captures.
+/// The limits of a store. The oldest captures are removed first, after the store is opened, at each insert, and in
+/// steps while the writer is idle after that. A store without inserts may contain expired captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Bytes of the captures. Untrusted captures ([`is_trusted`]) may use half of it; beyond that, only their
-    /// own oldest are removed. So unknown senders cannot flush the deliveries of the service.
+    /// Maximum number of bytes. If captures that are not trusted ([`is_trusted`]) use more than half, only the oldest
+    /// untrusted captures are removed. So unknown senders cannot displace the deliveries of the service.
     ///
     /// [`is_trusted`]: crate::verdict::VerdictCode::is_trusted
     pub bytes: u64,
-    /// Time since the arrival of a delivery.
+    /// Maximum time since the arrival of a delivery.
     pub age: Duration,
 }
 
@@ -51,20 +51,20 @@ pub struct StoreLimits {
 #[derive(Clone, Debug, Default)]
 pub struct CaptureQuery {
     pub filter: DeliveryFilter,
-    /// Selects lower numbers.
+    /// Selects captures with lower numbers.
     pub before: Option<CaptureNumber>,
-    /// Selects higher numbers.
+    /// Selects captures with higher numbers.
     pub after: Option<CaptureNumber>,
-    /// The newest that many.
+    /// Maximum number of captures, newest first.
     pub limit: Option<usize>,
 }
 
-/// A store of captures. Clones share it. Call [`close`](Self::close) at the end, so that outcomes in the queue
+/// A store of captures. Clones share the same store. Call [`close`](Self::close) at the end, so that queued outcomes
 /// are stored.
 #[derive(Clone, Debug)]
 pub struct CaptureStore {
     commands: mpsc::Sender<Command>,
-    /// None if it is in memory.
+    /// The database file; `None` if the store is in memory.
     file: Option<PathBuf>,
     limits: StoreLimits,
 }
@@ -72,38 +72,38 @@ pub struct CaptureStore {
 impl StoreLimits {
     const UNLIMITED: Self = Self { bytes: u64::MAX, age: Duration::MAX };
 
-    /// Returns the bytes that trusted or untrusted captures may use.
-    fn bytes_of(self, is_trusted: bool) -> u64 {
+    /// Returns the maximum number of bytes of trusted or untrusted captures.
+    fn share(self, is_trusted: bool) -> u64 {
         if is_trusted { self.bytes } else { self.bytes / 2 }
     }
 }
 
 impl CaptureStore {
-    /// Opens the store in a folder. Creates both if they do not exist, for this user alone. Blocks.
+    /// Opens the store in a folder. Creates the folder (700) and the database (600) if missing. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::Unsafe`] if other users have access to the folder or file, [`StoreError::Foreign`] if it
-    /// is not a store of this version.
+    /// [`StoreError::Unsafe`] if the folder or a file is not private, [`StoreError::Foreign`] if the file is not a store
+    /// of this version.
     pub fn open(folder: &Path, limits: StoreLimits) -> Result<Self, StoreError> {
         let path = folder.join(connection::FILE_NAME);
         let db = connection::create(&path)?;
         Self::start(db, Some(path), limits)
     }
 
-    /// Opens the store in a folder without limits. Returns `None` if there is none. Blocks.
+    /// Opens an existing store without applying limits. Returns `None` if there is no store. Blocks.
     ///
     /// # Errors
-    /// As for [`open`](Self::open).
+    /// The same as for [`open`](Self::open).
     pub fn open_existing(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = folder.join(connection::FILE_NAME);
         let Some(db) = connection::open_existing(&path)? else { return Ok(None) };
         Self::start(db, Some(path), StoreLimits::UNLIMITED).map(Some)
     }
 
-    /// Opens a store in memory, of at most 64 MiB. It ends with its last clone.
+    /// Creates a store in memory, of at most 64 MiB. The captures are lost when the last clone is dropped.
     ///
     /// # Errors
-    /// Fails if there is no memory or no thread for it.
+    /// Fails if the system cannot provide memory or a thread.
     pub fn in_memory(limits: StoreLimits) -> Result<Self, StoreError> {
         let limits = StoreLimits { bytes: limits.bytes.min(MEMORY_BYTES_MAX), ..limits };
         Self::start(connection::open_in_memory()?, None, limits)
@@ -133,14 +133,15 @@ impl CaptureStore {
         self.file.is_some()
     }
 
-    /// Stores a delivery without its response. It is durable when this returns. Waits while the queue is full.
+    /// Stores a delivery without its response. The capture is durable when this method returns. Waits while the queue
+    /// is full.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`] if it exceeds 512 MiB, the limit of the store, or half of that limit if it is
-    /// untrusted; [`StoreError::Full`] if the disk is full.
+    /// [`StoreError::TooLarge`] if the capture exceeds 512 MiB or its share: the byte limit for a trusted delivery, half
+    /// of the limit for an untrusted one. [`StoreError::Full`] if the disk is full.
     pub async fn insert(&self, delivery: Arc<Delivery>) -> Result<CaptureNumber, StoreError> {
         let is_trusted = delivery.summary.verdict.code.is_trusted();
-        let max = self.limits.bytes_of(is_trusted).min(CAPTURE_BYTES_MAX);
+        let max = self.limits.share(is_trusted).min(CAPTURE_BYTES_MAX);
         let size = rows::size(&delivery);
         if size > max {
             return Err(StoreError::TooLarge { size, max });
@@ -150,11 +151,11 @@ impl CaptureStore {
         result.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Stores the response and the forwards of a stored delivery, soon after this returns. Waits while the
-    /// queue is full. The first outcome of a capture counts. A failure is logged.
+    /// Queues the response and the forwards of a stored delivery to be stored. Waits while the queue is full. A second
+    /// outcome for the same capture is ignored. A failure of storing is logged.
     ///
     /// # Errors
-    /// [`StoreError::Closed`].
+    /// [`StoreError::Closed`] if the store was closed.
     pub async fn set_outcome(&self, delivery: Arc<Delivery>) -> Result<(), StoreError> {
         self.send(Command::Write(Write { delivery, reply: None })).await
     }
@@ -162,7 +163,7 @@ impl CaptureStore {
     /// Reads a capture.
     ///
     /// # Errors
-    /// [`StoreError::DamagedRow`] if a column is not valid.
+    /// [`StoreError::DamagedRow`] if a column has an invalid value.
     pub async fn get(&self, number: CaptureNumber) -> Result<Option<Delivery>, StoreError> {
         self.read(move |db| rows::delivery(db, number)).await
     }
@@ -170,13 +171,15 @@ impl CaptureStore {
     /// Lists captures, newest first.
     ///
     /// # Errors
-    /// [`StoreError::DamagedRow`] if a column of a capture is not valid: a list omits nothing.
+    /// [`StoreError::DamagedRow`] if a column has an invalid value. One damaged row fails the whole list; rows are never
+    /// skipped.
     pub async fn list(&self, query: CaptureQuery) -> Result<Vec<DeliverySummary>, StoreError> {
         self.read(move |db| select(db, &query)).await
     }
 
-    /// Removes all captures, or those received before a time, and overwrites them. With `dry_run` it only
-    /// counts them. Inserts into this store wait for it, those of other processes do not.
+    /// Removes and overwrites all captures, or those received before a time. With `dry_run`, only counts the captures.
+    /// Inserts through this store wait until pruning ends; other processes wait at most for one of its
+    /// transactions.
     ///
     /// # Errors
     /// [`StoreError::Busy`] if another process writes for more than 5 seconds.
@@ -188,10 +191,9 @@ impl CaptureStore {
         self.run(move |db| Ok(prune::prune(db, before, dry_run)?)).await
     }
 
-    /// Ends the store after all writes in the queue. Later writes of all clones fail with
-    /// [`StoreError::Closed`].
+    /// Closes the store and all its clones after the queued writes. Later writes fail with [`StoreError::Closed`].
     pub async fn close(self) {
-        // Fails if it is closed already.
+        // An error means that the store is already closed.
         let _ = self.commands.send(Command::Close).await;
         self.commands.closed().await;
     }
@@ -200,20 +202,20 @@ impl CaptureStore {
         self.commands.send(command).await.map_err(|_| StoreError::Closed)
     }
 
-    /// Runs work on the thread that writes, after the writes before it.
+    /// Runs `work` on the writer thread, after the writes that were queued before.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, result) = oneshot::channel();
-        // A caller that has gone does not need the result.
+        // Sending fails if the caller was dropped, which does not need the result.
         let work = move |db: &mut Connection| drop(reply.send(work(db)));
         self.send(Command::Run(Box::new(work))).await?;
         result.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Runs a read: of a file on a blocking thread with a connection of its own, else on the thread that
-    /// writes.
+    /// Runs a read. A store on disk uses a new connection on a blocking thread; a store in memory uses the writer
+    /// thread.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -231,7 +233,7 @@ fn select(db: &Connection, query: &CaptureQuery) -> Result<Vec<DeliverySummary>,
     let mut params = vec![
         SqlValue::Integer(query.before.unwrap_or(i64::MAX)),
         SqlValue::Integer(query.after.unwrap_or(0)),
-        // The statement has no limit if some of its rows may not match.
+        // If rows must also be checked by `matches`, the statement has no limit and the loop below counts.
         SqlValue::Integer(if needs_check { -1 } else { i64::try_from(limit).unwrap_or(-1) }),
     ];
     params.extend(filter_params);
@@ -247,7 +249,7 @@ fn select(db: &Connection, query: &CaptureQuery) -> Result<Vec<DeliverySummary>,
         && let Some(row) = rows.next()?
     {
         let summary = rows::summary(row)?;
-        // The same snapshot, because the statement is still active.
+        // This query reads the same snapshot because the outer statement is still open.
         let delivery = match summary.number.filter(|_| needs_check) {
             Some(number) => rows::delivery(db, number)?,
             None => None,

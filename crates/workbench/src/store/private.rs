@@ -1,8 +1,8 @@
-//! Files and folders that only their owner can read: captures contain personal data and signatures that can
-//! be replayed.
+//! Creates and checks files and folders that only their owner can read, because captures contain personal data and
+//! signatures that can be replayed.
 //!
-//! A file that exists is checked without opening it: closing a file releases all POSIX locks that the
-//! process has on it, including those of SQLite. The folder belongs to the user alone, so no other user can
+//! An existing file is checked without opening it, because closing a file releases all POSIX locks that the process
+//! has on this file, including the locks of SQLite. Only the user can write to the folder, so no other user can
 //! replace the file after the check.
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::StoreError;
 
-/// Creates the folder and its parents with mode 700 unless it exists, and checks it.
+/// Creates a folder and its missing parents with mode 700 if the folder is missing. Then checks the folder.
 pub(crate) fn create_folder(path: &Path) -> Result<(), StoreError> {
     if !folder_exists(path)? {
         let mut builder = DirBuilder::new();
@@ -22,14 +22,14 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), StoreError> {
     folder_exists(path).map(drop)
 }
 
-/// Creates the file with mode 600 unless it exists, and checks it.
+/// Creates a file with mode 600 if the file is missing. Then checks the file.
 pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
     if !file_exists(path)? {
         let mut options = OpenOptions::new();
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match options.write(true).create_new(true).open(path) {
-            // Another process may have created it meanwhile.
+            // Another process may have created the file meanwhile.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 return Err(StoreError::io(path, error));
             }
@@ -39,12 +39,12 @@ pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
     file_exists(path).map(drop)
 }
 
-/// Returns false if nothing is there, and an error if it is not a folder of the user alone.
+/// Returns false if the path does not exist, and an error if it is not a private folder of the user.
 pub(crate) fn folder_exists(path: &Path) -> Result<bool, StoreError> {
     exists(path, "700", "is not a folder", Metadata::is_dir)
 }
 
-/// Returns false if nothing is there, and an error if it is not a file of the user alone.
+/// Returns false if the path does not exist, and an error if it is not a private file of the user.
 pub(crate) fn file_exists(path: &Path) -> Result<bool, StoreError> {
     exists(path, "600", "is not a regular file", Metadata::is_file)
 }
@@ -57,7 +57,7 @@ fn exists(
 ) -> Result<bool, StoreError> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        // Nothing can be below a file either.
+        // A path below a file does not exist either.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(false);
         }
@@ -79,7 +79,7 @@ fn exists(
     Err(StoreError::Unsafe { path: path.to_owned(), problem, fix })
 }
 
-/// Returns whether the owner is another user, and whether others have access.
+/// Returns two values: true if the owner is another user, and true if other users have access.
 #[cfg(unix)]
 fn access(metadata: &Metadata) -> (bool, bool) {
     use std::os::unix::fs::MetadataExt;
@@ -88,7 +88,7 @@ fn access(metadata: &Metadata) -> (bool, bool) {
     (metadata.uid() != user, metadata.mode() & 0o077 != 0)
 }
 
-/// Files in the user's profile are private by default.
+/// Returns false twice: on other systems, files in the user's profile are private by default.
 #[cfg(not(unix))]
 fn access(_: &Metadata) -> (bool, bool) {
     (false, false)

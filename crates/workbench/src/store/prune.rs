@@ -1,4 +1,4 @@
-//! Removal of captures: those over the limits in small steps, and those that the user selects.
+//! Removes captures: those over the limits in small steps, and on demand those that the user selects.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, TransactionBehavior};
@@ -8,20 +8,20 @@ use super::rows::nanos_since_1970;
 
 /// Captures that a write removes in addition to those that make room for it. Several, so that the size
 /// converges to the limit.
-pub(super) const WRITE_ROWS: usize = 8;
-/// Captures that one step removes for each limit, at most.
-const STEP_ROWS: usize = 64;
-/// Captures that one transaction removes on demand. Another process that writes waits for it.
+pub(super) const WRITE_ROWS: u32 = 8;
+/// Maximum number of captures that one step removes for each limit.
+const STEP_ROWS: u32 = 64;
+/// Captures that one transaction removes on demand. Writes of other processes wait for that transaction.
 const CHUNK_ROWS: usize = 256;
-/// Pages that one step returns to the file system.
+/// Maximum number of pages that one step returns to the file system.
 const STEP_PAGES: u64 = 256;
 /// Free pages that remain in the file for the next captures.
 const FREE_PAGES_MAX: u64 = 512;
 
-/// Removes expired captures that are among the oldest.
+/// Removes expired captures that are among the oldest `?2` captures.
 const REMOVE_EXPIRED: &str = "DELETE FROM captures WHERE received_at < ?1 AND
-    number IN (SELECT number FROM captures ORDER BY number LIMIT 64)";
-/// Removes the oldest capture unless it is the newest too.
+    number IN (SELECT number FROM captures ORDER BY number LIMIT ?2)";
+/// Removes the oldest capture, unless it is the only one.
 const REMOVE_OLDEST: &str = "DELETE FROM captures WHERE
     number = (SELECT min(number) FROM captures) AND number < (SELECT max(number) FROM captures)";
 const REMOVE_OLDEST_UNTRUSTED: &str = "DELETE FROM captures WHERE
@@ -33,7 +33,7 @@ const REMOVE_OLDEST_UNTRUSTED: &str = "DELETE FROM captures WHERE
 pub struct PruneReport {
     pub removed: u64,
     pub left: u64,
-    /// Bytes of the database.
+    /// Size of the database, in bytes.
     pub bytes_before: u64,
     pub bytes_after: u64,
 }
@@ -54,51 +54,54 @@ impl Usage {
     }
 }
 
-/// Removes some captures over the limits, or returns free pages to the file system. Returns false if there
-/// is nothing more to do.
+/// Removes some captures over the limits. If there are none, returns some free pages to the file system. Returns
+/// false if nothing remains to be done.
 pub(super) fn step(db: &mut Connection, limits: StoreLimits) -> rusqlite::Result<bool> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let expired = remove_expired(&transaction, limits)?;
-    let removed = expired + remove_excess(&transaction, limits, Usage::MAX, STEP_ROWS)?;
+    let excess = remove_excess(&transaction, limits, Usage::MAX, STEP_ROWS)?;
     transaction.commit()?;
-    Ok(removed > 0 || return_pages(db, FREE_PAGES_MAX)?)
+    Ok(expired || excess || return_pages(db, FREE_PAGES_MAX)?)
 }
 
-/// Removes some expired captures within a transaction, and returns their number.
-pub(super) fn remove_expired(db: &Connection, limits: StoreLimits) -> rusqlite::Result<usize> {
+/// Removes some expired captures within a transaction. Returns true if there were any.
+pub(super) fn remove_expired(db: &Connection, limits: StoreLimits) -> rusqlite::Result<bool> {
     let age = SignedDuration::try_from(limits.age).unwrap_or(SignedDuration::MAX);
     let oldest = Timestamp::now().checked_sub(age).unwrap_or(Timestamp::MIN);
-    db.prepare_cached(REMOVE_EXPIRED)?.execute([nanos_since_1970(oldest)])
+    let removed =
+        db.prepare_cached(REMOVE_EXPIRED)?.execute((nanos_since_1970(oldest), STEP_ROWS))?;
+    Ok(removed > 0)
 }
 
-/// Removes the oldest captures within a transaction until the rest meets the limits. After `rows` of them it
-/// stops at a usage of `before`: a write does not increase an excess, whatever the size of the oldest captures,
-/// and a large excess of before is removed in small steps. Returns the number of removed captures.
+/// Removes the oldest captures within a transaction until the rest meets the limits, or until `rows` are removed
+/// and the usage is not above `before`. So a write never increases an excess, whatever the size of the oldest
+/// captures, and an older excess is removed in small steps. Returns true if a capture was removed.
 pub(super) fn remove_excess(
     db: &Connection,
     limits: StoreLimits,
     before: Usage,
-    rows: usize,
-) -> rusqlite::Result<usize> {
+    rows: u32,
+) -> rusqlite::Result<bool> {
     let mut removed = 0;
     loop {
         let max = |limit: u64, before: u64| if removed < rows { limit } else { limit.max(before) };
         let usage = Usage::read(db)?;
-        let sql = if usage.untrusted > max(limits.bytes_of(false), before.untrusted) {
+        let sql = if usage.untrusted > max(limits.share(false), before.untrusted) {
             REMOVE_OLDEST_UNTRUSTED
         } else if usage.total > max(limits.bytes, before.total) {
             REMOVE_OLDEST
         } else {
-            return Ok(removed);
+            return Ok(removed > 0);
         };
-        match db.prepare_cached(sql)?.execute([])? {
-            0 => return Ok(removed),
-            some => removed += some,
+        // Each statement removes one capture, but never the newest.
+        if db.prepare_cached(sql)?.execute([])? == 0 {
+            return Ok(removed > 0);
         }
+        removed += 1;
     }
 }
 
-/// Removes all captures, or those received before a time; with `dry_run`, only counts them.
+/// Removes all captures, or those received before a time. With `dry_run`, only counts the captures.
 pub(super) fn prune(
     db: &mut Connection,
     before: Option<Timestamp>,
@@ -122,7 +125,8 @@ pub(super) fn prune(
             transaction.commit()?;
         }
         while return_pages(db, 0)? {}
-        // The write-ahead log contains removed captures. A read of another process may keep it.
+        // The write-ahead log contains removed captures, so truncate it. This has no effect during a read of another
+        // process.
         db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         left = number(db, "SELECT count(*) FROM captures")?;
     }
@@ -138,13 +142,13 @@ fn used_bytes(db: &Connection) -> rusqlite::Result<u64> {
     Ok(pages * number(db, "PRAGMA page_size")?)
 }
 
-/// Returns some free pages to the file system, but leaves `keep` of them. Returns false if there are no more.
+/// Returns some free pages to the file system, but keeps `keep` free pages. Returns true if there are more.
 fn return_pages(db: &Connection, keep: u64) -> rusqlite::Result<bool> {
     let excess = number(db, "PRAGMA freelist_count")?.saturating_sub(keep);
     if excess == 0 {
         return Ok(false);
     }
-    // A row for each page.
+    // The statement returns a row for each page, and frees pages only while its rows are read.
     let pages = excess.min(STEP_PAGES);
     let mut vacuum = db.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
     let mut rows = vacuum.query([])?;

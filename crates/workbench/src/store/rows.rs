@@ -1,4 +1,4 @@
-//! Conversion of deliveries to rows, and back.
+//! Converts deliveries to rows, and rows to deliveries.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::delivery::{
 };
 use crate::verdict::{Verdict, VerdictCode};
 
-/// Bytes that a row may occupy in addition to its contents: the rest of a page.
+/// Bytes that a row may occupy in addition to its contents: the unused rest of its last page.
 const ROW_OVERHEAD: u64 = 4_096;
 
 /// The columns that [`summary`] reads.
@@ -33,7 +33,7 @@ const ERROR_KINDS: [(ForwardErrorKind, &str); 3] = [
     (ForwardErrorKind::NotHttp, "not_http"),
 ];
 
-/// Returns the bytes that a delivery occupies, estimated.
+/// Estimates the bytes that a delivery occupies.
 pub(super) fn size(delivery: &Delivery) -> u64 {
     let DeliverySummary { request_target, names, .. } = &delivery.summary;
     let names = [&names.event, &names.submission_id, &names.form_id];
@@ -88,8 +88,8 @@ pub(super) fn insert(db: &Connection, delivery: &Delivery) -> rusqlite::Result<C
     ])
 }
 
-/// Stores the response and the forwards of a capture, and returns its number. Does nothing if the capture
-/// was removed or already has a response.
+/// Stores the response and the forwards of a capture. Does nothing if the capture was removed or already has a
+/// response. Returns the number of the capture.
 pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Result<CaptureNumber> {
     let number = delivery.summary.number.unwrap_or_default();
     let Some(response) = &delivery.summary.response else { return Ok(number) };
@@ -223,7 +223,7 @@ fn forwards(db: &Connection, number: CaptureNumber) -> Result<Vec<Forward>, Stor
     Ok(forwards)
 }
 
-/// A row of a capture. An error names the capture and the column.
+/// The columns of a row. An error contains the number of the capture and the name of the column.
 struct Columns<'r> {
     row: &'r Row<'r>,
     number: CaptureNumber,
@@ -278,7 +278,7 @@ fn decode_headers(bytes: &[u8]) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// Nanoseconds since 1970, which fit until the year 2262.
+/// Returns the nanoseconds since 1970, which fit into 64 bits until the year 2262.
 pub(super) fn nanos_since_1970(time: Timestamp) -> i64 {
     time.as_nanosecond().clamp(i64::MIN.into(), i64::MAX.into()).try_into().unwrap_or(i64::MAX)
 }

@@ -22,14 +22,14 @@ CREATE TABLE captures (
     size INTEGER NOT NULL,
     -- Lines `name: value`; values are bytes.
     headers BLOB NOT NULL,
-    -- The last column, so that SQLite reads the others without it.
+    -- The body is the last column, so that SQLite can read the other columns without it.
     body BLOB NOT NULL
 ) STRICT;
 
 CREATE INDEX untrusted_captures ON captures (number) WHERE NOT is_trusted;
 
--- One row: the total size of the untrusted captures and their forwards. A sum over them would make each insert slower, the more
--- of them there are.
+-- One row: the total size of the untrusted captures and their forwards. Computing the sum for each insert would
+-- take longer with each untrusted capture.
 CREATE TABLE untrusted (bytes INTEGER NOT NULL) STRICT;
 
 INSERT INTO untrusted (bytes) VALUES (0);
@@ -42,7 +42,7 @@ CREATE TRIGGER untrusted_removed AFTER DELETE ON captures WHEN NOT OLD.is_truste
     UPDATE untrusted SET bytes = bytes - OLD.size;
 END;
 
--- A table of its own, because an update of a capture would write its body again.
+-- Outcomes have their own table, because an update of a capture would write its body again.
 CREATE TABLE outcomes (
     number INTEGER PRIMARY KEY REFERENCES captures (number) ON DELETE CASCADE,
     -- NULL if the connection was closed on purpose.
@@ -68,7 +68,7 @@ CREATE TABLE forwards (
     position INTEGER NOT NULL,
     url TEXT NOT NULL,
     took_us INTEGER NOT NULL,
-    -- Both NULL if the target responded; else the columns after them are.
+    -- `error_kind` and `error` are NULL if the target responded; otherwise the following columns are NULL.
     error_kind TEXT,
     error TEXT,
     status INTEGER,

@@ -16,8 +16,8 @@ use crate::verdict::{Verdict, VerdictCode};
 mod limits;
 #[cfg(unix)]
 mod modes;
-mod refused_files;
 mod round_trip;
+mod unusable_files;
 
 fn delivery(body: impl Into<Bytes>) -> Delivery {
     let body = body.into();
@@ -96,7 +96,7 @@ impl Home {
     }
 
     /// Returns the error of opening the store in each way.
-    fn refused(&self) -> StoreError {
+    fn open_error(&self) -> StoreError {
         let existing = CaptureStore::open_existing(&self.folder()).unwrap_err();
         let opened = CaptureStore::open(&self.folder(), LIMITS).unwrap_err();
         assert_eq!(existing.to_string(), opened.to_string());
@@ -346,7 +346,7 @@ async fn full_disk_is_an_error_for_what_does_not_fit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_stores_share_one_file() {
+async fn four_stores_share_one_file() {
     let home = Arc::new(Home::new());
     let opened = (0..4).map(|_| {
         let home = Arc::clone(&home);

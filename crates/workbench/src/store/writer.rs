@@ -1,4 +1,4 @@
-//! The thread that writes. It commits waiting writes together, and reports success after the commit.
+//! The writer thread. It commits queued writes in one transaction, and reports success after the commit.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::prune::{self, Usage};
 use super::{StoreError, StoreLimits, rows};
 use crate::delivery::{CaptureNumber, Delivery};
 
-/// Commands that wait in the queue, at most, and writes of one commit.
+/// Maximum number of queued commands, and of writes in one transaction.
 pub(super) const QUEUE_LEN: usize = 256;
 
 /// Work on the connection.
@@ -30,8 +30,8 @@ pub(super) struct Write {
     pub(super) reply: Option<oneshot::Sender<Result<CaptureNumber, StoreError>>>,
 }
 
-/// The state of the thread. The connection is closed before the queue, so a sender that sees the queue
-/// closed knows that the database is complete.
+/// The state of the thread. Fields are dropped in order: the connection is closed before the queue. So when a sender
+/// finds the queue closed, all writes are in the database.
 pub(super) struct Writer {
     pub(super) db: Connection,
     pub(super) limits: StoreLimits,
@@ -41,7 +41,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Serves commands until [`Command::Close`], or until all senders are dropped.
+    /// Runs commands until [`Command::Close`], or until all senders are dropped.
     pub(super) fn run(mut self) {
         let mut commands = Vec::with_capacity(QUEUE_LEN);
         loop {
@@ -65,7 +65,7 @@ impl Writer {
         }
     }
 
-    /// Removes captures while no command waits.
+    /// Removes captures over the limits. Called while no command waits.
     fn prune(&mut self) {
         let step = prune::step(&mut self.db, self.limits);
         self.needs_prune = step.unwrap_or_else(|error| {
@@ -80,7 +80,7 @@ impl Writer {
         }
         let results = match self.transact(&writes) {
             Ok(numbers) => numbers.into_iter().map(Ok).collect(),
-            // Without a large delivery there may be room for the others.
+            // Commit each write alone: there may be room for all but the largest deliveries.
             Err(StoreError::Full) if writes.len() > 1 => {
                 let alone = writes.iter().map(|write| {
                     self.transact(std::slice::from_ref(write)).map(|numbers| numbers[0])
@@ -91,7 +91,7 @@ impl Writer {
         };
         for (write, result) in writes.into_iter().zip(results) {
             match (write.reply, result) {
-                // A caller that has gone does not need the result.
+                // Sending fails if the caller was dropped, which does not need the result.
                 (Some(reply), result) => drop(reply.send(result)),
                 (None, Err(error)) => tracing::warn!(%error, "an outcome is not stored"),
                 (None, Ok(_)) => {}
@@ -102,7 +102,7 @@ impl Writer {
     /// Runs writes in one transaction. Returns the number of each capture.
     fn transact(&mut self, writes: &[Write]) -> Result<Vec<CaptureNumber>, StoreError> {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let (mut numbers, mut removed) = (Vec::new(), 0);
+        let (mut numbers, mut removed) = (Vec::new(), false);
         for Write { delivery, reply } in writes {
             let before = Usage::read(&transaction)?;
             numbers.push(match reply {
@@ -110,11 +110,11 @@ impl Writer {
                 Some(_) => rows::insert(&transaction, delivery)?,
             });
             let rows = prune::WRITE_ROWS;
-            removed += prune::remove_excess(&transaction, self.limits, before, rows)?;
+            removed |= prune::remove_excess(&transaction, self.limits, before, rows)?;
         }
-        removed += prune::remove_expired(&transaction, self.limits)?;
+        removed |= prune::remove_expired(&transaction, self.limits)?;
         transaction.commit()?;
-        self.needs_prune |= removed > 0;
+        self.needs_prune |= removed;
         Ok(numbers)
     }
 }

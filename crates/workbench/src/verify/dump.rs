@@ -1,15 +1,15 @@
-//! HTTP requests as text, as proxies log them and users paste them.
+//! Parses HTTP requests as text, for example from the log of a proxy.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use httparse::Status;
 
-/// Most headers of a dump.
+/// Maximum number of headers of a dump.
 const HEADERS_MAX: usize = 128;
-/// Longest head of a dump.
+/// Longest head of a dump, in bytes.
 const HEAD_MAX: usize = 256 << 10;
 
-/// A text is not an HTTP request.
+/// A text cannot be parsed as an HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
     #[error("no empty line ends the headers within {} KiB", HEAD_MAX >> 10)]
@@ -18,12 +18,12 @@ pub enum DumpError {
     Malformed(httparse::Error),
 }
 
-/// Parses a request, with or without its first line. Lines end with CRLF or LF. A body that is longer
-/// than its `Content-Length` is cut, and a chunked body is decoded.
+/// Parses a request, with or without the request line. Lines end with CRLF or LF. A body that is longer than its
+/// `Content-Length` is truncated, and a chunked body is decoded.
 pub fn parse_dump(dump: &Bytes) -> Result<(HeaderMap, Bytes), DumpError> {
     let dump = dump.slice_ref(dump.trim_ascii_start());
     let mut head = dump[..head_length(&dump).ok_or(DumpError::NoHead)?].to_vec();
-    // Continued lines: the line break becomes space.
+    // Join continuation lines: replace the line break by spaces.
     for at in 1..head.len() {
         if head[at - 1] == b'\n' && matches!(head[at], b' ' | b'\t') {
             head[at - 1] = b' ';
@@ -50,7 +50,7 @@ pub fn parse_dump(dump: &Bytes) -> Result<(HeaderMap, Bytes), DumpError> {
     Ok((headers, body))
 }
 
-/// Returns the length of the head with the empty line that ends it.
+/// Returns the length of the head, including the empty line at its end.
 fn head_length(dump: &[u8]) -> Option<usize> {
     let head = &dump[..dump.len().min(HEAD_MAX)];
     (0..head.len()).filter(|at| head[*at] == b'\n').find_map(|at| match head[at + 1..] {
@@ -77,7 +77,7 @@ fn parse_headers(head: &[u8]) -> Result<HeaderMap, DumpError> {
     Ok(headers)
 }
 
-/// Decodes a chunked body. Returns `None` if it is not chunked or incomplete.
+/// Decodes a chunked body. Returns `None` if the body is not chunked, or if it is incomplete.
 fn decode_chunks(mut rest: &[u8]) -> Option<Bytes> {
     let mut body = Vec::new();
     loop {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn text_without_request_is_refused() {
+    fn text_without_request_is_an_error() {
         let too_long = format!("a: {}\n\n", "x".repeat(HEAD_MAX));
         for bad in [&b"{}"[..], b"", b"a: b", too_long.as_bytes()] {
             assert_eq!(parse_dump(&Bytes::copy_from_slice(bad)).unwrap_err(), DumpError::NoHead);

@@ -1,5 +1,5 @@
-//! Explanations of signatures that do not match. The search takes up to seconds, so callers run it on
-//! request only, on a blocking thread.
+//! Explains signatures that do not match. The search for causes takes up to seconds, so callers run it only on
+//! request, and on a blocking thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,27 +14,28 @@ use serde::Serialize;
 use crate::delivery::Delivery;
 use crate::secrets::SigningSecrets;
 
-/// Why a signature does not match. Contains no secret and no signature.
+/// The reasons why a signature does not match. Contains neither a secret nor a signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The result in a sentence.
     pub summary: String,
     /// `signature`, `fact` or `none`: see [`Proof`].
     pub proof: &'static str,
-    /// The name of the secret that signed.
+    /// The name of the secret that made the signature, if this is proven.
     pub secret: Option<String>,
-    /// The causes that apply together.
+    /// The causes, which apply together.
     pub found: Vec<ExplainedCause>,
-    /// What to check if nothing is proven.
+    /// Hints what to check if no cause is proven.
     pub clues: Vec<&'static str>,
-    /// The ids of the causes that were tried, and of those that were not.
+    /// The ids of the causes that were tried.
     pub tried: Vec<&'static str>,
+    /// The ids of the causes that were not tried.
     pub left_out: Vec<&'static str>,
-    /// Advice in the order of importance.
+    /// Advice for the user, the most important first.
     pub advice: Vec<String>,
 }
 
-/// A cause that applies.
+/// A cause of a mismatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExplainedCause {
     pub id: &'static str,
@@ -59,15 +60,15 @@ impl From<Found> for ExplainedCause {
     }
 }
 
-/// Explains the signature of a delivery as of its arrival.
+/// Explains the signature of a delivery, with its time of arrival as the current time.
 pub fn explain(delivery: &Delivery, secrets: &SigningSecrets) -> Explanation {
     let (headers, body) = (&delivery.headers, &delivery.body);
     let at = delivery.summary.received_at;
     explain_request(headers, body, secrets, None, at, Some(SIGNATURE_TOLERANCE))
 }
 
-/// Explains the signature of a request as of a time. Without a tolerance, any age is accepted. The API key
-/// may have been used as the secret.
+/// Explains the signature of a request, with `at` as the current time. Without a tolerance, any age is accepted. If
+/// `api_key` is set, the search also tries the API key as the secret, a common mistake.
 pub fn explain_request(
     headers: &HeaderMap,
     body: &[u8],

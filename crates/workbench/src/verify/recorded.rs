@@ -1,4 +1,4 @@
-//! Requests in lines of JSON that contain [`DeliveryRecord`](crate::record::DeliveryRecord)s.
+//! Parses requests from JSON lines that contain a [`DeliveryRecord`](crate::record::DeliveryRecord).
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct RecordedRequest {
     pub body: Bytes,
 }
 
-/// A line is not a record.
+/// A line cannot be parsed as a record.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line} is not a delivery: {reason}")]
 pub struct RecordedError {
@@ -28,7 +28,7 @@ pub struct RecordedError {
     pub reason: String,
 }
 
-/// The used members of a record.
+/// The members of a record that are needed here.
 #[derive(Deserialize)]
 struct Record {
     capture: Option<CaptureNumber>,
@@ -37,7 +37,7 @@ struct Record {
     body_b64: String,
 }
 
-/// Parses the records among lines of JSON. Objects without `body_b64` are skipped.
+/// Parses the records among JSON lines. Lines without `body_b64`, such as warnings, are skipped.
 pub fn parse_recorded(text: &[u8]) -> Result<Vec<RecordedRequest>, RecordedError> {
     let lines = text.split(|byte| *byte == b'\n').enumerate();
     lines
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_record_is_refused_with_its_line() {
+    fn malformed_record_error_has_its_line() {
         for (text, start) in [
             ("no".to_owned(), "line 1 is not a delivery: "),
             (format!("{LINE}\n{{"), "line 2 is not a delivery: "),

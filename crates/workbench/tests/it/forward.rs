@@ -291,7 +291,7 @@ async fn silent_target_delays_no_other_target() {
 }
 
 #[tokio::test]
-async fn silent_target_leaves_permits_for_other_targets() {
+async fn silent_target_gets_only_its_share_of_deliveries() {
     let (_listener, silent) = silent_target().await;
     let delivery = delivery("/", &[]);
     let other = || Some("path=/other=127.0.0.1:4242".to_owned());
@@ -307,11 +307,11 @@ async fn silent_target_leaves_permits_for_other_targets() {
             _ = waiting.as_mut() => panic!("no delivery can end"),
             () = std::future::ready(()) => {}
         }
-        let refused = forwarder.forward(&delivery).await;
-        let error = refused.forwards[0].result.as_ref().unwrap_err();
+        let excess = forwarder.forward(&delivery).await;
+        let error = excess.forwards[0].result.as_ref().unwrap_err();
         assert_eq!(error.kind, ForwardErrorKind::Unreachable);
         assert!(error.message.contains("too many deliveries wait"), "{error:?}");
-        assert!(refused.warnings.is_empty());
+        assert!(excess.warnings.is_empty());
     }
 }
 

@@ -252,7 +252,7 @@ async fn fresh_signature_of_unknown_sender_needs_confirmation() {
 }
 
 #[tokio::test]
-async fn invalid_replay_requests_are_refused() {
+async fn invalid_replay_requests_are_errors() {
     let mut state = state();
     state.secrets = SigningSecrets::default();
     state.store.insert(Arc::new(delivery(VerdictCode::Valid))).await.unwrap();

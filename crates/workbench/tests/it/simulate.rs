@@ -101,7 +101,7 @@ async fn deliveries_are_signed_counted_and_in_order() {
     while let Some(event) = events.recv().await {
         match event.unwrap() {
             SimulationEvent::Sent(sent) => {
-                tally.add(&sent.result);
+                tally.add(sent.response());
                 assert!(sent.took() > Duration::ZERO && sent.submission_id.is_some());
                 order.push((sent.index, sent.attempt));
             }
@@ -214,6 +214,6 @@ async fn unreachable_receiver_counts_as_no_response() {
     let mut events = simulation(to, 1).start(samples());
     let Some(Ok(SimulationEvent::Sent(sent))) = events.recv().await else { panic!("it is sent") };
     let mut tally = ResponseTally::new(StatusSet::Success);
-    tally.add(&sent.result);
+    tally.add(sent.response());
     assert_eq!((tally.no_response, tally.first_error.is_some()), (1, true));
 }

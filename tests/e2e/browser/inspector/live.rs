@@ -1,16 +1,40 @@
-//! Deliveries on the page: as they come, filtered, opened, and gone through by keys.
+//! The list and the details of deliveries: live changes, filters, keys.
 
 use formsvc_tests::browser::{Browser, Screen, Theme};
 use serde_json::json;
 
-use super::listener::{Listener, SECRET, body_has, event, show, signature};
+use super::listener::{
+    Listener, SECRET, assert_shows, event, show, signature, wait_for_body, wait_for_rows,
+};
+
+/// Returns the text of a response that the page requests.
+async fn fetch(browser: &Browser, path: &str) -> String {
+    let script = format!("return fetch('{path}').then((response) => response.text())");
+    browser.run(&script).await.as_str().unwrap().to_owned()
+}
 
 #[tokio::test]
-async fn deliveries_come_live_are_filtered_and_told_whole() {
+async fn url_of_open_page_has_no_token() {
     let Some(browser) = Browser::or_skip().await else { return };
     let listener = Listener::start(&[]).await;
-    listener.open(&browser).await;
-    browser.wait_for("Nothing has come yet").await;
+    listener.page.open(&browser).await;
+    let (url, token) = listener.page.url.split_once("?token=").unwrap();
+    assert!(token.len() >= 32, "{token}");
+    assert_eq!(browser.url().await, url);
+    assert_eq!(browser.run("return document.cookie").await, json!(""), "scripts cannot read it");
+    // The cookie gives access from now on.
+    browser.open(url).await;
+    browser.until("return document.getElementById('live').dataset.state === 'live'").await;
+    listener.page.assert_undisturbed(&browser).await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn new_deliveries_appear_with_details_and_are_filtered() {
+    let Some(browser) = Browser::or_skip().await else { return };
+    let listener = Listener::start(&[]).await;
+    listener.page.open(&browser).await;
+    browser.wait_for("No deliveries yet.").await;
     let body = event("sub_ada", &json!({ "Name": "Ada Lovelace" }));
     let signed = signature(body.as_bytes());
     let headers = [("x-service-signature", signed.as_str()), ("authorization", "Bearer hunter2")];
@@ -18,53 +42,80 @@ async fn deliveries_come_live_are_filtered_and_told_whole() {
     browser.wait_for("sub_ada").await;
     assert_eq!(listener.send("", &[], event("sub_bob", &json!({}))).await, 401);
     assert_eq!(listener.deliver("{ \"n\" : 12345678901234567890.10 }").await, 400);
-    browser.wait_for("no submission id").await;
+    browser.wait_for("no submission ID").await;
     assert_eq!(browser.count(".row").await, 3);
 
     show(&browser, 1).await;
-    let text = browser.text().await;
-    for told in
-        ["It was signed with the secret of secret.txt", "SPEC §5", "200 by the listener", "masked"]
-    {
-        assert!(text.contains(told), "{told}: {text}");
-    }
+    let expected = [
+        "Valid signature",
+        "Signed with the secret secret.txt.",
+        "SPEC §5",
+        "200, from the listener",
+        "Secrets are masked.",
+    ];
+    assert_shows(&browser, &expected).await;
     let digits = signed.rsplit('=').next().unwrap();
     let page = browser.run("return document.documentElement.outerHTML").await.to_string();
-    let read = listener.read("api/capture?number=1").await;
-    let read = String::from_utf8_lossy(&read);
+    let record = fetch(&browser, "api/delivery?number=1").await;
+    assert!(record.contains("sub_ada"), "{record}");
     for secret in [digits, SECRET, "hunter2"] {
-        assert!(!page.contains(secret) && !read.contains(secret), "{secret}");
+        assert!(!page.contains(secret) && !record.contains(secret), "{secret}");
     }
-    assert_eq!(listener.read("api/body?number=1").await, body);
+    assert_eq!(fetch(&browser, "api/body?number=1").await, body);
 
-    // A number keeps its digits.
+    // Numbers keep their digits.
     show(&browser, 3).await;
-    body_has(&browser, "12345678901234567890.10").await;
+    wait_for_body(&browser, "12345678901234567890.10").await;
     browser.touch("Raw").await;
-    body_has(&browser, "{ \"n\" : 12345678901234567890.10 }").await;
+    wait_for_body(&browser, "{ \"n\" : 12345678901234567890.10 }").await;
     browser.touch("Hex").await;
-    body_has(&browser, "00000000  7b 20 22 6e").await;
+    wait_for_body(&browser, "00000000  7b 20 22 6e").await;
 
-    browser.fill("Filter", "LOVELACE").await;
-    browser.until("return document.querySelectorAll('.row').length === 1").await;
-    // What comes now fits the filter, or does not.
+    browser.fill("Search", "LOVELACE").await;
+    wait_for_rows(&browser, 1).await;
+    // Only new deliveries that match the filter are shown.
     listener.deliver(event("sub_cy", &json!({ "Name": "Cy" }))).await;
     listener.deliver(event("sub_di", &json!({ "Name": "Di Lovelace" }))).await;
     browser.wait_for("sub_di").await;
     assert_eq!(browser.count(".row").await, 2);
     browser.touch("Clear").await;
-    browser.until("return document.querySelectorAll('.row').length === 5").await;
-    browser.choose("Verdict", "✗ unsigned").await;
-    browser.until("return document.querySelectorAll('.row').length === 1").await;
-    browser.choose("Verdict", "any").await;
-    browser.choose("Answer", "not 2xx").await;
-    browser.until("return document.querySelectorAll('.row').length === 2").await;
-    browser.seen().await.assert_inert(|url| listener.is_ours(url));
+    wait_for_rows(&browser, 5).await;
+    browser.choose("Signature", "✗ missing signature").await;
+    wait_for_rows(&browser, 1).await;
+    browser.choose("Signature", "any refused").await;
+    wait_for_rows(&browser, 2).await;
+    browser.choose("Signature", "any").await;
+    browser.choose("Response", "4xx").await;
+    wait_for_rows(&browser, 2).await;
+    listener.page.assert_undisturbed(&browser).await;
     browser.close().await;
 }
 
 #[tokio::test]
-async fn attempts_of_a_submission_stand_together_and_are_held_against_the_schedule() {
+async fn hidden_page_pauses_and_catches_up() {
+    let Some(browser) = Browser::or_skip().await else { return };
+    let listener = Listener::start(&[]).await;
+    listener.page.open(&browser).await;
+    let hide = async |is_hidden: bool| {
+        let script = format!(
+            "Object.defineProperty(document, 'hidden', {{ value: {is_hidden}, configurable: true }}); \
+             document.dispatchEvent(new Event('visibilitychange'))"
+        );
+        browser.run(&script).await;
+    };
+    hide(true).await;
+    browser.wait_for("Paused").await;
+    listener.deliver(event("sub_missed", &json!({}))).await;
+    hide(false).await;
+    browser.wait_for("sub_missed").await;
+    listener.deliver(event("sub_live", &json!({}))).await;
+    browser.wait_for("sub_live").await;
+    listener.page.assert_undisturbed(&browser).await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn attempts_are_listed_and_new_ones_keep_the_page() {
     let Some(browser) = Browser::or_skip().await else { return };
     let listener = Listener::start(&["--respond", "503,200"]).await;
     let body = event("sub_retried", &json!({}));
@@ -74,21 +125,16 @@ async fn attempts_of_a_submission_stand_together_and_are_held_against_the_schedu
         listener.deliver(body).await,
     ];
     assert_eq!(statuses, [503, 200, 200]);
-    listener.open(&browser).await;
+    listener.page.open(&browser).await;
     show(&browser, 3).await;
-    let text = browser.text().await;
-    // The second came at once, and the third although the second was accepted.
-    for told in [
-        "Attempts of this submission",
-        "✗ waited",
-        "10 s to 12 s",
-        "no retry: came again",
-        "duplicate",
-    ] {
-        assert!(text.contains(told), "{told}: {text}");
-    }
+    let expected = [
+        "All deliveries of this submission.",
+        "attempt 2",
+        "duplicate, because an earlier one was accepted",
+    ];
+    assert_shows(&browser, &expected).await;
     assert_eq!(browser.count(".attempts > li").await, 3);
-    // One more is shown as it comes, and what somebody is about to press stays where it is.
+    // Elements that the user may be about to press are not replaced.
     let parts = "['.back a', '.do', '#detail-title', '#body', '.headers']";
     browser
         .run(&format!("for (const part of {parts}) document.querySelector(part).seen = true"))
@@ -101,13 +147,13 @@ async fn attempts_of_a_submission_stand_together_and_are_held_against_the_schedu
 }
 
 #[tokio::test]
-async fn the_page_is_gone_through_by_keys_alone() {
+async fn page_is_usable_with_keys_alone() {
     let Some(browser) = Browser::or_skip().await else { return };
     let listener = Listener::start(&[]).await;
     for id in ["sub_a", "sub_b", "sub_c"] {
         listener.deliver(event(id, &json!({}))).await;
     }
-    listener.open(&browser).await;
+    listener.page.open(&browser).await;
     browser.wait_for("sub_a").await;
     browser.keys("j").await;
     browser.until("return document.activeElement.dataset.key === '3'").await;
@@ -118,9 +164,9 @@ async fn the_page_is_gone_through_by_keys_alone() {
     browser.wait_for("#2 submission.created").await;
     browser.keys("/").await;
     browser.until("return document.activeElement.id === 'filter-text'").await;
-    // In a field, letters are letters.
+    // Shortcuts are off in fields.
     browser.keys("sub_c").await;
-    browser.until("return document.querySelectorAll('.row').length === 1").await;
+    wait_for_rows(&browser, 1).await;
     browser.keys("\u{1b}").await;
     browser.keys("?").await;
     browser.until("return document.getElementById('help').open").await;
@@ -130,63 +176,61 @@ async fn the_page_is_gone_through_by_keys_alone() {
     browser.until("return document.activeElement.textContent === 'Send'").await;
     browser.keys("\n").await;
     browser.wait_for("Replayed to").await;
-    // On a phone there is room for one of both, and «back» leads to the list.
+    // A phone shows either the list or a delivery.
     browser.look_with(Screen::Phone, Theme::Dark).await;
-    let seen = |id: &str| {
-        format!("return getComputedStyle(document.querySelector('{id}')).display !== 'none'")
+    let is_visible = |selector: &str| {
+        format!("return getComputedStyle(document.querySelector('{selector}')).display !== 'none'")
     };
-    assert_eq!(browser.run(&seen(".list")).await, json!(false));
+    assert_eq!(browser.run(&is_visible(".list")).await, json!(false));
     browser.follow_here("← Deliveries").await;
-    browser.until(&seen(".list")).await;
-    assert_eq!(browser.run(&seen(".detail")).await, json!(false));
-    browser.seen().await.assert_inert(|url| listener.is_ours(url));
+    browser.until(&is_visible(".list")).await;
+    assert_eq!(browser.run(&is_visible(".detail")).await, json!(false));
+    listener.page.assert_undisturbed(&browser).await;
     browser.close().await;
 }
 
 #[tokio::test]
-async fn of_many_deliveries_the_newest_are_shown_and_older_ones_when_they_are_asked_for() {
+async fn long_list_shows_newest_and_loads_older_on_request() {
     let Some(browser) = Browser::or_skip().await else { return };
     let listener = Listener::start(&["--quiet"]).await;
     for number in 0..230 {
         listener.deliver(event(&format!("sub_{number}"), &json!({}))).await;
     }
-    listener.open(&browser).await;
-    browser.until("return document.querySelectorAll('.row').length === 100").await;
-    browser.touch("More").await;
-    browser.until("return document.querySelectorAll('.row').length === 200").await;
-    browser.touch("More").await;
-    browser.until("return document.querySelectorAll('.row').length === 230").await;
+    listener.page.open(&browser).await;
+    wait_for_rows(&browser, 100).await;
+    browser.touch("Show older").await;
+    wait_for_rows(&browser, 200).await;
+    browser.touch("Show older").await;
+    wait_for_rows(&browser, 230).await;
     let order = "
         const numbers = [...document.querySelectorAll('.row')].map(row => Number(row.dataset.key));
         return numbers.every((number, at) => number === 230 - at);
     ";
     assert_eq!(browser.run(order).await, json!(true));
-    // Whoever reads further down is not disturbed, and told.
+    // A new delivery does not move a list that the user has scrolled.
     browser.until("document.querySelector('#list-scroll').scrollTop = 4000; scrollTo(0, 4000); return true").await;
     listener.deliver(event("sub_new", &json!({}))).await;
-    browser.wait_for("1 newer: show it").await;
+    browser.wait_for("Show 1 new").await;
     assert_eq!(browser.count(".row").await, 230);
-    browser.touch("1 newer: show it").await;
+    browser.touch("Show 1 new").await;
     browser.wait_for("sub_new").await;
     browser.close().await;
 }
 
 #[tokio::test]
-async fn why_a_signature_is_not_right_is_found_out() {
+async fn signature_mismatch_is_explained() {
     let Some(browser) = Browser::or_skip().await else { return };
     let listener = Listener::start(&[]).await;
     let body = event("sub_a", &json!({ "Name": "Ada" }));
     let signed = signature(body.as_bytes());
     let headers = [("x-service-signature", signed.as_str())];
     assert_eq!(listener.send("", &headers, format!("{body}\n")).await, 401);
-    listener.open(&browser).await;
+    listener.page.open(&browser).await;
     show(&browser, 1).await;
-    browser.wait_for("No signature of the header was made with a secret given here").await;
+    browser.wait_for("No known secret made this signature over this body.").await;
     browser.keys("w").await;
-    browser
-        .wait_for("The signature matches with the secret of secret.txt once this is fixed")
-        .await;
-    browser.wait_for("To do:").await;
-    browser.seen().await.assert_inert(|url| listener.is_ours(url));
+    browser.wait_for("The signature matches with the secret secret.txt once this is fixed.").await;
+    browser.wait_for("line break added").await;
+    listener.page.assert_undisturbed(&browser).await;
     browser.close().await;
 }

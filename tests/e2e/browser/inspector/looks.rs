@@ -1,4 +1,4 @@
-//! How the page looks, on a phone and on a desk, by day and by night.
+//! The appearance of the page: phone and desktop width, light and dark.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::super::hook::Hook;
 use super::super::looks::{FLAWS, LOOKS, PICTURES};
-use super::listener::{Listener, event, show, signature, signature_of};
+use super::listener::{Listener, event, show, signature, signature_of_age};
 
-/// Pairs of colours that stand too close together (WCAG 2.2), in the theme that is shown.
+/// Returns the pairs of colours whose contrast is too low (WCAG 2.2) in the current theme.
 const CONTRAST: &str = "
     const style = getComputedStyle(document.documentElement);
     const light = name => {
@@ -37,7 +37,7 @@ const CONTRAST: &str = "
     });
 ";
 
-/// Looks at what is shown with every screen in every theme; gives what is wrong with it.
+/// Checks the page on all screens in all themes, and adds its flaws.
 async fn look(browser: &Browser, page: &str, flaws: &mut Vec<String>) {
     for (screen, theme, how) in LOOKS {
         browser.look_with(screen, theme).await;
@@ -53,7 +53,7 @@ async fn look(browser: &Browser, page: &str, flaws: &mut Vec<String>) {
     }
 }
 
-/// Deliveries of every kind; gives the number of the first of each kind, and how its page is called.
+/// Sends deliveries of all kinds. Returns the number of the first of each kind, and a name for it.
 async fn furnish(listener: &Listener, hook: &Hook) -> Vec<(u64, &'static str)> {
     let long = "Donaudampfschifffahrtsgesellschaftskapitän".repeat(9);
     let answers = json!({ "Name": "Łucja", "More": long });
@@ -67,8 +67,8 @@ async fn furnish(listener: &Listener, hook: &Hook) -> Vec<(u64, &'static str)> {
     listener.deliver("not JSON").await;
     let signed = signature(body.as_bytes());
     listener.send("", &[(HEADER, &signed)], format!("{body}\n")).await;
-    let old = signature_of(4_000, body.as_bytes());
-    listener.send("/hooks/forms?a=1", &[(HEADER, &old)], body).await;
+    let old = signature_of_age(4_000, body.as_bytes());
+    listener.send("hooks/forms?a=1", &[(HEADER, &old)], body).await;
     hook.answer(StatusCode::BAD_GATEWAY, format!("<h1>upstream gone</h1>\n{long}"));
     let failed = event("sub_0fedcba9876543210fedcba987654321", &json!({ "Name": "Ada" }));
     listener.deliver(failed.clone()).await;
@@ -80,12 +80,12 @@ async fn furnish(listener: &Listener, hook: &Hook) -> Vec<(u64, &'static str)> {
 }
 
 #[tokio::test]
-async fn the_inspector_fits_phones_and_desks_and_names_what_it_has() {
+async fn inspector_fits_all_screens_and_is_accessible() {
     let Some(browser) = Browser::or_skip().await else { return };
     let hook = Hook::start().await;
     let listener = Listener::start(&["--respond", "503,pass", "--forward-to", &hook.url()]).await;
     let mut flaws = Vec::new();
-    listener.open(&browser).await;
+    listener.page.open(&browser).await;
     look(&browser, "empty", &mut flaws).await;
     let pages = furnish(&listener, &hook).await;
     browser.wait_for("#10").await;
@@ -95,16 +95,19 @@ async fn the_inspector_fits_phones_and_desks_and_names_what_it_has() {
         look(&browser, page, &mut flaws).await;
     }
     show(&browser, 7).await;
-    browser.touch("Find out why").await;
-    browser.wait_for("To do:").await;
+    browser.touch("Explain the signature").await;
+    browser.wait_for("once this is fixed.").await;
     look(&browser, "explained", &mut flaws).await;
     browser.touch("Replay").await;
-    browser.tick("made now").await;
-    browser.wait_for("A receiver refuses it:").await;
-    look(&browser, "replay-refused", &mut flaws).await;
+    browser.tick("Made now").await;
+    browser.wait_for("Sign it although its sender is unknown").await;
+    look(&browser, "replay-confirmation", &mut flaws).await;
+    browser.tick("As received").await;
+    browser.choose("Send to", "Other address").await;
+    browser.fill("Address", "ftp://example.org").await;
     browser.touch("Send").await;
-    browser.wait_for("is not signed anew").await;
-    look(&browser, "replay-asked", &mut flaws).await;
+    browser.wait_for("The address is not valid").await;
+    look(&browser, "replay-refused", &mut flaws).await;
     show(&browser, 2).await;
     browser.touch("Edit and replay").await;
     browser.find("#replay-body").await;
@@ -121,9 +124,9 @@ async fn the_inspector_fits_phones_and_desks_and_names_what_it_has() {
     browser.wait_for("There is no delivery 4711.").await;
     look(&browser, "gone", &mut flaws).await;
     browser.run("location.hash = ''").await;
-    browser.fill("Filter", "nothing has this").await;
-    browser.until("return document.querySelectorAll('.row').length === 0").await;
-    look(&browser, "none-fits", &mut flaws).await;
+    browser.fill("Search", "nothing has this").await;
+    browser.wait_for("No delivery matches the filter.").await;
+    look(&browser, "no-match", &mut flaws).await;
     drop(listener);
     browser.wait_for("Not connected").await;
     look(&browser, "lost", &mut flaws).await;

@@ -1,5 +1,5 @@
-//! The inspector page of `formsvc webhook listen --ui`: a listener in a process of its own, deliveries
-//! that are signed, and a browser that looks.
+//! The inspector page of `formsvc webhook listen --ui` and `formsvc webhook events open`, in a browser. The
+//! programs run as processes of their own.
 
 mod hostile;
 mod listener;
@@ -7,3 +7,4 @@ mod live;
 mod looks;
 mod refusals;
 mod replays;
+mod store;

@@ -1,145 +1,84 @@
-//! Who is refused: whoever has no token, names another host, or is a page of elsewhere.
+//! Refusals of the real program. The rules themselves are tested in the crate of the inspector.
 
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use url::Url;
 
 use super::listener::{Listener, event};
 
-/// Longer than an answer takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than a response takes on a busy machine.
+const RESPONSE_MAX: Duration = Duration::from_secs(30);
 
-/// The host of the page, and the token.
-fn parts(listener: &Listener) -> (String, String) {
-    let rest = listener.page.strip_prefix("http://").unwrap();
-    let (host, path) = rest.split_once('/').unwrap();
-    (host.to_owned(), path.trim_end_matches('/').to_owned())
-}
-
-/// Sends a request as it is, and reads until the answer ends, or has `until` in it.
-async fn raw(host: &str, request: &str, until: Option<&str>) -> String {
+/// Sends a request byte for byte. Returns the response.
+async fn exchange(host: &str, line: &str, headers: &str, body: &str) -> String {
+    let request = format!(
+        "{line} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    );
     let mut stream = TcpStream::connect(host).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
-    let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
-    let read = async {
-        loop {
-            let text = String::from_utf8_lossy(&answer);
-            if until.is_some_and(|until| text.contains(until)) {
-                break;
-            }
-            match stream.read(&mut buffer).await.unwrap() {
-                0 => break,
-                read => answer.extend_from_slice(&buffer[..read]),
-            }
-        }
-        String::from_utf8_lossy(&answer).into_owned()
-    };
-    tokio::time::timeout(PATIENCE, read).await.expect("an answer")
-}
-
-async fn ask(host: &str, line: &str, headers: &str) -> String {
-    raw(host, &format!("{line} HTTP/1.1\r\nconnection: close\r\n{headers}\r\n"), None).await
-}
-
-/// The answer without what tells nothing of it.
-fn told(answer: &str) -> String {
-    let lines = answer.lines().filter(|line| !line.starts_with("date:"));
-    lines.collect::<Vec<_>>().join("\n")
+    let mut response = String::new();
+    let read = stream.read_to_string(&mut response);
+    tokio::time::timeout(RESPONSE_MAX, read).await.expect("a response").unwrap();
+    response
 }
 
 #[tokio::test]
-async fn only_who_has_the_token_and_names_loopback_gets_anything() {
+async fn requests_of_strangers_are_refused_and_reveal_nothing() {
     let listener = Listener::start(&[]).await;
-    let (host, token) = parts(&listener);
+    listener.deliver(event("sub_a", &json!({}))).await;
+    let url = Url::parse(&listener.page.url).unwrap();
+    let (host, path) = (format!("127.0.0.1:{}", url.port().unwrap()), url.path());
+    let (query, token) = (url.query().unwrap(), url.query_pairs().next().unwrap().1);
     let ours = format!("host: {host}\r\n");
-    let page = ask(&host, &format!("GET /{token}/"), &ours).await;
-    assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
-    let nothing = told(&ask(&host, "GET /", &ours).await);
-    assert!(nothing.starts_with("HTTP/1.1 404 ") && nothing.ends_with("\nnot found"), "{nothing}");
-    let wrong = token.chars().rev().collect::<String>();
-    for line in [
-        format!("GET /{wrong}/"),
-        format!("GET /{wrong}/api/list"),
-        format!("GET /{token}"),
-        "GET /api/list".to_owned(),
-        "GET /favicon.ico".to_owned(),
-        format!("GET /{token}/none"),
-        format!("OPTIONS /{token}/api/replay"),
-        format!("PUT /{token}/api/replay"),
+    let opened = exchange(&host, &format!("GET {path}?{query}"), &ours, "").await;
+    assert!(opened.starts_with("HTTP/1.1 200 "), "{opened}");
+    let expected =
+        format!("set-cookie: inspector={token}; Path={path}; HttpOnly; SameSite=Strict\r\n");
+    assert!(opened.contains(&expected), "{opened}");
+    let cookie = format!("{ours}cookie: inspector={token}\r\n");
+    let list = exchange(&host, &format!("GET {path}api/list"), &cookie, "").await;
+    assert!(list.starts_with("HTTP/1.1 200 ") && list.contains("sub_a"), "{list}");
+
+    let origin =
+        |origin: &str| format!("{cookie}content-type: application/json\r\norigin: {origin}\r\n");
+    let own = origin(&format!("http://{host}"));
+    let replay = r#"{"number":1,"to":"listener","is_fresh":true,"body":null}"#;
+    let (get, post) = (format!("GET {path}api/list"), format!("POST {path}api/replay"));
+    let rebound = cookie.replacen("127.0.0.1", "rebound.example", 1);
+    for (line, headers, status) in [
+        (&get, ours.clone(), 403),
+        (&format!("GET {path}"), ours.clone(), 403),
+        (&format!("{get}?{query}"), ours.clone(), 403),
+        (&format!("GET /?{query}"), ours.clone(), 403),
+        (&get, format!("{ours}cookie: inspector={}\r\n", &token[1..]), 403),
+        (&get, rebound, 421),
+        (&get, format!("{cookie}sec-fetch-site: cross-site\r\n"), 403),
+        (&format!("OPTIONS {path}api/replay"), cookie.clone(), 403),
+        (&post, format!("{cookie}content-type: application/json\r\n"), 403),
+        (&post, origin("http://other.example"), 403),
+        (&post, origin("null"), 403),
+        (&post, format!("{own}sec-fetch-site: cross-site\r\n"), 403),
+        (&post, own.replace("application/json", "text/plain"), 403),
+        (&post, own.replace("cookie", "x-cookie"), 403),
     ] {
-        assert_eq!(told(&ask(&host, &line, &ours).await), nothing, "{line}");
-    }
-    let port = host.rsplit(':').next().unwrap();
-    for rebound in
-        [format!("evil.example:{port}"), "evil.example".to_owned(), "127.0.0.1".to_owned()]
-    {
-        let answer = ask(&host, &format!("GET /{token}/"), &format!("host: {rebound}\r\n")).await;
-        assert!(answer.starts_with("HTTP/1.1 421 "), "{answer}");
-        assert!(!answer.contains(&token), "{answer}");
-    }
-    for answer in [&page, &nothing] {
-        for header in [
-            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self';",
-            "referrer-policy: no-referrer",
-            "cache-control: no-store",
-            "x-content-type-options: nosniff",
-            "x-frame-options: DENY",
-        ] {
-            assert!(answer.contains(header), "{header}: {answer}");
+        let body = if line.starts_with("POST") { replay } else { "" };
+        let response = exchange(&host, line, &headers, body).await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {response}");
+        assert!(!response.contains(&*token) && !response.contains("sub_a"), "{response}");
+        for header in ["content-security-policy: default-src 'none'; ", "cache-control: no-store"] {
+            assert!(response.contains(header), "{header}: {response}");
         }
-        assert!(!answer.contains("access-control"), "{answer}");
+        assert!(!response.contains("access-control"), "{response}");
     }
-}
-
-#[tokio::test]
-async fn only_the_page_itself_has_something_sent() {
-    let listener = Listener::start(&[]).await;
-    listener.deliver(event("sub_a", &serde_json::json!({}))).await;
-    let (host, token) = parts(&listener);
-    let body = r#"{"number":1,"to":"listener","signature":"fresh","body":null}"#;
-    let post = async |path: &str, headers: &str| {
-        let head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n");
-        let head = format!("{head}content-length: {}\r\n{headers}\r\n{body}", body.len());
-        raw(&host, &head, None).await
-    };
-    let path = format!("/{token}/api/replay");
-    let json = "content-type: application/json\r\n";
-    let own = format!("{json}origin: http://{host}\r\n");
-    let answer = post(&path, &own).await;
-    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\"status\":200"), "{answer}");
-    for headers in [
-        json.to_owned(),
-        format!("{json}origin: null\r\n"),
-        format!("{json}origin: http://evil.example\r\n"),
-        format!("{own}sec-fetch-site: cross-site\r\n"),
-        format!("content-type: text/plain\r\norigin: http://{host}\r\n"),
-    ] {
-        let answer = post(&path, &headers).await;
-        assert!(answer.starts_with("HTTP/1.1 403 "), "{headers}: {answer}");
-    }
-    let answer = post("/wrong/api/replay", &own).await;
-    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
-    let list = String::from_utf8(listener.read("api/list").await.to_vec()).unwrap();
-    assert_eq!(list.matches("\"key\"").count(), 2, "one came, and one was replayed: {list}");
-}
-
-#[tokio::test]
-async fn a_stream_goes_on_where_a_browser_was() {
-    let listener = Listener::start(&[]).await;
-    let (host, token) = parts(&listener);
-    for id in ["sub_a", "sub_b"] {
-        listener.deliver(event(id, &serde_json::json!({}))).await;
-    }
-    let follow = |headers: &str| {
-        format!("GET /{token}/api/events?after=0 HTTP/1.1\r\nhost: {host}\r\n{headers}\r\n")
-    };
-    // Each delivery is told when it came and when it was answered.
-    let all = raw(&host, &follow(""), Some("id: 4\n")).await;
-    assert!(all.contains("text/event-stream") && all.contains("id: 1\n"), "{all}");
-    let rest = raw(&host, &follow("last-event-id: 3\r\n"), Some("id: 4\n")).await;
-    assert!(!rest.contains("id: 3\n") && rest.contains("sub_b"), "{rest}");
-    // Of an earlier listener at this port: it loads the list anew.
-    let lost = raw(&host, &follow("last-event-id: 9999\r\n"), Some("event: anew")).await;
-    assert!(lost.contains("id: 4\nevent: anew"), "{lost}");
+    let replayed = exchange(&host, &post, &own, replay).await;
+    assert!(
+        replayed.starts_with("HTTP/1.1 200 ") && replayed.contains("\"status\":200"),
+        "{replayed}"
+    );
+    let list = exchange(&host, &get, &cookie, "").await;
+    assert_eq!(list.matches("\"capture\":").count(), 2, "one delivery and one replay: {list}");
 }

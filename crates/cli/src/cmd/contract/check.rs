@@ -12,6 +12,7 @@ use formsvc_contract::sender::{
     SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender, skip_sender_checks,
     submit,
 };
+use formsvc_workbench::target;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -20,14 +21,13 @@ use url::Url;
 use super::ids;
 use super::show::{self, Results};
 use crate::args::duration;
+use crate::cmd::webhook::args::{SecretArgs, require};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::junit::{Junit, JunitSuite};
 use crate::key::KeySource;
 use crate::settings::Service;
-use crate::webhook::secrets::SecretArgs;
-use crate::webhook::target::target;
 
 /// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -74,7 +74,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "PORT", default_value_t = 4242, help_heading = "Deliveries")]
     port: u16,
     /// Public form to make three submissions to; without it, make them yourself
-    #[arg(long, value_name = "URL", value_parser = target, help_heading = "Deliveries")]
+    #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = "Deliveries")]
     public_form: Option<Url>,
     /// Answers of these submissions, as a browser sends them
     #[arg(
@@ -201,8 +201,7 @@ impl Check {
             let what = "`--demo` and `--deliveries` cannot be used together";
             return Err(CliError::usage(what).hint("start `formsvc sandbox` and add an endpoint"));
         }
-        let secrets = self.secrets.read(cx).await?.required("`--deliveries`")?;
-        let secrets = secrets.0.into_iter().map(|(_, secret)| secret).collect();
+        let secrets = require(self.secrets.read(cx).await?, "`--deliveries`")?.texts();
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
         let listener = listener.map_err(|error| self.cannot_listen(&error))?;
         // The time limit is set when the checks begin.

@@ -1,10 +1,16 @@
-//! `formsvc webhook …`: the commands. What they share is in [`crate::webhook`].
+//! `formsvc webhook …`: commands over the crate formsvc-workbench.
 
+pub(in crate::cmd) mod args;
+mod captures;
 pub(crate) mod check;
 pub(in crate::cmd) mod events;
+mod expectation;
+pub(in crate::cmd) mod fields;
 mod listen;
 pub(in crate::cmd) mod replay;
+pub(in crate::cmd) mod secret;
 pub(super) mod sign;
+mod text;
 mod trigger;
 pub(super) mod verify;
 
@@ -24,6 +30,8 @@ pub(crate) enum Webhook {
     Sign(sign::Sign),
     Check(check::Check),
     Replay(replay::Replay),
+    #[command(subcommand)]
+    Secret(secret::Secret),
     /// Show, compare, export and delete recorded deliveries
     #[command(subcommand)]
     Events(events::Events),
@@ -38,6 +46,7 @@ impl Webhook {
             Self::Sign(sign) => sign.run(cx).await,
             Self::Check(check) => check.run(cx).await,
             Self::Replay(replay) => replay.run(cx).await,
+            Self::Secret(secret) => secret.run(cx).await,
             Self::Events(events) => events.run(cx).await,
         }
     }

@@ -34,7 +34,8 @@ const LOCK_MAX: Duration = Duration::from_secs(3);
 /// Longest file that is read: thousands of keys.
 const FILE_MAX: u64 = 1 << 20;
 /// The first words of a new file.
-const ABOUT: &str = "# API keys that formsvc keeps. Whoever can read this file can use them.\n\n";
+const ABOUT: &str =
+    "# API keys and signing secrets of formsvc. Anyone who can read this file can use them.\n\n";
 
 /// The file of keys, there or not.
 #[derive(Debug)]

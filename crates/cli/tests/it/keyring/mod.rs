@@ -309,3 +309,37 @@ fn a_store_that_is_switched_off_is_not_asked() {
     ended(&token("keyring"), 4, &["no API key"]);
     ended(&token("nowhere"), 2, &["FORMSVC_CREDENTIAL_STORE"]);
 }
+
+#[test]
+fn signing_secrets_are_stored_in_the_keyring_beside_the_key() {
+    let secret = "whsec_of_an_endpoint_in_the_keyring";
+    let Some(home) = Home::or_skip() else { return };
+    let session = Session::unlocked(&home);
+    keep(session.formsvc(&LOGIN));
+    let mut add = session.formsvc(&["webhook", "secret", "add", "new"]);
+    add.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = add.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(secret.as_bytes()).unwrap();
+    let said: Said = child.wait_with_output().unwrap().into();
+    ended(&said, 0, &["the signing secret `new` is stored in the keyring"]);
+    let seen = session.witness();
+    for part in [secret, "formsvc signing secrets of profile default", KEY] {
+        assert!(seen.contains(part), "{part}: {seen}");
+    }
+    assert!(home.files_with(secret).is_empty());
+    let said = session.run(&["webhook", "secret", "list", "--output", "tsv"]);
+    assert_eq!(said.stdout, "new\ttrue\tkeyring\n", "{}", said.stderr);
+    let listen = ["webhook", "listen", "--port=0", "--no-store", "--exit-on-stdin-eof"];
+    ended(&session.run(&listen), 0, &["verifies with the secret new"]);
+    // The API key is removed alone.
+    ended(&session.run(&["auth", "logout", "--all"]), 0, &["removed from the keyring"]);
+    drop(session);
+    let locked = Session::locked(&home);
+    ended(&locked.run(&["webhook", "secret", "list"]), 4, &["the keyring is locked"]);
+    let warning = "stored signing secrets cannot be read: the keyring is locked";
+    ended(&locked.run(&listen), 0, &[warning, "no signing secret"]);
+    drop(locked);
+    let session = Session::unlocked(&home);
+    ended(&session.run(&["webhook", "secret", "remove", "new"]), 0, &["is removed"]);
+    assert!(!session.witness().contains(secret), "{}", session.witness());
+}

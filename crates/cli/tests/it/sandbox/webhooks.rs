@@ -182,7 +182,7 @@ fn a_secret_is_made_only_when_it_will_be_shown() {
         (
             "--webhook=nope=http://localhost:9000/",
             2,
-            "no form `nope`\nhint: the sandbox has randhie,",
+            "no form `nope`\nhint: its forms are randhie,",
         ),
         ("--webhook=contact=http://example.org/", 2, "plain `http`"),
         (&port, 10, "--port 0"),

@@ -41,11 +41,11 @@ fn another_machine_is_not_sent_to_unasked() {
 #[test]
 fn without_a_secret_or_an_address_it_says_what_is_missing() {
     for (said, told) in [
-        (run(&["webhook", "check", "http://127.0.0.1:9/"]), "no signing secret"),
-        (check(&[]), "no address"),
+        (run(&["webhook", "check", "http://127.0.0.1:9/"]), "signing needs a signing secret"),
+        (check(&[]), "no URL of a receiver"),
         (check(&["--list", "--only", "fresh-acepted"]), "fresh-accepted"),
-        (check(&["9", "--only", "stale", "--skip", "future,stale"]), "leaves out every check"),
-        (run(&["--demo", "webhook", "check", "http://127.0.0.1:9/"]), "takes no address"),
+        (check(&["9", "--only", "stale", "--skip", "future,stale"]), "omits all checks"),
+        (run(&["--demo", "webhook", "check", "http://127.0.0.1:9/"]), "takes no URL"),
     ] {
         assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{}", said.stderr);
         assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
@@ -93,7 +93,7 @@ mod somebodys {
         assert!(said.stderr.contains("hint: refuse if `t`"), "{}", said.stderr);
         let said = check(&[&url, "--only", "stale,future,edges"]);
         assert!(said.stderr.contains("fails 2 of 3 checks"), "{}", said.stderr);
-        assert!(said.stderr.contains("`--only stale,future` makes"), "{}", said.stderr);
+        assert!(said.stderr.contains("`--only stale,future` runs"), "{}", said.stderr);
         let said = check(&[&url, "--only", "stale", "--error-format", "json"]);
         assert!(said.stderr.contains("\"code\":\"check_failed\""), "{}", said.stderr);
         // A table has no room for all of it: it is told beside.

@@ -106,7 +106,7 @@ fn what_is_different_is_named_by_its_place() {
     let rows: Vec<Value> =
         shown.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.len(), 2, "{}", shown.stdout);
-    assert_eq!((&rows[1]["path"], &rows[1]["new"]), (&"data.Name".into(), &r#""Zo\u00eb""#.into()));
+    assert_eq!((&rows[0]["path"], &rows[0]["new"]), (&"data.Name".into(), &r#""Zo\u00eb""#.into()));
     assert_eq!(diff(&["1", "2", "--exit-code"]).code, Some(1));
     let same = diff(&["1", "1", "--exit-code"]);
     assert_eq!((same.code, same.stdout.as_str()), (Some(0), ""));
@@ -271,7 +271,11 @@ fn an_export_goes_where_it_is_told_and_says_what_is_masked() {
     assert_eq!(http.stderr, "");
     let har = export(&["--as", "har", "--to", "4242"]);
     assert_eq!(har.code, Some(2));
-    assert!(har.stderr.contains("`--to` is for `--as curl` and `--as http`"), "{}", har.stderr);
+    assert!(
+        har.stderr.contains("needs a format of requests: `--as http` or `--as curl`"),
+        "{}",
+        har.stderr
+    );
 }
 
 #[test]
@@ -348,7 +352,7 @@ fn where_nothing_was_kept_it_is_said_where_that_would_be() {
     assert_eq!(said.code, Some(0));
     let folder = nowhere.display().to_string();
     assert!(
-        said.stderr.contains("there is no folder") && said.stderr.contains(&folder),
+        said.stderr.contains("does not exist") && said.stderr.contains(&folder),
         "{}",
         said.stderr
     );

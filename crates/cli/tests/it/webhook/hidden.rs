@@ -55,12 +55,12 @@ fn a_listener_does_not_tell_the_secrets_of_its_target() {
         assert!(!told.contains(SECRET) && !has_signature(&told), "{told}");
     }
     let text = told(&["--reveal"]);
-    assert!(text.contains("/hook?token=TARGETTOKEN answered 500"), "{text}");
+    assert!(text.contains("/hook?token=TARGETTOKEN responded 500"), "{text}");
     assert!(text.contains("Bearer TARGETTOKEN") && has_signature(&text), "{text}");
     let revealed = told(&["--reveal", "--output", "ndjson"]);
     let (lines, _) = revealed.split_at(revealed.rfind('}').unwrap() + 2);
     let records = records(lines);
-    assert_eq!(of_type(&records, "forward")[0]["url"], url);
+    assert_eq!(of_type(&records, "delivery")[0]["forwards"][0]["url"], url);
     assert_eq!(of_type(&records, "ready")[0]["targets"], json!([url]));
 }
 

@@ -15,6 +15,8 @@ pub(crate) mod kept;
 #[cfg(unix)]
 mod listen;
 #[cfg(unix)]
+mod open;
+#[cfg(unix)]
 mod passing;
 #[cfg(unix)]
 mod poll;
@@ -22,6 +24,10 @@ mod poll;
 pub(crate) mod recorder;
 #[cfg(unix)]
 mod replay;
+#[cfg(unix)]
+mod sandbox;
+#[cfg(unix)]
+mod secret;
 #[cfg(unix)]
 mod shown;
 mod sign;

@@ -207,7 +207,7 @@ fn a_target_has_the_time_that_is_said_for_answers() {
         command.args(["--forward-to", "4242", "--exit-on-stdin-eof"]).args(flags);
         let said: Said = command.env(name, value).output().unwrap().into();
         assert_eq!(said.code, Some(0), "{}", said.stderr);
-        said.stderr.contains("targets have 20s to answer")
+        said.stderr.contains("targets have 20s to respond")
     };
     assert!(is_warned(&[], "FORMSVC_TIMEOUT", "20s"));
     assert!(is_warned(&["--forward-timeout", "20s"], "FORMSVC_TIMEOUT", "1s"));
@@ -229,8 +229,8 @@ fn a_status_that_is_none_of_http_is_not_relayed() {
 #[test]
 fn rules_and_targets_that_are_none_say_what_they_should_be() {
     for (args, why) in [
-        (["--route", "form=frm_1=4242"], "no field `form`; the fields are form_id, event and path"),
-        (["--route", "form_id=frm_1"], "no URL after the value of form_id"),
+        (["--route", "form=frm_1=4242"], "unknown field `form`; "),
+        (["--route", "form_id=frm_1"], "`form_id=frm_1` has no URL"),
         (["--forward-to", "/hook"], "a path needs a port before it: 4242/hook"),
         (["-H", "A=1"], "a header is a name, a colon and a value"),
         (

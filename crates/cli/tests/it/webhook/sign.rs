@@ -111,7 +111,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
         (
             sign(&[]),
             2,
-            "pass `--secret-file PATH`, or `--secret-stdin`, or set FORMSVC_SIGNING_SECRET",
+            "pass `--secret-file PATH` or `--secret-stdin`, or set FORMSVC_SIGNING_SECRET",
         ),
         (
             sign(&["--secret-file", "gone.txt"]),
@@ -122,7 +122,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
         (sign(&["--secret-file", "two.txt"]), 2, "from `two.txt` has more than one word"),
         (sign(&["--secret-file", "short.txt"]), 2, "has fewer than 16 bytes"),
         (sign(&["--secret-file", "secret.txt", "--secret-stdin"]), 2, "cannot be used together"),
-        (vec!["webhook", "sign", "--secret-stdin"], 2, "standard input cannot hold both"),
+        (vec!["webhook", "sign", "--secret-stdin"], 2, "standard input cannot contain both"),
         (
             sign(&["--secret-file", "secret.txt", "--timestamp", "0", "--skew=-1s"]),
             2,
@@ -131,7 +131,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
         (
             sign(&["--secret-file", "secret.txt", "--curl", "ftp://x"]),
             2,
-            "the scheme ftp is not http or https",
+            "the scheme `ftp` is not http or https",
         ),
         (sign(&["--secret-file", "secret.txt", "--variant", "stael"]), 2, "did you mean `stale`"),
     ] {

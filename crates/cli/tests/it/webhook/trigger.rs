@@ -117,10 +117,14 @@ fn an_answer_that_was_not_expected_is_told_with_its_body_and_ends_with_11() {
     let url = receiver.url("/");
     let said = run(&[&url]);
     assert_eq!(said.code, Some(11));
-    assert!(said.stderr.contains("expected 2xx, and 401 came back"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("expected status 2xx, but the receiver responded 401"),
+        "{}",
+        said.stderr
+    );
     assert!(said.stdout.contains("401") && said.stdout.contains("signature"), "{}", said.stdout);
     let several = run(&[&url, "--count", "2"]);
-    let told = "the receiver said: bad[31m signature";
+    let told = "the response is: bad[31m signature";
     assert!(several.stderr.contains(told), "{}", several.stderr);
     for right in ["401", "4xx"] {
         succeed(&[&url, "--expect", right]);
@@ -277,6 +281,11 @@ fn submissions_of_the_service_are_delivered_as_it_delivers_them() {
         assert!(body.contains("\"form_title\":\"Palmer penguins\",\"data\":"), "{body}");
     }
     assert_eq!(bodies[0], bodies[2]);
+    let time = third["created_at"].as_str().unwrap();
+    let name = format!("penguins/{id}");
+    assert_eq!(run(&["--from-submission", &name, "--around", time]).code, Some(0));
+    assert_eq!(String::from_utf8(receiver.got().body).unwrap(), bodies[0]);
+    assert_eq!(run(&["--from-submission", &name, "--around", "2020-01-01"]).code, Some(3));
     assert_eq!(run(&["--from-submission", "penguins/sub_none"]).code, Some(3));
 
     let said = run(&["--form", "penguins", "--set", "data.yeer=1"]);
@@ -288,7 +297,7 @@ fn submissions_of_the_service_are_delivered_as_it_delivers_them() {
 
     let said = run(&["--form", "penguins", "--set", "data.bill_length_mm=abc"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let told = "submissions of this form have a number in `bill_length_mm`, and `\"abc\"` is none";
+    let told = "`bill_length_mm` is a number in submissions of this form, but `\"abc\"` is not";
     assert!(said.stderr.contains(told), "{}", said.stderr);
     let body: Value = serde_json::from_slice(&receiver.got().body).unwrap();
     assert_eq!(body["data"]["bill_length_mm"], "abc");
@@ -311,7 +320,7 @@ fn the_sender_is_played_to_its_end_with_one_body_signed_anew() {
     let receiver = Recorder::of(&[503]);
     let said = run(&[&[&*receiver.url("/")][..], &args].concat());
     assert_eq!(said.code, Some(11));
-    assert!(said.stderr.contains("failed for good after 4 attempts"), "{}", said.stderr);
+    assert!(said.stderr.contains("failed after 4 attempts"), "{}", said.stderr);
     assert_eq!((said.stdout.lines().count(), [0; 4].map(|_| receiver.got()).len()), (4, 4));
 }
 
@@ -327,7 +336,7 @@ fn headers_are_sent_and_what_is_none_is_refused_before_anything_is_sent() {
         (&["--expect", "6xx"], "expected `ok`, `failed`, a status from 100 to 599"),
         (&["--set", "x"], "expected PATH=VALUE"),
         (&["--cacert", MANIFEST], "contains no certificate"),
-        (&["--rate", "0"], "expected how many a second"),
+        (&["--rate", "0"], "expected a number from 0.001"),
     ] {
         let said = run(&[&[&*url], args].concat());
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
@@ -335,7 +344,7 @@ fn headers_are_sent_and_what_is_none_is_refused_before_anything_is_sent() {
     }
     let said: Said = support::formsvc(&["webhook", "trigger", &url]).output().unwrap().into();
     assert_eq!(said.code, Some(2));
-    assert!(said.stderr.contains("no signing secret"), "{}", said.stderr);
+    assert!(said.stderr.contains("signing needs a signing secret"), "{}", said.stderr);
     assert!(receiver.is_silent());
 }
 

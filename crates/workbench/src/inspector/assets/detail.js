@@ -76,13 +76,13 @@ function headersTable(headers, label) {
 }
 
 const maskNote = (headers) => !about.reveal && Object.values(headers).flat().some((value) => value.includes('…'))
-  && el('p', { class: 'quiet small-text' }, 'Secrets are masked. To see them, start with --reveal.');
+  && el('p', { class: 'quiet small-text' }, 'Secrets are masked. To see them, start with ', el('code', { class: 'unbroken' }, '--reveal'), '.');
 
 /** Returns the result of a request to a target. */
 export function resultView({ status, error, took_ms: took, headers, body_b64: body, truncated }, label) {
   if (error !== null) {
     return el('p', { class: 'answer-line' }, el('span', { class: 'badge bad' }, 'no response'),
-      el('span', {}, `${sentence(oneLine(error))} (${span(took)})`));
+      el('span', {}, ...withCode(sentence(oneLine(error))), ` (${span(took)})`));
   }
   const bytes = bytesOf(body);
   const count = Object.values(headers).flat().length;
@@ -133,7 +133,7 @@ const headersSection = ({ delivery: { headers } }) => el('section', { class: 'sh
 
 const outcomeOf = ({ delivery: { status, answered_by: by_, took_ms: took } }) => [status, by_, took];
 
-// The parts of the page: how each is created, and the data on which it depends. A part with the same data stays, so
+// The parts of the page: the function that creates a part, and the data on which the part depends. A part with the same data stays, so
 // that the user loses no input, no result of a replay and no chosen format.
 const PARTS = [
   [head, outcomeOf],
@@ -169,7 +169,7 @@ function draw(detail) {
 
 const number = () => (/^#\d{1,18}$/.test(location.hash) ? location.hash.slice(1) : '');
 
-/** Shows the delivery in the URL. `isNew` if the user opened it, not if it has changed. */
+/** Shows the delivery in the URL. `isNew` is true if the user opened the delivery, false if it is loaded again. */
 async function show(isNew) {
   const wanted = number();
   select(wanted);
@@ -201,7 +201,7 @@ async function show(isNew) {
 
 let timer = 0;
 
-/** Loads the delivery again if a new or changed one is it, or another attempt. */
+/** Loads the shown delivery again if it, or another attempt of its submission, is among these deliveries. */
 export function arrived(deliveries) {
   if (!shown) return;
   const { delivery } = shown.detail;

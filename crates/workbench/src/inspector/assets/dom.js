@@ -57,5 +57,5 @@ export function announce(text) {
 /** Returns a box with an error. */
 export function problem(error) {
   return el('div', { class: 'callout bad', role: 'alert' },
-    el('p', {}, error.message), error.hint && el('p', { class: 'quiet' }, error.hint));
+    el('p', {}, ...withCode(error.message)), error.hint && el('p', { class: 'quiet' }, error.hint));
 }

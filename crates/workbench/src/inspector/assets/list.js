@@ -1,6 +1,6 @@
 // The list of deliveries, newest first and bounded.
 
-import { announce, ask, by, el } from './dom.js';
+import { announce, ask, by, el, withCode } from './dom.js';
 import { instant, instantWhole, oneLine, shorten, span } from './text.js';
 
 const PAGE = 100;
@@ -19,7 +19,7 @@ let selected = '';
 let labels = new Map();
 let changed = () => {};
 
-/** Returns the key of a delivery. One that is not stored has no number. */
+/** Returns the key of a delivery. A delivery that is not stored has no number, so its key is its time. */
 export const keyOf = (delivery) => String(delivery.capture ?? `at ${delivery.at}`);
 
 /** Returns the rows that are shown, newest first. */
@@ -92,7 +92,7 @@ function rowItem(delivery) {
     el('span', { class: `verdict ${verdict.tone}` }, verdict.text),
     el('time', { dateTime: delivery.at, title: instantWhole(delivery.at) }, instant(delivery.at)),
     ...marks(delivery).map((text) => el('span', { class: 'mark' }, text))),
-  // As long as possible, because ids of the same time begin with the same digits.
+  // The whole id, because ids of the same time begin with the same digits.
   el('span', { class: 'row-id' }, delivery.submission_id ? oneLine(delivery.submission_id) : 'no submission ID')));
 }
 
@@ -129,7 +129,7 @@ function updateFrame() {
   by('count').textContent = count === 0 ? '' : hasOlder ? `(newest ${count})` : `(${count})`;
   by('more').hidden = !hasOlder || limit >= ROWS_MAX;
   by('list-note').hidden = !hasOlder || limit < ROWS_MAX;
-  by('list-note').textContent = 'To see older deliveries, use the filter or `formsvc webhook events list`.';
+  by('list-note').replaceChildren(...withCode('To see older deliveries, use the filter or `formsvc webhook events list`.'));
   by('empty').hidden = count > 0;
   by('empty-title').textContent = isFiltered() ? 'No delivery matches the filter.' : 'No deliveries yet.';
   by('empty-help').hidden = isFiltered();
@@ -201,7 +201,7 @@ function refilter(pause) {
 function showError(error) {
   if (error.name === 'AbortError') return;
   by('list-note').hidden = false;
-  by('list-note').textContent = error.message;
+  by('list-note').replaceChildren(...withCode(error.message));
 }
 
 /** Shows deliveries that are new or have changed. */
@@ -299,7 +299,7 @@ export function start(about, onChange) {
       reload().then(() => announce(`${by('rows').children.length} deliveries`));
     }, 150);
   };
-  // Some browsers send only one of both for a choice.
+  // For a choice in a list, some browsers send only one of the two events.
   by('filter').addEventListener('input', filter);
   by('filter').addEventListener('change', filter);
   by('filter-clear').addEventListener('click', () => {

@@ -17,7 +17,7 @@ function show(state) {
 }
 
 /**
- * Follows the deliveries. `take` receives new and changed ones. `reload` loads the list: each time that the stream
+ * Follows the deliveries. `take` receives new and changed deliveries. `reload` loads the list: each time that the stream
  * opens, because changes before that are not in the stream, and when the page cannot keep up.
  */
 export function follow(take, reload) {
@@ -39,12 +39,12 @@ export function follow(take, reload) {
     }
   };
   const draw = async () => {
-    // The list that is being loaded may be older than these.
+    // Wait for the list that is being loaded, which may be older than the queued deliveries.
     await reloading;
     drawing = 0;
     const deliveries = queue;
     queue = [];
-    // The last state of each delivery.
+    // Keep only the last state of each delivery.
     take([...new Map(deliveries.map((delivery) => [keyOf(delivery), delivery])).values()]);
   };
   const open = () => {

@@ -51,7 +51,7 @@ function onKey(event) {
   KEYS[key]();
 }
 
-/** Shows what the page is about: a listener, or a store without one. */
+/** Shows the source of the deliveries: a listener, or a store without a listener. */
 function describe({ listener, folder, can_sign }) {
   by('source-label').textContent = listener ? 'Listening at' : 'Stored deliveries in';
   by('source').textContent = listener ?? oneLine(folder ?? 'memory');

@@ -10,7 +10,7 @@ const EDITED_MAX = 1 << 20;
 // Longest address in the choice, in characters.
 const ADDRESS_MAX = 120;
 
-/** Returns the address of a target for a delivery: without a path, it gets that of the delivery. */
+/** Returns the address of a target for a delivery. A target without a path gets the path of the delivery. */
 function resolve(address, requestTarget) {
   const url = new URL(address);
   const isBare = url.pathname === '/' && !url.search && !url.hash;
@@ -44,7 +44,7 @@ function destinationField(about, delivery) {
   return view;
 }
 
-/** Returns the choice of the signature. A fresh one for a delivery of an unknown sender needs a confirmation. */
+/** Returns the choice of the signature. A fresh signature for a delivery of an unknown sender needs a confirmation. */
 function signatureField(about, { needs_confirmation: needed }, isEdit) {
   const isFresh = about.can_sign && !needed;
   const option = (value, text, checked, disabled) => el('label', { class: 'choice' },
@@ -60,7 +60,10 @@ function signatureField(about, { needs_confirmation: needed }, isEdit) {
     isEdit && el('p', { class: 'quiet small-text' }, 'The received signature does not match an edited body.'),
     !about.can_sign && el('p', { class: 'quiet small-text' }, 'There is no signing secret, so no signature can be made.'));
   const chosen = () => view.querySelector('input[type="radio"]:checked').value;
-  view.addEventListener('change', () => { confirmation.hidden = chosen() !== 'fresh'; });
+  view.addEventListener('change', () => {
+    confirmation.hidden = chosen() !== 'fresh';
+    box.required = !confirmation.hidden;
+  });
   view.value = () => ({ is_fresh: chosen() === 'fresh', is_confirmed: box.checked });
   return view;
 }

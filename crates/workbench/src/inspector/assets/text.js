@@ -12,7 +12,7 @@ export const visible = (text) => text.replace(/\r\n/g, '\n').replace(UNSEEN, nam
 /** Returns text in which carriage returns are visible too. */
 export const exact = (text) => text.replace(/\r(?=\n)/g, name).replace(UNSEEN, name);
 
-/** Returns the text from which `exact` made this one. */
+/** Reverts `exact`: replaces the code points by their characters. */
 const unnamed = (text) => text.replace(/⟨U\+(10[0-9A-F]{4}|[0-9A-F]{4,5})⟩/g, (_, digits) => String.fromCodePoint(parseInt(digits, 16)));
 
 /** Returns text to edit without invisible characters, and the function that restores them; undefined if it is ambiguous. */
@@ -45,11 +45,11 @@ export function span(ms) {
   return hours < 48 ? `${Math.round(hours * 10) / 10} h` : `${Math.round(hours / 24)} days`;
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
-const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'long', timeStyle: 'long' });
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'long', timeStyle: 'long', hourCycle: 'h23' });
 
-/** Formats a time; one of today without its date. */
+/** Formats a time, without its date if it is today. */
 export function instant(iso) {
   const at = new Date(iso);
   const time = clock.format(at);

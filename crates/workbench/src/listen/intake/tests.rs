@@ -104,7 +104,7 @@ async fn invalid_delivery_is_accepted_only_if_configured() {
 }
 
 #[tokio::test]
-async fn failing_store_is_reported_once_and_refuses_nothing() {
+async fn failing_store_is_reported_once_and_fails_no_delivery() {
     let (intake, mut events) = intake(|_, limits| limits.in_flight = 2);
     intake.store.clone().close().await;
     // The refusals fill the channel except for the events of these two deliveries.
@@ -167,7 +167,7 @@ fn panic_while_responding_keeps_the_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deliveries_are_refused_while_events_are_not_read() {
+async fn requests_are_refused_while_events_are_not_read() {
     let (intake, mut events) = intake(|_, limits| limits.in_flight = 1);
     for _ in 0..=WAITING_EVENTS {
         assert_eq!(status(&intake, unsigned()).await, Ok(Some(200)));

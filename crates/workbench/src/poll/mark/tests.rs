@@ -107,13 +107,13 @@ fn malformed_mark_error_names_the_file_and_a_fix() {
     drop(mark);
     replace(&path, b"{").unwrap();
     let error = open(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("remove it to start with new submissions"), "{error}");
+    assert!(error.contains("delete the file to start after the newest submission"), "{error}");
     assert!(error.contains(path.to_str().unwrap()), "{error}");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn mark_is_private_and_foreign_files_are_refused() {
+async fn mark_is_private_and_foreign_files_are_errors() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");

@@ -109,7 +109,7 @@ async fn forwards_count_as_bytes_of_untrusted_captures() {
 }
 
 #[tokio::test]
-async fn capture_larger_than_its_share_is_refused() {
+async fn capture_larger_than_its_share_is_an_error() {
     let store = CaptureStore::in_memory(StoreLimits { bytes: 1 << 20, ..LIMITS }).unwrap();
     insert(&store, &delivery("genuine"), 1).await;
     let body = vec![b'x'; 600_000];

@@ -27,7 +27,7 @@ async fn files_are_private_to_their_owner() {
 }
 
 #[tokio::test]
-async fn file_of_others_is_refused_and_not_changed() {
+async fn file_of_others_is_an_error_and_not_changed() {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let home = Home::new();
         home.open().close().await;
@@ -36,35 +36,35 @@ async fn file_of_others_is_refused_and_not_changed() {
         fs::write(&other, "").unwrap();
         let _ = fs::remove_file(&path);
         symlink(&other, &path).unwrap();
-        let error = home.refused();
+        let error = home.open_error();
         assert_eq!(error.to_string(), format!("`{}` is a symbolic link", path.display()));
         assert_eq!(fs::read(&other).unwrap(), b"");
         fs::remove_file(&path).unwrap();
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        let error = home.refused();
+        let error = home.open_error();
         assert!(error.to_string().ends_with("can be read or changed by others"), "{error}");
         let expected = format!("`chmod 600 '{}'`", path.display());
         assert!(matches!(error, StoreError::Unsafe { fix, .. } if fix == expected));
         assert_eq!(mode(&path), 0o644);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(home.refused().to_string().ends_with("is not a regular file"));
+        assert!(home.open_error().to_string().ends_with("is not a regular file"));
     }
 }
 
 #[tokio::test]
-async fn folder_of_others_is_refused() {
+async fn folder_of_others_is_an_error() {
     let home = Home::new();
     home.open().close().await;
     fs::set_permissions(home.folder(), Permissions::from_mode(0o755)).unwrap();
-    let error = home.refused();
+    let error = home.open_error();
     let expected = format!("`chmod 700 '{}'`", home.folder().display());
     assert!(matches!(error, StoreError::Unsafe { fix, .. } if fix == expected));
     let moved = home.0.path().join("moved");
     fs::rename(home.folder(), &moved).unwrap();
     symlink(&moved, home.folder()).unwrap();
-    let error = home.refused();
+    let error = home.open_error();
     assert!(error.to_string().ends_with("is a symbolic link"), "{error}");
     let slash = PathBuf::from(format!("{}/", home.folder().display()));
     assert!(CaptureStore::open(&slash, LIMITS).is_err());

@@ -1,4 +1,4 @@
-//! A receiver to try the checks on: our own, in this process, on loopback.
+//! The receiver of `--demo`, in this process, on loopback.
 
 use std::convert::Infallible;
 
@@ -16,8 +16,8 @@ use url::Url;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// A receiver that ends when this is dropped.
-pub(super) struct Demo {
+/// A running receiver. Dropping it stops it.
+pub(super) struct DemoReceiver {
     pub(super) url: Url,
     pub(super) secret: SecretString,
     serving: AbortHandle,
@@ -35,10 +35,10 @@ impl FromRef<App> for Verifier {
     }
 }
 
-impl Demo {
+impl DemoReceiver {
     pub(super) async fn start() -> Result<Self, CliError> {
         let failed = |error: &dyn std::error::Error| {
-            CliError::new(Exit::LocalIo, "cannot start a receiver on this machine").because(error)
+            CliError::new(Exit::LocalIo, "the receiver of `--demo` cannot start").because(error)
         };
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| failed(&error))?;
@@ -48,19 +48,19 @@ impl Demo {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
         let address = listener.local_addr().map_err(|error| failed(&error))?;
         let url = format!("http://{address}/").parse().map_err(|error| failed(&error))?;
-        let router = Router::new().route("/", post(take)).with_state(App { verifier, inbox });
+        let router = Router::new().route("/", post(accept)).with_state(App { verifier, inbox });
         let serving = tokio::spawn(async move { axum::serve(listener, router).await });
         Ok(Self { url, secret, serving: serving.abort_handle() })
     }
 }
 
-impl Drop for Demo {
+impl Drop for DemoReceiver {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-async fn take(
+async fn accept(
     State(app): State<App>,
     submission: Verified<SubmissionCreated>,
 ) -> impl IntoResponse {
@@ -74,9 +74,9 @@ mod tests {
     #[tokio::test]
     async fn demo_secret_does_not_depend_on_the_fastrand_seed() {
         fastrand::seed(1);
-        let first = Demo::start().await.unwrap();
+        let first = DemoReceiver::start().await.unwrap();
         fastrand::seed(1);
-        let second = Demo::start().await.unwrap();
+        let second = DemoReceiver::start().await.unwrap();
         assert_ne!(first.secret.expose_secret(), second.secret.expose_secret());
     }
 }

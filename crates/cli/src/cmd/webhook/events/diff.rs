@@ -1,35 +1,44 @@
 //! `formsvc webhook events diff`
 
 use clap::Args;
+use formsvc_workbench::compare::{self, Difference, Part};
+use formsvc_workbench::delivery::CaptureNumber;
 
-pub(in crate::cmd) use crate::webhook::kept::difference::FIELDS;
-
+use super::super::args::capture_number;
+use super::super::captures;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::webhook::capture::{Capture, CaptureNumber};
-use crate::webhook::kept::difference::{self, Row};
-use crate::webhook::kept::{get, number, some_captures};
+use crate::output::{Field, Live, Look};
+
+/// The fields of a difference.
+pub(in crate::cmd) const FIELDS: &[Field] = &[
+    Field::new("part"),
+    Field::new("path"),
+    Field::new("change"),
+    Field::new("old"),
+    Field::new("new"),
+];
 
 /// Compare two recorded deliveries
 ///
-/// Bodies that are JSON are compared by place, others by line; the order of members and how text is
-/// escaped do not count. Exit 0 whether they differ or not, unless `--exit-code` is given.
+/// JSON bodies are compared by their values, so the order of members and escapes do not count. Other bodies are
+/// compared by line. Exits with 0 even if they differ, unless `--exit-code` is given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events diff 1 2\n  formsvc --demo webhook events diff 2 3 --json part,path,new"
 )]
 pub(crate) struct Diff {
-    /// The number of a capture
-    #[arg(id = "capture", value_name = "A", value_parser = number)]
+    /// Number of the old capture
+    #[arg(id = "capture", value_name = "A", value_parser = capture_number)]
     old: CaptureNumber,
-    /// The number of the other
-    #[arg(id = "other_capture", value_name = "B", value_parser = number)]
+    /// Number of the new capture
+    #[arg(id = "other_capture", value_name = "B", value_parser = capture_number)]
     new: CaptureNumber,
-    /// End with 1 where they differ
+    /// Exit with 1 if they differ
     #[arg(long)]
     exit_code: bool,
-    /// Show signatures and secrets whole
+    /// Do not mask signatures and secrets
     #[arg(long)]
     reveal: bool,
 }
@@ -37,18 +46,19 @@ pub(crate) struct Diff {
 impl Diff {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        let captures = some_captures(cx).await?;
-        let (old, new) = (get(&captures, self.old).await?, get(&captures, self.new).await?);
-        let rows = rows(&old, &new, self.reveal);
+        let store = captures::require(cx).await?;
+        let old = captures::get(&store, self.old).await?;
+        let new = captures::get(&store, self.new).await?;
+        let differences = compare::deliveries(&old, &new, self.reveal);
         if cx.output.is_for_reading() {
-            difference::tell(&cx.output.live()?, &rows, "")?;
+            print_differences(&cx.output.live()?, &differences, "")?;
         } else {
-            for row in &rows {
-                listing.push(row);
+            for difference in &differences {
+                listing.push(difference);
             }
             cx.output.list(listing)?;
         }
-        if rows.is_empty() {
+        if differences.is_empty() {
             cx.progress.remark("no difference");
         } else if self.exit_code {
             return Err(CliError::silent(Exit::Failed));
@@ -57,21 +67,35 @@ impl Diff {
     }
 }
 
-fn rows(old: &Capture, new: &Capture, reveal: bool) -> Vec<Row> {
-    let status = |capture: &Capture| {
-        let outcome = capture.outcome.as_ref()?;
-        Some(outcome.status.map_or_else(|| "none".to_owned(), |status| status.to_string()))
-    };
-    let verdict = |capture: &Capture| Some(capture.received.verdict.code.row().name.to_owned());
-    let (a, b) = (&old.received, &new.received);
-    let request = [
-        Row::of("request", "method", Some(a.method.to_string()), Some(b.method.to_string())),
-        difference::targets(&a.request_target, &b.request_target, reveal),
-        Row::of("request", "verdict", verdict(old), verdict(new)),
-        Row::of("request", "status", status(old), status(new)),
-    ];
-    let mut rows: Vec<Row> = request.into_iter().flatten().collect();
-    rows.extend(difference::headers(&a.headers, &b.headers, reveal));
-    rows.extend(difference::bodies(&a.body, &b.body));
-    rows
+/// Prints differences for people: a line for each old and each new value, below the part of the message.
+pub(in super::super) fn print_differences(
+    live: &Live<'_>,
+    differences: &[Difference],
+    indent: &str,
+) -> Result<(), CliError> {
+    let mut last_part = None;
+    for Difference { part, path, old, new, .. } in differences {
+        if last_part.replace(*part) != Some(*part) {
+            let heading = match part {
+                Part::Request => "request",
+                Part::Response => "response",
+                Part::Headers => "headers",
+                Part::Body => "body",
+            };
+            live.line(&[(Look::Plain, indent), (Look::Heading, heading)])?;
+        }
+        let name = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        for (sign, look, value) in [("- ", Look::Bad, old), ("+ ", Look::Good, new)] {
+            for line in value.iter().flat_map(|value| value.split('\n')) {
+                live.line(&[
+                    (Look::Plain, indent),
+                    (Look::Plain, "  "),
+                    (look, sign),
+                    (Look::Plain, &name),
+                    (look, line),
+                ])?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -5,42 +5,42 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use formsvc_export::{Destination, Existing};
+use formsvc_workbench::export::{ExportFormat, Exporter, FORMATS};
+use formsvc_workbench::target;
 use url::Url;
 
+use super::super::args::{CapturesArgs, export_format};
+use super::super::captures;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Harmless;
-use crate::webhook::export::{Form, Writer};
-use crate::webhook::kept::{WhichArgs, get, some_captures};
-use crate::webhook::target::target;
 
 /// Write recorded deliveries as HTTP requests, curl commands, a HAR file or JSON
 ///
-/// A file appears under its name only when it is complete, and only its owner can read it. Signatures and
-/// secrets among the headers show their beginning only, and a receiver refuses them so, unless `--reveal` is
-/// given; the signing secret itself is never in it. `webhook replay --export`
-/// signs them anew, and with `--reveal` shows that.
+/// The file appears when it is complete, and only its owner can read it. Signatures and secrets in headers are
+/// masked unless `--reveal` is given, so receivers refuse the requests. `webhook replay --export` exports
+/// requests with a fresh signature. The signing secret is never exported.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events export 2 --as curl\n  formsvc --demo webhook events export --status failed --as har -o failed.har\n  formsvc --demo webhook events export 1-3 --as http --reveal"
 )]
 pub(crate) struct Export {
     #[command(flatten)]
-    which: WhichArgs,
-    /// What they are written as
-    #[arg(long = "as", value_name = "FORMAT")]
-    form: Form,
-    /// The output; `-` is standard output
+    captures: CapturesArgs,
+    /// Output format
+    #[arg(long = "as", value_name = "FORMAT", value_parser = export_format(false))]
+    format: ExportFormat,
+    /// Output file; `-` is standard output
     #[arg(short, long = "out", value_name = "PATH|-", default_value = "-")]
     out: PathBuf,
-    /// Where the requests go, with `curl` and `http`: a URL, a port of this machine, or host:port/path [default:
-    /// where they came to]
-    #[arg(long, value_name = "URL", value_parser = target)]
+    /// URL of the requests of `curl` and `http`: a URL, a port of this machine, or host:port/path [default: the
+    /// URL that received them]
+    #[arg(long, value_name = "URL", value_parser = target::parse)]
     to: Option<Url>,
-    /// Refuse to replace an existing file
+    /// Do not replace an existing file
     #[arg(long)]
     no_clobber: bool,
-    /// Write signatures and secrets whole; whoever has them can replay the deliveries
+    /// Do not mask signatures and secrets. They allow others to replay the deliveries
     #[arg(long)]
     reveal: bool,
 }
@@ -48,33 +48,36 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         cx.output.refuse_flags("the format is `--as`; `events show` takes fields and jq")?;
-        if self.to.is_some() && !Form::OF_REQUESTS.contains(&self.form) {
-            let what = "`--to` is for `--as curl` and `--as http`, which are requests to be sent";
-            return Err(CliError::usage(what).hint("the others say where each delivery came to"));
+        if self.to.is_some() && !self.format.row().is_request {
+            let formats = FORMATS.iter().filter(|row| row.is_request);
+            let formats: Vec<_> = formats.map(|row| format!("`--as {}`", row.name)).collect();
+            let what = format!("`--to` needs a format of requests: {}", formats.join(" or "));
+            return Err(CliError::usage(what));
         }
-        let captures = some_captures(cx).await?;
-        let numbers = self.which.numbers(cx, &captures).await?;
+        let store = captures::require(cx).await?;
+        let (_, numbers) = self.captures.select(cx, &store).await?;
         if numbers.is_empty() {
-            cx.progress.remark("no captures like that");
+            cx.progress.remark("no captures match");
         }
         let mut out = self.destination(cx)?;
         let mut put = |bytes: &[u8]| out.put(bytes).map_err(CliError::from);
-        let mut writer = Writer::new(self.form, self.reveal);
-        put(writer.begin().as_bytes())?;
+        let mut exporter = Exporter::new(self.format, self.reveal);
+        put(exporter.begin().as_bytes())?;
         for number in &numbers {
-            let capture = get(&captures, *number).await?;
-            put(&writer.capture(&capture, self.to.as_ref()))?;
+            let delivery = captures::get(&store, *number).await?;
+            put(&exporter.delivery(&delivery, self.to.as_ref()))?;
         }
-        put(writer.end().as_bytes())?;
-        if self.file().is_none() && cx.settings.terminal.stdout {
-            put(writer.end_of_line().as_bytes())?;
+        put(exporter.end().as_bytes())?;
+        let ends_with_body = self.format == ExportFormat::Http && exporter.count() > 0;
+        if ends_with_body && self.file().is_none() && cx.settings.terminal.stdout {
+            put(b"\n")?;
         }
         out.publish()?;
-        for warning in writer.warnings() {
+        for warning in exporter.warnings() {
             cx.progress.warn(warning);
         }
         if let Some(file) = self.file() {
-            let (count, s) = (writer.count(), if writer.count() == 1 { "" } else { "s" });
+            let (count, s) = (exporter.count(), if exporter.count() == 1 { "" } else { "s" });
             cx.progress.remark(&format!("{count} capture{s} → {}", file.display()));
         }
         Ok(())

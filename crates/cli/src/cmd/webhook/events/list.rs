@@ -1,18 +1,26 @@
 //! `formsvc webhook events list`
 
 use clap::Args;
+use formsvc_workbench::delivery::CaptureNumber;
+use formsvc_workbench::record::DeliveryRecord;
+use formsvc_workbench::store::CaptureQuery;
 
+use super::super::args::{FilterArgs, capture_number};
+use super::super::captures;
+use super::super::fields::FIELDS;
+use super::super::text::verdict_label;
 use crate::again::Line;
 use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::webhook::capture::CaptureNumber;
-use crate::webhook::kept::{FIELDS, FilterArgs, Item, captures, nothing, number};
-use crate::webhook::store::Query;
+
+/// Default of `--limit`.
+const LIMIT: usize = 30;
 
 /// List recorded deliveries, newest first
 ///
-/// What listeners on this machine received and kept. The status is what the sender was answered with.
+/// The list has the deliveries to all listeners on this machine. The status is that of the response to the
+/// sender.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events list\n  formsvc --demo webhook events list --status failed --json verdict,status\n  formsvc webhook events list --since 10m --grep example.org"
@@ -20,48 +28,50 @@ use crate::webhook::store::Query;
 pub(crate) struct List {
     #[command(flatten)]
     filter: FilterArgs,
-    /// How many at most
+    /// Most captures to list
     #[arg(short = 'L', long, value_name = "N", default_value_t = LIMIT, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
-    /// Only those before this one
-    #[arg(long, value_name = "N", value_parser = number)]
+    /// List only captures with lower numbers
+    #[arg(long, value_name = "N", value_parser = capture_number)]
     before: Option<CaptureNumber>,
 }
-
-/// How many there are at most, unless somebody says otherwise.
-const LIMIT: usize = 30;
 
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        // One more, to know whether there are.
-        let query = Query {
-            limit: Some(self.limit.saturating_add(1)),
+        let filter = self.filter.resolve(cx)?;
+        let query = CaptureQuery {
+            filter: filter.all.clone(),
             before: self.before,
-            ..self.filter.query(cx)?
+            // One more, to find out whether there are more.
+            limit: Some(self.limit.saturating_add(1)),
+            ..CaptureQuery::default()
         };
-        let mut listed = match captures(cx).await? {
-            Some(captures) => captures.list(query.clone()).await?,
+        let mut listed = match captures::open(cx).await? {
+            Some(store) => store.list(query).await?,
             None => Vec::new(),
         };
-        let more = listed.len() > self.limit;
+        let has_more = listed.len() > self.limit;
         listed.truncate(self.limit);
         if listed.is_empty() {
-            let nothing = if self.filter.is_given() {
-                "no captures like that".to_owned()
+            cx.progress.remark(&if self.filter.is_given() {
+                "no captures match".to_owned()
             } else {
-                nothing(cx)
-            };
-            cx.progress.remark(&nothing);
+                captures::none_message(cx)
+            });
         }
-        for capture in &listed {
-            listing.push(&Item::of(capture, false));
+        for summary in &listed {
+            let mut record = DeliveryRecord::of_summary(summary, false);
+            if cx.output.is_for_reading() {
+                record.verdict = verdict_label(summary.verdict.code);
+            }
+            listing.push(&record);
         }
         cx.output.list(listing)?;
-        let last = listed.last().and_then(|last| last.number).filter(|_| more);
+        let last = listed.last().and_then(|last| last.number).filter(|_| has_more);
         if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
             let mut line = Line::of(&cx.settings, &["webhook", "events", "list"]);
-            self.filter.say_again(&query, &mut line);
+            filter.repeat(&mut line);
             line.flag("--limit", &self.limit.to_string()).flag("--before", &last.to_string());
             if let Some(more) = line.shown() {
                 cx.progress.command("more", &more);

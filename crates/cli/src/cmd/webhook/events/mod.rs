@@ -1,13 +1,15 @@
-//! `formsvc webhook events …`: what listeners received.
+//! `formsvc webhook events …`: recorded deliveries.
 
 mod diff;
 mod export;
 mod list;
+mod open;
 mod prune;
 mod show;
 mod tail;
 
 pub(in crate::cmd) use diff::FIELDS as DIFF_FIELDS;
+pub(super) use diff::print_differences;
 pub(in crate::cmd) use prune::FIELDS as PRUNE_FIELDS;
 
 use clap::Subcommand;
@@ -21,6 +23,7 @@ pub(crate) enum Events {
     List(list::List),
     Show(show::Show),
     Tail(tail::Tail),
+    Open(open::Open),
     Diff(diff::Diff),
     Export(export::Export),
     Prune(prune::Prune),
@@ -32,6 +35,7 @@ impl Events {
             Self::List(list) => list.run(cx).await,
             Self::Show(show) => show.run(cx).await,
             Self::Tail(tail) => tail.run(cx).await,
+            Self::Open(open) => open.run(cx).await,
             Self::Diff(diff) => diff.run(cx).await,
             Self::Export(export) => export.run(cx).await,
             Self::Prune(prune) => prune.run(cx).await,

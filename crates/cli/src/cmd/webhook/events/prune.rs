@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use clap::Args;
+use formsvc_workbench::store::PruneReport;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
+use super::super::args::age;
+use super::super::captures;
 use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
-use crate::webhook::kept;
-use crate::webhook::store::{Pruned, age};
 
-/// The fields of what was removed.
+/// The fields of the result.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("removed"),
     Field::new("left"),
@@ -22,32 +23,32 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("dry_run").json_only(),
 ];
 
-/// The same for a person, of what was not removed.
-const WOULD_BE: &[Field] =
+/// The fields of a dry run in a table.
+const DRY_RUN_FIELDS: &[Field] =
     &[Field::new("would_be_removed"), Field::new("would_be_left"), Field::new("bytes_before")];
 
 /// Delete recorded deliveries
 ///
-/// Listeners remove what is older than a week, or over 256 MiB, by themselves. What is removed is
-/// overwritten and its room given back; numbers are not used again. In a pipe it is one JSON object.
+/// Listeners delete captures that are older than a week or exceed 256 MiB. Deleted captures are overwritten,
+/// their space is freed, and their numbers are not used again. In a pipe, the output is one JSON object.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events prune --older-than 5m --dry-run\n  formsvc webhook events prune --all --json removed,bytes_after"
 )]
 pub(crate) struct Prune {
-    /// Those that came longer ago, such as 2d or 12h
+    /// Delete captures received longer ago, such as 2d or 12h
     #[arg(long, value_name = "AGE", value_parser = age, conflicts_with = "all")]
     older_than: Option<Duration>,
-    /// All of them
+    /// Delete all captures
     #[arg(long)]
     all: bool,
-    /// Say how many there are, and remove none
+    /// Count the captures, and delete none
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct Pruned {
     removed: u64,
     left: u64,
     bytes_before: u64,
@@ -56,19 +57,17 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Forecast {
-    #[serde(rename = "would_be_removed")]
-    removed: u64,
-    #[serde(rename = "would_be_left")]
-    left: u64,
+struct DryRun {
+    would_be_removed: u64,
+    would_be_left: u64,
     bytes_before: u64,
 }
 
 impl Prune {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
-        let in_words = self.dry_run && output.is_for_reading();
-        let mut listing = output.listing(if in_words { WOULD_BE } else { FIELDS })?;
+        let is_forecast = self.dry_run && output.is_for_reading();
+        let mut listing = output.listing(if is_forecast { DRY_RUN_FIELDS } else { FIELDS })?;
         let before = match (self.older_than, self.all) {
             (Some(age), _) => {
                 let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);
@@ -76,32 +75,24 @@ impl Prune {
             }
             (None, true) => None,
             (None, false) => {
-                return Err(CliError::coded(Code::MissingArgument, "which captures?")
-                    .hint("`--older-than 2d`, or `--all`; with `--dry-run` none is removed"));
+                return Err(CliError::coded(Code::MissingArgument, "no captures are selected")
+                    .hint("pass `--older-than 2d` or `--all`; `--dry-run` deletes none"));
             }
         };
-        let pruned = match kept::store(cx).await? {
-            Some(store) => store.prune(before, self.dry_run).await?,
-            None => Pruned::default(),
-        };
-        if in_words {
-            listing.push(&Forecast {
-                removed: pruned.removed,
-                left: pruned.left,
-                bytes_before: pruned.bytes_before,
-            });
+        let PruneReport { removed, left, bytes_before, bytes_after } =
+            match captures::open(cx).await? {
+                Some(store) => store.prune(before, self.dry_run).await?,
+                None => PruneReport::default(),
+            };
+        if is_forecast {
+            listing.push(&DryRun { would_be_removed: removed, would_be_left: left, bytes_before });
         } else {
-            listing.push(&Row {
-                removed: pruned.removed,
-                left: pruned.left,
-                bytes_before: pruned.bytes_before,
-                bytes_after: (!self.dry_run).then_some(pruned.bytes_after),
-                dry_run: self.dry_run,
-            });
+            let (bytes_after, dry_run) = ((!self.dry_run).then_some(bytes_after), self.dry_run);
+            listing.push(&Pruned { removed, left, bytes_before, bytes_after, dry_run });
         }
         output.item(&listing)?;
         if self.dry_run {
-            cx.progress.remark("nothing was removed: --dry-run");
+            cx.progress.remark("nothing was deleted: --dry-run");
         }
         Ok(())
     }

@@ -3,38 +3,43 @@
 use std::borrow::Cow;
 
 use clap::Args;
+use formsvc_receiver::WebhookEvent;
+use formsvc_workbench::delivery::{
+    AnsweredBy, CaptureNumber, Delivery, DeliverySummary, Forward, Source,
+};
+use formsvc_workbench::mask;
+use formsvc_workbench::record::{DeliveryRecord, millis};
+use formsvc_workbench::store::CaptureQuery;
+use formsvc_workbench::verdict::{VerdictCode, sentence};
 use http::HeaderMap;
 
+use super::super::args::capture_number;
+use super::super::captures;
+use super::super::fields::ALL_FIELDS;
+use super::super::text::verdict_label;
 use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Detail, Output};
 use crate::pretty::pretty;
-use crate::webhook::capture::{Capture, CaptureNumber, Forward, Received, Source};
-use crate::webhook::fields::millis;
-use crate::webhook::kept::{
-    WHOLE_FIELDS, body_text, get, nothing, number, some_captures, whole_json,
-};
-use crate::webhook::mask;
-use crate::webhook::store::Query;
 
-/// Show one recorded delivery: the request, the verdict and the response
+/// Show a recorded delivery: the request, the verdict and the response
 ///
-/// The newest one, unless a number says otherwise. Signatures and secrets among the headers show their
-/// beginning only. In a pipe it is one JSON object, which has the body's bytes as `body_b64`.
+/// Signatures and secrets in headers are masked. In a pipe, the output is one JSON object; `body_b64` has the
+/// exact body.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events show 2\n  formsvc --demo webhook events show 4 --jq .verdict\n  formsvc --demo webhook events show --raw"
 )]
 pub(crate) struct Show {
-    /// The number of the capture [default: the newest]
-    #[arg(id = "capture", value_name = "N", value_parser = number)]
+    /// Number of the capture [default: the newest]
+    #[arg(id = "capture", value_name = "N", value_parser = capture_number)]
     number: Option<CaptureNumber>,
-    /// Write the body and nothing else, to the byte
+    /// Write only the body, byte for byte
     #[arg(long)]
     raw: bool,
-    /// Show signatures and secrets whole; whoever has them can replay the delivery
+    /// Do not mask signatures and secrets. They allow others to replay the delivery
     #[arg(long)]
     reveal: bool,
 }
@@ -42,130 +47,122 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.raw {
-            cx.output.refuse_flags("`--raw` writes the body as it came")?;
+            cx.output.refuse_flags("`--raw` writes the body as it was received")?;
         }
         let output = cx.output.piped_as(OutputFormat::Ndjson);
-        let mut listing = output.listing(WHOLE_FIELDS)?;
-        let captures = some_captures(cx).await?;
+        let mut listing = output.listing(ALL_FIELDS)?;
+        let store = captures::require(cx).await?;
         let number = if let Some(number) = self.number {
             number
         } else {
-            let newest = Query { limit: Some(1), ..Query::default() };
-            let newest = captures.list(newest).await?.first().and_then(|newest| newest.number);
-            newest.ok_or_else(|| CliError::new(Exit::NotFound, nothing(cx)))?
+            let newest = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
+            let newest = store.list(newest).await?.first().and_then(|newest| newest.number);
+            newest.ok_or_else(|| CliError::new(Exit::NotFound, captures::none_message(cx)))?
         };
-        let capture = get(&captures, number).await?;
+        let delivery = captures::get(&store, number).await?;
         if self.raw {
-            return output.exactly(&capture.received.body);
+            return output.exactly(&delivery.body);
         }
         if output.is_for_reading() && cx.settings.terminal.stdout {
-            return show(&output, &capture, number, self.reveal);
+            return print(&output, &delivery, self.reveal);
         }
-        listing.push(&whole_json(&capture, self.reveal));
+        listing.push(&DeliveryRecord::of(&delivery, self.reveal));
         output.item(&listing)
     }
 }
 
-fn show(
-    output: &Output,
-    capture: &Capture,
-    number: CaptureNumber,
-    reveal: bool,
-) -> Result<(), CliError> {
-    let received = &*capture.received;
+fn print(output: &Output, delivery: &Delivery, reveal: bool) -> Result<(), CliError> {
+    let Delivery { summary, headers, body, forwards, .. } = delivery;
+    let verdict = summary.verdict.code;
     let own = [
-        ("capture", number.to_string()),
-        ("received", format!("{:.3}", received.at)),
-        ("request", request(received, reveal)),
-        ("verdict", verdict(received)),
-        ("attempt", arrival(received)),
-        ("answered", answered(capture)),
+        ("capture", summary.number.unwrap_or_default().to_string()),
+        ("received", format!("{:.3}", summary.received_at)),
+        ("request", request(summary, reveal)),
+        ("verdict", verdict_label(verdict).to_owned()),
+        ("meaning", meaning(delivery)),
+        ("attempt", attempt(summary)),
+        ("response", response(summary)),
     ];
-    let mut answers: Vec<(Cow<'_, str>, Cow<'_, str>)> = vec![
-        ("headers".into(), header_lines(&received.headers, reveal).into()),
-        (format!("body ({} bytes)", received.body.len()).into(), shown_body(&received.body).into()),
+    let mut blocks: Vec<(Cow<'_, str>, Cow<'_, str>)> = vec![
+        ("headers".into(), header_lines(headers, reveal).into()),
+        (format!("body ({} bytes)", body.len()).into(), body_text(body).into()),
     ];
-    let forwards = capture.outcome.iter().flat_map(|outcome| &outcome.forwards);
-    answers.extend(forwards.map(|forward| forwarded(forward, reveal)));
+    blocks.extend(forwards.iter().map(|forward| forward_block(forward, reveal)));
     let own = own.iter().map(|(name, value)| (*name, &**value)).collect();
-    output.detail(&Detail { own, answers })
+    output.detail(&Detail { own, answers: blocks })
 }
 
-fn request(received: &Received, reveal: bool) -> String {
-    let from = match received.source {
-        Source::Request(from) => format!("from {from}"),
-        Source::Poll => "synthetic: made here of a submission that the service has".to_owned(),
+fn request(summary: &DeliverySummary, reveal: bool) -> String {
+    let source = match summary.source {
+        Source::Request(peer) => format!("from {peer}"),
+        Source::Poll => "built here from a submission of the service".to_owned(),
     };
-    format!("{} {}, {from}", received.method, mask::target(&received.request_target, reveal))
+    let target = mask::target(&summary.request_target, reveal);
+    format!("{} {target}, {source}", summary.method)
 }
 
-fn verdict(received: &Received) -> String {
-    let row = received.verdict.code.row();
-    let secret = received.verdict.secret.as_ref();
-    let secret = secret.map_or(String::new(), |secret| format!(" (secret: {secret})"));
-    let age = match received.verdict.age {
-        Some(age @ ..=-2) => format!("; signed {} s ahead", age.unsigned_abs()),
-        Some(age @ 2..) => format!("; signed {age} s before it came"),
-        _ => String::new(),
+fn meaning(delivery: &Delivery) -> String {
+    let verdict = &delivery.summary.verdict;
+    let error = match verdict.code {
+        VerdictCode::BadEvent => WebhookEvent::from_json(delivery.body.clone()).err(),
+        _ => None,
     };
-    let lack = received.verdict.code.lack(&received.body);
-    let lack = lack.map_or(String::new(), |lack| format!(": {lack}"));
-    format!("{}: {}{lack}{secret}{age}", row.name, row.meaning)
+    let error = error.map(|error| format!(" {}", sentence(&error.to_string()))).unwrap_or_default();
+    format!("{}{error}", verdict.description())
 }
 
-fn arrival(received: &Received) -> String {
-    let arrival = received.arrival;
-    let gap = arrival
-        .gap
-        .map_or(String::new(), |gap| format!(", {:.1} s after the one before", gap.as_secs_f64()));
-    let duplicate =
-        if arrival.duplicate { "; a duplicate: one before was answered with 2xx" } else { "" };
-    format!("{}{gap}{duplicate}", arrival.number)
+fn attempt(summary: &DeliverySummary) -> String {
+    let attempt = summary.attempt;
+    let gap = attempt.gap.map(|gap| format!(", {:.1} s after the previous one", gap.as_secs_f64()));
+    let duplicate = if attempt.is_duplicate { "; a duplicate: an earlier one got 2xx" } else { "" };
+    format!("{}{}{duplicate}", attempt.number, gap.unwrap_or_default())
 }
 
-fn answered(capture: &Capture) -> String {
-    let Some(outcome) = &capture.outcome else {
-        return "not yet, or the listener ended before".to_owned();
+fn response(summary: &DeliverySummary) -> String {
+    let Some(response) = &summary.response else {
+        return "none yet, or the listener ended before it".to_owned();
     };
-    let status = outcome.status.map_or_else(
-        || "not: the connection was dropped on purpose".to_owned(),
+    let status = response.status.map_or_else(
+        || "none: the connection was closed on purpose".to_owned(),
         |status| status.to_string(),
     );
-    format!("{status} {} after {} ms", outcome.by.told(), millis(outcome.took))
+    let origin = match response.answered_by {
+        AnsweredBy::Listener => "from the listener",
+        AnsweredBy::Fault => "(injected)",
+        AnsweredBy::Target => "from the target",
+        AnsweredBy::NoRoute => "from the listener, because no route matched",
+    };
+    format!("{status} {origin} after {} ms", millis(response.took))
 }
 
 fn header_lines(headers: &HeaderMap, reveal: bool) -> String {
-    let mut lines = String::new();
-    for (name, value) in &mask::headers(headers, reveal) {
-        lines.push_str(name.as_str());
-        lines.push_str(": ");
-        lines.push_str(&String::from_utf8_lossy(value.as_bytes()));
-        lines.push('\n');
-    }
-    // A line feed at the end puts it below its label, however short.
-    lines
+    let masked = mask::headers(headers, reveal);
+    let lines = masked
+        .iter()
+        .map(|(name, value)| format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes())));
+    // The final line feed puts even a short text below its label.
+    lines.collect()
 }
 
-fn shown_body(body: &[u8]) -> String {
-    match (pretty(body), body_text(body)) {
-        (Some(pretty), _) => pretty,
-        (None, Some(text)) => text.to_owned(),
-        (None, None) => "(not text; --raw writes it as it came)".to_owned(),
-    }
+fn body_text(body: &[u8]) -> String {
+    let text = || std::str::from_utf8(body).ok().filter(|text| !text.contains('\0'));
+    pretty(body)
+        .or_else(|| text().map(str::to_owned))
+        .unwrap_or_else(|| "(not text; --raw writes it as it was received)".to_owned())
 }
 
-fn forwarded(forward: &Forward, reveal: bool) -> (Cow<'static, str>, Cow<'static, str>) {
+fn forward_block(forward: &Forward, reveal: bool) -> (Cow<'static, str>, Cow<'static, str>) {
     let (url, ms) = (mask::url(&forward.url, reveal), millis(forward.took));
     let label = format!("forwarded to {url}");
-    let text = match &forward.answer {
-        Err(failed) => format!("no answer after {ms} ms: {}", failed.why),
-        Ok(answer) => {
-            let more = if answer.truncated { "\n… and more, which was not read" } else { "" };
+    let text = match &forward.result {
+        Err(error) => format!("no response after {ms} ms: {}", error.message),
+        Ok(response) => {
+            let more = if response.is_truncated { "\n… (the rest was not read)" } else { "" };
             format!(
                 "{} after {ms} ms\n{}\n{}{more}",
-                answer.status,
-                header_lines(&answer.headers, reveal),
-                shown_body(&mask::answer(&answer.body, reveal))
+                response.status,
+                header_lines(&response.headers, reveal),
+                body_text(&mask::response_body(&response.body, reveal))
             )
         }
     };

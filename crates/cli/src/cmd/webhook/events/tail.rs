@@ -4,31 +4,34 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
+use formsvc_workbench::delivery::{CaptureNumber, DeliverySummary};
+use formsvc_workbench::filter::DeliveryFilter;
+use formsvc_workbench::record::DeliveryRecord;
+use formsvc_workbench::store::{CaptureQuery, CaptureStore};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use super::super::args::FilterArgs;
+use super::super::captures;
+use super::super::fields::ALL_FIELDS;
+use super::super::text::verdict_label;
 use crate::args::{OutputFormat, duration, whole};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Look, Stream};
+use crate::output::{Column, Columns, ItemPrinter, Look};
 use crate::reader;
-use crate::webhook::capture::{Capture, CaptureNumber};
-use crate::webhook::columns::{Column, Columns};
-use crate::webhook::kept::{FilterArgs, WHOLE_FIELDS, captures, nothing, whole_json};
-use crate::webhook::store::{Captures, Query};
-use crate::webhook::tone::Tone;
-use crate::webhook::verdict::VERDICTS;
 use crate::when::zone;
 
-/// How often the store is looked at.
-const EVERY: Duration = Duration::from_millis(150);
-/// How long a delivery may be without an answer, before it is shown without one: longer than any target
-/// has to answer.
-const UNANSWERED: Duration = Duration::from_secs(15);
+/// Time between two reads of the store.
+const INTERVAL: Duration = Duration::from_millis(150);
+/// Longest time to wait for a response. It is longer than the time limit of targets.
+const RESPONSE_MAX: Duration = Duration::from_secs(15);
+/// Widest verdict: `✗ malformed signature`.
+const VERDICT_WIDTH: usize = 21;
 
-/// Print deliveries as the listeners on this machine record them
+/// Print deliveries while listeners on this machine record them
 ///
-/// First the newest ones there are, then each new one once it is answered, until Ctrl-C. In a pipe it is
-/// one JSON object a line, written at once, with the body and the answers.
+/// Prints the newest deliveries, then each new delivery once it has a response, until Ctrl-C. In a pipe, each
+/// delivery is one line of JSON with its body and responses.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events tail --count 3\n  formsvc --demo webhook events tail --count 2 --verdict invalid\n  formsvc webhook events tail --status failed"
@@ -36,16 +39,16 @@ const UNANSWERED: Duration = Duration::from_secs(15);
 pub(crate) struct Tail {
     #[command(flatten)]
     filter: FilterArgs,
-    /// How many of those that are there come first
+    /// Number of recorded deliveries to print first
     #[arg(short = 'n', long = "last", value_name = "N", default_value_t = 10, value_parser = whole::<usize>(0..=u32::MAX.into()))]
     last: usize,
-    /// End after so many
+    /// Stop after N deliveries
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
-    /// End after so long
+    /// Stop after this time
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
-    /// Show signatures and secrets whole; whoever has them can replay the delivery
+    /// Do not mask signatures and secrets. They allow others to replay the delivery
     #[arg(long)]
     reveal: bool,
 }
@@ -53,176 +56,151 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
-        let show = if output.is_for_reading() {
-            Show::Lines(Columns::new(output.live()?, columns()))
-        } else {
-            Show::Items(output.stream(WHOLE_FIELDS)?)
-        };
-        let query = self.filter.query(cx)?;
-        let ends = cx.deadline(self.max_time);
+        let printer = output.items(columns(), ALL_FIELDS)?;
+        let filter = self.filter.resolve(cx)?;
+        let deadline = cx.deadline(self.max_time);
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
         }
         let mut follower = Follower {
-            cx,
-            show,
-            query,
-            captures: None,
-            seen: None,
-            waiting: BTreeMap::new(),
+            printer,
+            all: filter.all,
+            without_status: filter.without_status,
+            last_seen: None,
+            pending: BTreeMap::new(),
             left: self.count,
             reveal: self.reveal,
         };
+        let end = async {
+            match deadline {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            ended = follower.follow(self.last) => ended,
-            // Nobody reads: whoever did has what they wanted.
+            result = follow(cx, &mut follower, self.last) => result,
+            // The reader of the pipe has what it wants.
             () = reader::gone() => Ok(()),
-            () = passed(ends) => Ok(()),
+            () = end => Ok(()),
         }
     }
 }
 
-async fn passed(end: Option<Instant>) {
-    match end {
-        Some(end) => tokio::time::sleep_until(end).await,
-        None => std::future::pending().await,
+/// Reads the store again and again, until the wanted number of deliveries is printed.
+async fn follow(cx: &Context, follower: &mut Follower<'_>, last: usize) -> Result<(), CliError> {
+    let mut ticks = tokio::time::interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut store = None;
+    while follower.left != Some(0) {
+        ticks.tick().await;
+        if store.is_none() {
+            store = captures::open(cx).await?;
+        }
+        match &store {
+            Some(store) => follower.read(store, last).await?,
+            // Every capture of a store that is created later is new.
+            None if follower.last_seen.replace(0).is_none() => {
+                cx.progress.remark(&captures::none_message(cx));
+            }
+            None => {}
+        }
     }
-}
-
-/// How deliveries are shown.
-enum Show<'a> {
-    Lines(Columns<'a>),
-    Items(Stream<'a>),
+    Ok(())
 }
 
 fn columns() -> Vec<Column> {
-    let verdict = VERDICTS.iter().map(|row| row.name.len()).max().unwrap_or_default();
     vec![
         Column::numbers("CAPTURE", 1),
         Column::text("AT", 19, 19),
-        Column::text("VERDICT", 17, verdict),
+        Column::text("VERDICT", 17, VERDICT_WIDTH),
         Column::text("STATUS", 6, 6),
         Column::numbers("ATTEMPT", 1),
         Column::ids("SUBMISSION_ID").or_below(),
     ]
 }
 
-fn line(columns: &Columns<'_>, capture: &Capture) -> Result<(), CliError> {
-    let received = &*capture.received;
-    let (status, verdict) =
-        (capture.outcome.as_ref().and_then(|outcome| outcome.status), received.verdict.code.row());
-    let at = received.at.to_zoned(zone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-    columns.tell(&[
-        (Look::Heading, &capture.number.map_or(String::new(), |number| number.to_string())),
+fn print_row(columns: &Columns<'_>, summary: &DeliverySummary) -> Result<(), CliError> {
+    let status = summary.response.as_ref().and_then(|response| response.status);
+    let at = summary.received_at.to_zoned(zone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let code = summary.verdict.code;
+    columns.row(&[
+        (Look::Heading, &summary.number.map_or(String::new(), |number| number.to_string())),
         (Look::Past, &at),
-        (verdict.tone.look(), verdict.name),
-        (
-            Tone::of_status(status).look(),
-            &status.map_or("-".to_owned(), |status| status.to_string()),
-        ),
-        (Look::Plain, &received.arrival.number.to_string()),
-        (Look::Plain, received.submission_id.as_deref().unwrap_or_default()),
+        (Look::of_verdict(code), verdict_label(code)),
+        (Look::of_status(status), &status.map_or("-".to_owned(), |status| status.to_string())),
+        (Look::Plain, &summary.attempt.number.to_string()),
+        (Look::Plain, summary.names.submission_id.as_deref().unwrap_or_default()),
     ])
 }
 
-/// Follows the store.
+/// Prints new captures of a store.
 struct Follower<'a> {
-    cx: &'a Context,
-    show: Show<'a>,
-    query: Query,
-    /// None until somebody keeps something.
-    captures: Option<Captures>,
-    /// The highest number that was looked at; none before the first look.
-    seen: Option<CaptureNumber>,
-    /// Those that were not answered when they were seen, and since when.
-    waiting: BTreeMap<CaptureNumber, Instant>,
+    printer: ItemPrinter<'a>,
+    all: DeliveryFilter,
+    without_status: DeliveryFilter,
+    /// The highest number when the store was last read. `None` before that.
+    last_seen: Option<CaptureNumber>,
+    /// Captures without a response, with the time of the first read.
+    pending: BTreeMap<CaptureNumber, Instant>,
+    /// Number of deliveries to print.
     left: Option<u64>,
     reveal: bool,
 }
 
 impl Follower<'_> {
-    async fn follow(&mut self, last: usize) -> Result<(), CliError> {
-        let mut ticks = tokio::time::interval(EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told = false;
-        loop {
-            ticks.tick().await;
-            if self.captures.is_none() {
-                self.captures = captures(self.cx).await?;
-            }
-            let Some(captures) = self.captures.clone() else {
-                // All that will be there is new.
-                self.seen = Some(0);
-                if !std::mem::replace(&mut told, true) {
-                    self.cx.progress.remark(&nothing(self.cx));
-                }
-                continue;
-            };
-            self.look(&captures, last).await?;
-            if self.left == Some(0) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Shows what is new, and what was answered meanwhile.
-    async fn look(&mut self, captures: &Captures, last: usize) -> Result<(), CliError> {
-        let newest = Query { limit: Some(1), ..Query::default() };
-        let newest = captures.list(newest).await?.first().and_then(|newest| newest.number);
-        let newest = newest.unwrap_or(0);
-        let mut new = match self.seen {
-            None => {
-                let query = Query { limit: Some(last), ..self.query.clone() };
-                captures.list(query).await?
-            }
-            Some(seen) if seen < newest => {
-                // What an answer decides is decided once there is one.
-                let query = Query {
-                    after: Some(seen),
-                    before: newest.checked_add(1),
-                    status: None,
-                    ..self.query.clone()
-                };
-                captures.list(query).await?
-            }
-            Some(_) => Vec::new(),
+    /// Prints new captures, and earlier ones that have a response now.
+    async fn read(&mut self, store: &CaptureStore, last: usize) -> Result<(), CliError> {
+        let newest = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
+        let newest = store.list(newest).await?.first().and_then(|newest| newest.number);
+        let newest = newest.unwrap_or(0).max(self.last_seen.unwrap_or(0));
+        let before = newest.checked_add(1);
+        let query = match self.last_seen {
+            None => CaptureQuery {
+                filter: self.all.clone(),
+                before,
+                limit: Some(last),
+                ..CaptureQuery::default()
+            },
+            Some(seen) if seen == newest && self.pending.is_empty() => return Ok(()),
+            // The status is checked once there is a response.
+            Some(seen) => CaptureQuery {
+                filter: self.without_status.clone(),
+                before,
+                after: Some(self.pending.keys().next().map_or(seen, |first| first - 1)),
+                limit: None,
+            },
         };
-        self.seen = Some(newest.max(self.seen.unwrap_or(0)));
-        new.reverse();
+        let listed = store.list(query).await?;
+        let seen = self.last_seen.replace(newest).unwrap_or(0);
+        let mut pending = std::mem::take(&mut self.pending);
         let now = Instant::now();
-        self.waiting.extend(new.iter().filter_map(|new| Some((new.number?, now))));
-        let numbers: Vec<_> = self.waiting.keys().copied().collect();
-        for number in numbers {
-            self.show_answered(captures, number, now).await?;
-            if self.left == Some(0) {
-                break;
+        for summary in listed.iter().rev() {
+            let Some(number) = summary.number else { continue };
+            let since = pending.remove(&number);
+            if number <= seen && since.is_none() {
+                continue;
+            }
+            let since = since.unwrap_or(now);
+            if summary.response.is_none() && now.duration_since(since) < RESPONSE_MAX {
+                self.pending.insert(number, since);
+            } else if self.left != Some(0) {
+                self.print(store, number).await?;
             }
         }
         Ok(())
     }
 
-    async fn show_answered(
-        &mut self,
-        captures: &Captures,
-        number: CaptureNumber,
-        now: Instant,
-    ) -> Result<(), CliError> {
-        let Some(capture) = captures.get(number).await? else {
-            self.waiting.remove(&number);
-            return Ok(());
-        };
-        let since = self.waiting.get(&number).copied().unwrap_or(now);
-        if capture.outcome.is_none() && now.duration_since(since) < UNANSWERED {
+    async fn print(&mut self, store: &CaptureStore, number: CaptureNumber) -> Result<(), CliError> {
+        // It may have been removed meanwhile.
+        let Some(delivery) = store.get(number).await? else { return Ok(()) };
+        if !self.all.matches(&delivery) {
             return Ok(());
         }
-        self.waiting.remove(&number);
-        let status = capture.outcome.as_ref().and_then(|outcome| outcome.status);
-        if self.query.status.is_some_and(|wanted| !wanted.has(status)) {
-            return Ok(());
-        }
-        match &self.show {
-            Show::Lines(columns) => line(columns, &capture)?,
-            Show::Items(stream) => stream.show(&whole_json(&capture, self.reveal))?,
+        match &self.printer {
+            ItemPrinter::Rows(columns) => print_row(columns, &delivery.summary)?,
+            ItemPrinter::Json(stream) => {
+                stream.show(&DeliveryRecord::of(&delivery, self.reveal))?;
+            }
         }
         self.left = self.left.map(|left| left.saturating_sub(1));
         Ok(())

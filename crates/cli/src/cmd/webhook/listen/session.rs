@@ -1,142 +1,145 @@
-//! One run of a listener, from ready to its end.
+//! A run of a listener, from its first delivery to the summary.
 
 use std::io::Read;
+use std::pin::pin;
 use std::thread;
 use std::time::Duration;
 
-use formsvc_protocol::RetrySchedule;
+use formsvc_workbench::listen::{Ended, Goal, Listener, ListenerEvent, Totals};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
+use super::poll::RunningPoll;
+use super::report::Report;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::webhook::listen::goal::{End, Goal};
-use crate::webhook::listen::happened::Happened;
-use crate::webhook::listen::report::Report;
-use crate::webhook::listen::server::Server;
-use crate::webhook::listen::tally::Tally;
 
-/// Time that deliveries under way have when it ends.
+/// Time limit of the deliveries in flight at the end.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
 
-/// What happens that is told together, at most.
-const TOGETHER: usize = 256;
-/// Pause after a delivery was told: of many, to be woken for each would cost more than to tell of it.
-const REST: Duration = Duration::from_millis(2);
+/// Number of events that are printed together at most.
+const CHUNK: usize = 256;
+/// Pause after a delivery was printed, so that many deliveries are printed together.
+const PRINT_PAUSE: Duration = Duration::from_millis(2);
 
-/// A listener that answers.
+/// A run of a listener.
 pub(super) struct Session<'a> {
-    pub(super) server: &'a Server,
-    pub(super) happened: &'a mut mpsc::Receiver<Happened>,
+    pub(super) listener: Listener,
+    pub(super) events: mpsc::Receiver<ListenerEvent>,
     pub(super) report: Report<'a>,
     pub(super) goal: Goal,
-    pub(super) schedule: RetrySchedule,
+    pub(super) poll: RunningPoll,
+    pub(super) totals: Totals,
 }
 
-/// What ends it, besides what comes.
+/// The conditions that end a run, in addition to its goal.
 pub(super) struct Until {
-    /// How it is to end: by a signal, or since what it polls cannot be polled any more.
-    pub(super) stop: oneshot::Receiver<Exit>,
-    /// The end of the time limit.
-    pub(super) ends_at: Option<Instant>,
-    pub(super) within: Option<Duration>,
+    pub(super) signal: oneshot::Receiver<Exit>,
+    pub(super) deadline: Option<Instant>,
+    /// Standard input ends the run.
     pub(super) stdin_eof: bool,
 }
 
 impl Session<'_> {
-    /// Tells of what comes until the end; lets what is under way finish, and sums up.
+    /// Prints events until the run ends. Then waits for the deliveries in flight, and prints the summary.
     pub(super) async fn run(mut self, until: Until) -> Result<(), CliError> {
-        let mut tally = Tally::default();
-        let ended = self.listen(until, &mut tally).await;
-        let drained = self.drain(&mut tally).await;
-        let end = ended?;
+        let ended = self.listen(until).await;
+        let Self { listener, mut events, report, mut goal, mut poll, mut totals } = self;
+        let drained = {
+            let drain = async {
+                tokio::join!(listener.shutdown(DRAIN), poll.stop());
+            };
+            let mut drain = pin!(drain);
+            let mut chunk = Vec::new();
+            loop {
+                tokio::select! {
+                    biased;
+                    1.. = events.recv_many(&mut chunk, CHUNK) => {}
+                    () = &mut drain => break,
+                }
+                print(&mut chunk, &report, &mut goal, &mut totals)?;
+            }
+            while let Ok(event) = events.try_recv() {
+                chunk.push(event);
+            }
+            print(&mut chunk, &report, &mut goal, &mut totals)
+        };
+        let ended = ended?;
         drained?;
-        let lines = tally.lines(&self.schedule);
-        self.report.summary(&tally, &lines, end, &self.goal.met(end))?;
-        self.goal.outcome(end)
+        let expectations = goal.result(ended);
+        report.summary(&totals, ended, &expectations)?;
+        // The end of the poll is the reason why expected deliveries did not arrive.
+        poll.result()?;
+        let unmet = expectations.into_iter().filter(|one| !one.met);
+        let causes: Vec<_> = unmet
+            .map(|one| format!("`--{}`: {}", one.text, one.reason.unwrap_or_default()))
+            .collect();
+        if causes.is_empty() {
+            return Ok(());
+        }
+        let error = CliError::new(Exit::Unmet, "the expected deliveries did not all arrive");
+        Err(causes.into_iter().fold(error, CliError::cause))
     }
 
-    async fn listen(&mut self, until: Until, tally: &mut Tally) -> Result<End, CliError> {
-        let Until { mut stop, ends_at, within, stdin_eof } = until;
-        // A time beyond what a clock has is no time.
-        let mut silent = within.and_then(|time| Instant::now().checked_add(time));
-        let mut stdin_ended = std::pin::pin!(end_of_stdin(stdin_eof));
-        let (mut news, mut resting) = (Vec::new(), None);
+    async fn listen(&mut self, until: Until) -> Result<Ended, CliError> {
+        let Self { events, report, goal, poll, totals, .. } = self;
+        let Until { mut signal, deadline, stdin_eof } = until;
+        let mut stdin_ended = pin!(end_of_stdin(stdin_eof));
+        let (mut chunk, mut pause) = (Vec::new(), None);
         loop {
+            let silence = goal.deadline().map(Instant::from_std);
             tokio::select! {
                 biased;
-                exit = &mut stop => return Ok(match exit {
-                    Ok(Exit::Failed) => End::PollEnded,
-                    _ => End::Stopped,
-                }),
-                () = at(ends_at) => return Ok(End::TimedOut),
-                () = at(resting) => resting = None,
-                1.. = self.happened.recv_many(&mut news, TOGETHER), if resting.is_none() => {
-                    if let Some(end) = tell(&news, tally, &self.report, &mut self.goal)? {
-                        return Ok(end);
+                _ = &mut signal => return Ok(Ended::Stopped),
+                () = at(deadline) => return Ok(Ended::TimedOut),
+                () = poll.ended() => return Ok(Ended::PollEnded),
+                () = at(pause) => pause = None,
+                1.. = events.recv_many(&mut chunk, CHUNK), if pause.is_none() => {
+                    let delivered = |event: &_| matches!(event, ListenerEvent::Delivered { .. });
+                    let has_delivery = chunk.iter().any(delivered);
+                    if let Some(ended) = print(&mut chunk, report, goal, totals)? {
+                        return Ok(ended);
                     }
                     let now = Instant::now();
-                    let delivered = |happened: Happened| matches!(happened, Happened::Delivered(_));
-                    if news.drain(..).any(delivered) {
-                        silent = within.and_then(|time| now.checked_add(time));
-                        resting = now.checked_add(REST);
-                    } else if silent.is_some_and(|silent| silent <= now) {
-                        // Whatever else anybody sends.
-                        return Ok(End::Silence);
+                    if has_delivery {
+                        pause = Some(now + PRINT_PAUSE);
+                    } else if silence.is_some_and(|silence| silence <= now) {
+                        // Refused requests do not keep the run alive.
+                        return Ok(Ended::Silence);
                     }
                 }
-                // What came in time is told first.
-                () = at(silent), if resting.is_none() => return Ok(End::Silence),
-                () = &mut stdin_ended => return Ok(End::StdinEof),
+                // Deliveries that arrived in time are printed first.
+                () = at(silence), if pause.is_none() => return Ok(Ended::Silence),
+                () = &mut stdin_ended => return Ok(Ended::StdinEof),
             }
         }
-    }
-
-    /// Lets what is under way end, and tells of it.
-    async fn drain(&mut self, tally: &mut Tally) -> Result<(), CliError> {
-        let Self { server, happened, report, goal, .. } = self;
-        let mut drained = std::pin::pin!(timeout(DRAIN, server.drain()));
-        let mut news = Vec::new();
-        loop {
-            tokio::select! {
-                biased;
-                1.. = happened.recv_many(&mut news, TOGETHER) => {}
-                // What is left over when the time is up is dropped.
-                _ = &mut drained => break,
-            }
-            tell(&news, tally, report, goal)?;
-            news.clear();
-        }
-        while let Ok(more) = happened.try_recv() {
-            tell(&[more], tally, report, goal)?;
-        }
-        Ok(())
     }
 }
 
-/// Tells of them, and counts them. Says whether the run ends with one.
-fn tell(
-    news: &[Happened],
-    tally: &mut Tally,
+/// Prints and counts events, and removes them from the chunk. Returns a value if the run ends with one.
+fn print(
+    chunk: &mut Vec<ListenerEvent>,
     report: &Report<'_>,
     goal: &mut Goal,
-) -> Result<Option<End>, CliError> {
-    for happened in news {
-        tally.add(happened);
-    }
-    report.tell(news)?;
-    let mut end = None;
-    for happened in news {
-        if let Happened::Delivered(told) = happened {
-            // Each counts, also one that came with the last that was awaited.
-            let ended = goal.came(told);
-            end = end.or(ended);
+    totals: &mut Totals,
+) -> Result<Option<Ended>, CliError> {
+    report.events(chunk)?;
+    let (now, mut ended) = (std::time::Instant::now(), None);
+    for event in chunk.drain(..) {
+        match event {
+            ListenerEvent::Delivered { delivery, .. } => {
+                totals.add(&delivery);
+                // Deliveries after the last awaited one count too.
+                let reached = goal.observe(&delivery, now);
+                ended = ended.or(reached);
+            }
+            ListenerEvent::Refused(_) => totals.refused += 1,
         }
     }
-    Ok(end)
+    Ok(ended)
 }
 
-/// Waits until then; for ever where there is no such time.
+/// Waits until a time; forever if there is none.
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
@@ -144,22 +147,22 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Waits for the end of standard input, on a thread that nobody waits for; for ever if it is not asked for.
-async fn end_of_stdin(asked: bool) {
-    if asked {
+/// Waits for the end of standard input, on a detached thread; forever if it does not matter.
+async fn end_of_stdin(matters: bool) {
+    if matters {
         let (ended, end) = oneshot::channel::<()>();
         let reader = thread::Builder::new().name("stdin".into()).spawn(move || {
             let mut bytes = [0; 4096];
             let mut stdin = std::io::stdin().lock();
-            // What cannot be read has ended.
+            // A read error is an end.
             while stdin.read(&mut bytes).is_ok_and(|read| read > 0) {}
             drop(ended);
         });
         if reader.is_ok() {
-            // The error is that it is gone, which is what is waited for.
+            // The sender is dropped at the end.
             let _ = end.await;
+            return;
         }
-        return;
     }
     std::future::pending::<()>().await;
 }

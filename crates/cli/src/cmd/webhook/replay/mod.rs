@@ -1,27 +1,32 @@
 //! `formsvc webhook replay`
 
-mod plan;
-mod run;
+mod send;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use formsvc_contract::send::ANSWER_MAX;
+use formsvc_workbench::delivery::{CaptureNumber, Delivery};
+use formsvc_workbench::expectation::StatusSet;
+use formsvc_workbench::export::ExportFormat;
+use formsvc_workbench::replay::{Destination, ReplayPlan, ReplaySignature, suggested_target};
+use formsvc_workbench::secrets::SigningSecrets;
+use formsvc_workbench::store::{CaptureQuery, CaptureStore};
+use formsvc_workbench::target;
 use url::Url;
 
-use self::plan::{Chosen, Plan};
-use self::run::Run;
+use self::send::ReplayRun;
+use super::args::{
+    CapturesArgs, ChangeArgs, SECRET_ADVICE, SecretArgs, SenderArgs, TimeoutFlag, export_format,
+    require, response_timeout,
+};
+use super::captures;
 use crate::args::whole;
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, Code};
 use crate::output::Field;
-use crate::webhook::changes::{self, Change};
-use crate::webhook::export::Form;
-use crate::webhook::kept::{WhichArgs, some_captures};
-use crate::webhook::replay::Signature;
-use crate::webhook::secrets::{SecretArgs, Secrets};
-use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
-use crate::webhook::statuses::Statuses;
-use crate::webhook::target::target;
+use crate::settings::Service;
+
+/// Captures that are searched for a target to suggest.
+const SEARCHED_MAX: usize = 100;
 
 /// The fields of a replay.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -39,53 +44,46 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Send recorded deliveries again
 ///
-/// Oldest first, with the headers and the bytes they came with, and a signature of now, which a receiver
-/// takes. Chosen by flags, those that a receiver refuses are left out, unless `--verdict` names them; and
-/// `--status` goes by how a delivery was answered when it came: one that was replayed well since is chosen
-/// again.
-/// They go to where the listener forwarded them, or where `--to` says. Shown is what the sender or
-/// the target was answered before, and what is answered now; in a pipe as one JSON object a line, written at
-/// once. Exit 11 where the answer is not 2xx, or not what `--expect` says. `--timeout` is the time for it
-/// [default: the service's 10s].
+/// Sends the recorded headers and body with a fresh signature, oldest delivery first, to the targets to which
+/// the listener forwarded them or to `--to`. Conditions such as `--status` select only deliveries with a valid
+/// signature, unless `--verdict` is one of them. `--status` is the status of the recorded response; replays do
+/// not change it.
+///
+/// The output has the status before and now; in a pipe, each replay is one line of JSON. Exits with 11 if a
+/// status is not 2xx, or not the one of `--expect`. `--timeout` is the time for a response [default: the
+/// service's 10s].
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt --diff\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
 )]
 pub(crate) struct Replay {
     #[command(flatten)]
-    which: WhichArgs,
-    /// Where to: a URL, a port of this machine, or host:port/path [default: where the listener forwarded it]
-    #[arg(long, value_name = "URL", value_parser = target, help_heading = "Sending")]
+    captures: CapturesArgs,
+    /// Receiver: a URL, a port of this machine, or host:port/path [default: the targets of the listener]
+    #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = "Sending")]
     to: Option<Url>,
-    /// Send the signature it came with, and every byte as it came
+    /// Send the recorded signature and body without changes
     #[arg(long, conflicts_with_all = ["set", "unset", "edit", "secret_file", "secret_stdin"], help_heading = "Sending")]
     keep_signature: bool,
-    /// Change one place: data.Name=Ada, data.Guests=3. JSON, or else text; can be repeated
-    #[arg(long, value_name = "PATH=VALUE", value_parser = changes::set, help_heading = "Payload")]
-    set: Vec<Change>,
-    /// Take one place away; can be repeated
-    #[arg(long, value_name = "PATH", value_parser = changes::unset, help_heading = "Payload")]
-    unset: Vec<Change>,
-    /// Change the body in $VISUAL or $EDITOR before it is sent
-    #[arg(long, help_heading = "Payload")]
-    edit: bool,
-    /// Send each so many times
+    #[command(flatten)]
+    changes: ChangeArgs,
+    /// Send each delivery N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=u32::MAX.into()), help_heading = "Sending")]
     times: u32,
-    /// The status that is right: 2xx, 401, … Another ends with exit code 11
+    /// Expected status: 2xx, 401, … Exits with 11 if another arrives
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
-    expect: Statuses,
-    /// Say what would be sent, and send nothing
+    expect: StatusSet,
+    /// Print what would be sent, and send nothing
     #[arg(long, conflicts_with_all = ["diff", "export"], help_heading = "Sending")]
     dry_run: bool,
-    /// Show what is different between the old answer and the new one, but for the date
+    /// Print the differences between the recorded response and the new one, except the date
     #[arg(long, conflicts_with = "export", help_heading = "Output")]
     diff: bool,
     /// Print each request instead of sending it
-    #[arg(long, value_name = "FORMAT", value_parser = form(), help_heading = "Output")]
-    export: Option<Form>,
-    /// Show signatures and secrets whole; whoever has them can replay the delivery
+    #[arg(long, value_name = "FORMAT", value_parser = export_format(true), help_heading = "Output")]
+    export: Option<ExportFormat>,
+    /// Do not mask signatures and secrets. They allow others to replay the delivery
     #[arg(long, help_heading = "Output")]
     reveal: bool,
     #[command(flatten)]
@@ -94,72 +92,136 @@ pub(crate) struct Replay {
     secrets: SecretArgs,
 }
 
-fn form() -> impl TypedValueParser<Value = Form> {
-    let values = Form::OF_REQUESTS.iter().filter_map(ValueEnum::to_possible_value);
-    PossibleValuesParser::new(values)
-        .map(|name| Form::from_str(&name, false).expect("the values are names of forms"))
-}
-
 impl Replay {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.export.is_some() {
-            cx.output.refuse_flags("`--export` says how requests are printed")?;
+            cx.output.refuse_flags("`--export` is the format of the output")?;
         }
         cx.output.listing(FIELDS)?;
-        let captures = some_captures(cx).await?;
-        let numbers = self.which.numbers(cx, &captures).await?;
-        let plan = Plan::of(&captures, &numbers, self.to.as_ref(), self.chosen()).await?;
-        for remark in plan.remarks() {
-            cx.progress.remark(&remark);
-        }
+        let store = captures::require(cx).await?;
+        let plan = self.plan(cx, &store).await?;
         if plan.sends.is_empty() {
             return Ok(());
         }
         if self.export.is_none() && !self.dry_run {
-            plan.sends.iter().try_for_each(|send| cx.check_network(send.to.as_str()))?;
+            let mut targets = plan.sends.iter();
+            targets.try_for_each(|(_, target)| cx.check_network(target.url.as_str()))?;
         }
-        let limit = answer_limit(cx, Timeout::OfAnswers);
-        let run = Run {
+        let timeout = response_timeout(cx, TimeoutFlag::Response);
+        let run = ReplayRun {
             cx,
-            captures,
-            sender: self.requests.sender(cx, limit, ANSWER_MAX)?,
-            secrets: self.signing(cx).await?,
-            signature: self.signature(),
-            changes: self.unset.iter().chain(&self.set).cloned().collect(),
-            asked: &self,
+            sender: self.requests.sender(cx, timeout, ANSWER_MAX)?,
+            secrets: self.secrets(cx).await?,
+            store,
+            plan,
+            args: &self,
         };
         match self.export {
-            Some(format) => run.print(&plan, format).await,
-            None => run.send(&plan).await,
+            Some(format) => run.export(format).await,
+            None => run.send().await,
         }
     }
 
-    fn chosen(&self) -> Chosen {
-        match (self.which.are_named(), self.which.means_refused()) {
-            (true, _) => Chosen::Named,
-            (false, true) => Chosen::ByVerdict,
-            (false, false) => Chosen::Otherwise,
+    /// Selects captures and their targets, and reports those that are left out.
+    async fn plan(
+        &self,
+        cx: &Context,
+        store: &CaptureStore,
+    ) -> Result<ReplayPlan<'static>, CliError> {
+        let (selection, numbers) = self.captures.select(cx, store).await?;
+        let destination = match &self.to {
+            Some(url) => Destination::Url(url.clone()),
+            None => Destination::Forwards(None),
+        };
+        let signature =
+            if self.keep_signature { ReplaySignature::AsReceived } else { ReplaySignature::Fresh };
+        let mut plan = ReplayPlan::new(selection, destination, signature);
+        for number in &numbers {
+            let delivery = captures::get(store, *number).await?;
+            let before = plan.sends.len();
+            if let Err(error) = plan.add(&delivery) {
+                let error = CliError::from(error);
+                return Err(match suggestion(store).await? {
+                    Some(url) => error
+                        .hint_too(&format!("for the target of other captures, pass `--to {url}`")),
+                    None => error,
+                });
+            }
+            if plan.sends.len() > before {
+                self.check_signer(cx, &delivery, signature)?;
+            }
         }
+        if numbers.is_empty() {
+            cx.progress.remark("no captures match");
+        }
+        if plan.untrusted > 0 {
+            cx.progress.remark(&format!(
+                "skipped {} without a valid signature; to send them anyway, give their numbers or use \
+                 `--verdict`",
+                deliveries(plan.untrusted)
+            ));
+        }
+        if plan.not_forwarded > 0 {
+            let example = suggestion(store).await?.unwrap_or_else(|| "4242/hook".to_owned());
+            cx.progress.remark(&format!(
+                "skipped {} that the listener did not forward; pass the URL: `--to {example}`",
+                deliveries(plan.not_forwarded)
+            ));
+        }
+        Ok(plan)
     }
 
-    fn signature(&self) -> Signature {
-        if self.keep_signature { Signature::Kept } else { Signature::Fresh }
+    /// Returns an error if a stored secret would sign a capture without a valid signature: the user has to
+    /// pass the secret for that.
+    fn check_signer(
+        &self,
+        cx: &Context,
+        delivery: &Delivery,
+        signature: ReplaySignature,
+    ) -> Result<(), CliError> {
+        let verdict = delivery.summary.verdict.code.row();
+        let is_stored = !self.secrets.is_given() && !matches!(cx.settings.service, Service::Demo);
+        let needs_secret = signature == ReplaySignature::Fresh && !self.dry_run && is_stored;
+        if !needs_secret || verdict.has_valid_signature {
+            return Ok(());
+        }
+        let number = delivery.summary.number.unwrap_or_default();
+        let what = format!("a fresh signature for capture {number} needs a signing secret");
+        Err(CliError::coded(Code::MissingArgument, what)
+            .cause(format!(
+                "stored secrets sign only captures with a valid signature, but {}",
+                verdict.meaning
+            ))
+            .hint(SECRET_ADVICE))
     }
 
-    /// The secrets, where a signature is made. Captures of a demo are of an endpoint of its own.
-    async fn signing(&self, cx: &Context) -> Result<Secrets, CliError> {
+    /// Returns the secrets if a signature is made.
+    async fn secrets(&self, cx: &Context) -> Result<SigningSecrets, CliError> {
         if self.keep_signature || self.dry_run {
-            return Ok(Secrets::default());
+            return Ok(SigningSecrets::default());
         }
-        let secrets = self.secrets.read(cx).await?;
-        #[cfg(feature = "sandbox")]
-        if secrets.is_empty() && matches!(cx.settings.service, crate::settings::Service::Demo) {
-            return Ok(crate::webhook::kept::demo_secrets());
-        }
-        let what = "a fresh signature";
-        secrets.required(what).map_err(|error| {
-            // Three ways to give one, and a way to do without.
-            error.cause("`--keep-signature` sends the one it came with, which is too old soon")
+        let secrets = self.secrets.read_or_stored(cx).await?;
+        require(secrets, "a fresh signature").map_err(|error| {
+            error.cause("`--keep-signature` sends the recorded one, which expires after 5 minutes")
         })
     }
+}
+
+/// Returns `1 delivery` or `7 deliveries`.
+fn deliveries(count: usize) -> String {
+    if count == 1 { "1 delivery".to_owned() } else { format!("{count} deliveries") }
+}
+
+/// Returns the target of the newest capture that was forwarded.
+async fn suggestion(store: &CaptureStore) -> Result<Option<String>, CliError> {
+    let query = CaptureQuery { limit: Some(SEARCHED_MAX), ..CaptureQuery::default() };
+    let numbers: Vec<CaptureNumber> =
+        store.list(query).await?.iter().filter_map(|summary| summary.number).collect();
+    for number in numbers {
+        let delivery = store.get(number).await?;
+        if let Some(url) = delivery.as_ref().and_then(suggested_target) {
+            return Ok(Some(url.to_owned()));
+        }
+    }
+    Ok(None)
 }

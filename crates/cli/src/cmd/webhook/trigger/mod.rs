@@ -1,28 +1,25 @@
 //! `formsvc webhook trigger`
 
-mod run;
-mod source;
+mod bodies;
+mod send;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use formsvc_contract::send::ANSWER_MAX;
-use formsvc_protocol::EventKind;
+use formsvc_protocol::{EventKind, RetrySchedule};
+use formsvc_workbench::expectation::StatusSet;
+use formsvc_workbench::simulate::{Retries, Simulation};
+use formsvc_workbench::target;
 use http::HeaderValue;
 use url::Url;
 
-use self::run::Run;
-use self::source::Bodies;
+use super::args::{ChangeArgs, SecretArgs, SenderArgs, TimeoutFlag, require, response_timeout};
 use crate::args::whole;
 use crate::context::Context;
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::output::Field;
-use crate::webhook::changes::{self, Change};
-use crate::webhook::secrets::SecretArgs;
-use crate::webhook::sender::{SenderArgs, Timeout, answer_limit};
-use crate::webhook::shape;
-use crate::webhook::statuses::Statuses;
-use crate::webhook::target;
+use crate::when::When;
 
 /// The fields of an attempt.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -38,44 +35,45 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Send a signed test delivery to a receiver
 ///
-/// The delivery is one as the service makes it: same headers, same order of fields, signed with the secret
-/// now. Nothing but the receiver is asked, unless `--form` or `--from-submission` says so. What it
-/// delivers is made up; `--set` and `--unset` change one place of it and no other byte. Ids and answers
-/// that are made up differ with each delivery, and are the same again with the same `--seed`; deliveries
-/// of `--file` and `--from-submission` keep theirs, so that a second one is a duplicate. `--timeout` is the
-/// time for the answer [default: the service's 10s].
+/// The delivery has the headers, the body and the signature of a delivery of the service. Answers and ids are
+/// generated: new ones for each delivery, or the same ones with the same `--seed`. Deliveries of `--file` and
+/// `--from-submission` keep their ids, so a second one is a duplicate. `--set` and `--unset` change one value
+/// and no other byte. Only `--form` and `--from-submission` send requests to the service. `--timeout` is the
+/// time for a response [default: the service's 10s].
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc webhook trigger 4242/hook --secret-file secret.txt\n  formsvc webhook trigger --dry-run --set data.Name=Ada --unset data.Phone\n  formsvc --demo webhook trigger --dry-run --from-submission penguins\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --count 20\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --simulate-sender"
 )]
 pub(crate) struct Trigger {
-    /// The receiver: a URL, a port of this machine, or host:port/path
+    /// Receiver: a URL, a port of this machine, or host:port/path
     #[arg(value_name = "URL", value_parser = receiver, required_unless_present = "dry_run")]
     to: Option<Url>,
     #[command(flatten)]
-    payload: Payload,
-    /// Send so many
+    payload: PayloadArgs,
+    #[command(flatten)]
+    changes: ChangeArgs,
+    /// Send N deliveries
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=u64::MAX), help_heading = "Sending")]
     count: u64,
-    /// Begin so many a second at most
-    #[arg(long, value_name = "N", value_parser = shape::rate, help_heading = "Sending")]
+    /// Start at most N deliveries per second
+    #[arg(long, value_name = "N", value_parser = rate, help_heading = "Sending")]
     rate: Option<f64>,
-    /// Have so many under way at once
+    /// Send up to N deliveries at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>(1..=1024), help_heading = "Sending")]
     concurrency: usize,
-    /// Try again as the service does: up to 3 times, after about 10, 60 and 360 seconds
+    /// Retry like the service: up to 3 times, after about 10, 60 and 360 seconds
     #[arg(long, help_heading = "Sending")]
     simulate_sender: bool,
-    /// Make the pauses of `--simulate-sender` so many times shorter
-    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = shape::scale, requires = "simulate_sender", help_heading = "Sending")]
+    /// Divide the pauses of `--simulate-sender` by N
+    #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = scale, requires = "simulate_sender", help_heading = "Sending")]
     time_scale: f64,
-    /// The status that is right: 2xx, 401, … Another ends with exit code 11
+    /// Expected status: 2xx, 401, … Exits with 11 if another arrives
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
-    expect: Statuses,
-    /// Print what would be sent, and send nothing
+    expect: StatusSet,
+    /// Print the bodies, and send nothing
     #[arg(long, conflicts_with_all = ["simulate_sender", "rate"], help_heading = "Sending")]
     dry_run: bool,
-    /// Show what the receiver says as it came, even where it says a signature or a secret again
+    /// Do not mask signatures and secrets in responses
     #[arg(long, help_heading = "Output")]
     reveal: bool,
     #[command(flatten)]
@@ -84,31 +82,25 @@ pub(crate) struct Trigger {
     secrets: SecretArgs,
 }
 
-/// What is delivered.
+/// The origin of bodies.
 #[derive(Debug, Args)]
-pub(crate) struct Payload {
-    /// The body is this file, to the byte; `-` is standard input
+struct PayloadArgs {
+    /// Send this file as the body, byte for byte; `-` is standard input
     #[arg(long, value_name = "PATH", conflicts_with_all = ["form", "from_submission"], help_heading = "Payload")]
     file: Option<PathBuf>,
-    /// Make up answers to the questions of this form's newest submissions (asks the service)
+    /// Generate answers to the questions of this form (requests its newest submissions)
     #[arg(long, value_name = "FORM", conflicts_with = "from_submission", help_heading = "Payload")]
     form: Option<String>,
-    /// Deliver a submission that the service has: its id after the form, or the newest; can be repeated
+    /// Send a submission of the service: its id after the form, or the newest; repeatable
     #[arg(long, value_name = "FORM[/ID]", help_heading = "Payload")]
     from_submission: Vec<String>,
-    /// Change one place: data.Name=Ada, data.Guests=3. JSON, or else text; can be repeated
-    #[arg(long, value_name = "PATH=VALUE", value_parser = changes::set, help_heading = "Payload")]
-    set: Vec<Change>,
-    /// Take one place away; can be repeated
-    #[arg(long, value_name = "PATH", value_parser = changes::unset, help_heading = "Payload")]
-    unset: Vec<Change>,
-    /// Change the body in $VISUAL or $EDITOR before it is sent
-    #[arg(long, help_heading = "Payload")]
-    edit: bool,
-    /// The kind of event, in the header and in the body
-    #[arg(long, value_name = "NAME", value_parser = shape::event, help_heading = "Payload")]
+    /// Search `--from-submission` from this time on instead of from the newest submission
+    #[arg(long, value_name = "WHEN", requires = "from_submission", help_heading = "Payload")]
+    around: Option<When>,
+    /// Event, in the header and in the body
+    #[arg(long, value_name = "NAME", value_parser = event, help_heading = "Payload")]
     event: Option<HeaderValue>,
-    /// What is made up follows from this number: the same bodies each time
+    /// Generate the same bodies for the same number
     #[arg(long, value_name = "N", help_heading = "Payload")]
     seed: Option<u64>,
 }
@@ -116,45 +108,41 @@ pub(crate) struct Payload {
 impl Trigger {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let reads_stdin = self.payload.file.as_deref().is_some_and(|path| path.as_os_str() == "-");
-        if reads_stdin && self.secrets.take_stdin() {
+        if reads_stdin && self.secrets.uses_stdin() {
             let what = "`--file -` and `--secret-stdin` cannot be used together";
-            return Err(
-                CliError::usage(what).hint("standard input holds one of them; see `--secret-file`")
-            );
+            return Err(CliError::usage(what).hint("pass the secret with `--secret-file`"));
         }
         let Some(to) = self.to.clone().filter(|_| !self.dry_run) else {
-            return self.print(cx).await;
+            return self.print_bodies(cx).await;
         };
-        // Flags about output are right before anything is asked for or sent.
+        // Errors of output flags come before the first request.
         cx.output.listing(FIELDS)?;
         cx.check_network(to.as_str())?;
-        let limit = answer_limit(cx, Timeout::OfAnswers);
-        let run = Run {
-            cx,
-            sender: self.requests.sender(cx, limit, ANSWER_MAX)?,
-            secrets: self.secrets.read(cx).await?.required("signing")?.all_signing().collect(),
-            expect: self.expect,
-            reveal: self.reveal,
-            simulate: self.simulate_sender.then_some(self.time_scale),
-            rate: self.rate,
-            concurrency: self.concurrency,
+        let timeout = response_timeout(cx, TimeoutFlag::Response);
+        let schedule = RetrySchedule::default();
+        let retries = Retries { schedule, time_scale: self.time_scale };
+        let simulation = Simulation {
+            sender: self.requests.sender(cx, timeout, ANSWER_MAX)?,
+            secrets: require(self.secrets.read(cx).await?, "signing")?,
             count: self.count,
+            concurrency: self.concurrency,
+            rate: self.rate,
+            retries: self.simulate_sender.then_some(retries),
             to,
         };
-        if run.to.scheme() == "http" && !target::is_here(&run.to) {
-            cx.progress.remark("the service itself delivers by https alone, except to localhost");
+        if simulation.to.scheme() == "http" && !target::is_local(&simulation.to) {
+            cx.progress.remark("the service delivers only to https URLs, except to localhost");
         }
-        let mut bodies = Bodies::of(cx, &self.payload).await?;
-        run.send(&mut bodies).await
+        let bodies = bodies::open(cx, &self.payload, &self.changes).await?;
+        send::send(cx, simulation, bodies, self.expect, self.reveal).await
     }
 
-    /// The bodies, and nothing else.
-    async fn print(&self, cx: &Context) -> Result<(), CliError> {
+    /// Prints the bodies: a single one byte for byte, several on lines of their own.
+    async fn print_bodies(&self, cx: &Context) -> Result<(), CliError> {
         cx.output.refuse_flags("`--dry-run` prints the body as it is")?;
-        let mut bodies = Bodies::of(cx, &self.payload).await?;
-        for number in 0..self.count {
-            let mut body = bodies.next(number)?.body.to_vec();
-            // One alone is printed to the byte; of several each is on lines of its own.
+        let mut bodies = bodies::open(cx, &self.payload, &self.changes).await?;
+        for index in 0..self.count {
+            let mut body = bodies.next(index)?.body.to_vec();
             if self.count > 1 || cx.settings.terminal.stdout {
                 body.push(b'\n');
             }
@@ -169,12 +157,26 @@ fn receiver(text: &str) -> Result<Url, String> {
     if EventKind::KNOWN.iter().any(|kind| kind.as_str() == text.trim()) {
         return Err("this is an event, for `--event`; expected the URL of the receiver".to_owned());
     }
-    target::target(text)
+    target::parse(text)
 }
 
-/// What came is not what was expected.
-fn unmet(what: String) -> CliError {
-    CliError::coded(Code::Unmet, what)
+/// Parses the name of an event, which is part of a header and of JSON.
+fn event(text: &str) -> Result<HeaderValue, String> {
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    HeaderValue::from_str(text)
+        .ok()
+        .filter(|_| is_plain)
+        .ok_or_else(|| "expected a name without spaces, such as submission.created".to_owned())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| (0.001..=100_000.0).contains(rate));
+    rate.ok_or_else(|| "expected a number from 0.001 to 100000".to_owned())
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse::<f64>().ok().filter(|scale| (0.001..=1e6).contains(scale));
+    scale.ok_or_else(|| "expected a number from 0.001 to 1000000".to_owned())
 }
 
 #[cfg(test)]
@@ -182,13 +184,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_of_event_is_no_receiver() {
+    fn event_name_is_not_a_receiver() {
         for kind in EventKind::KNOWN {
-            let told = receiver(kind.as_str()).unwrap_err();
-            assert!(told.contains("`--event`") && told.contains("URL"), "{kind}: {told}");
+            let error = receiver(kind.as_str()).unwrap_err();
+            assert!(error.contains("`--event`") && error.contains("URL"), "{kind}: {error}");
             let url = format!("https://{kind}/");
             assert_eq!(receiver(&url).map(String::from), Ok(url));
         }
         assert_eq!(receiver("4242").map(String::from), Ok("http://localhost:4242/".to_owned()));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        assert_eq!((rate("50"), scale("60")), (Ok(50.0), Ok(60.0)));
+        for bad in ["", "0", "-1", "nan", "inf", "1e9"] {
+            assert!(rate(bad).is_err() && scale(bad).is_err(), "{bad}");
+        }
+        assert!(event("form.closed").is_ok());
+        for bad in ["", "a b", "a\n", "é"] {
+            assert!(event(bad).is_err(), "{bad:?}");
+        }
     }
 }

@@ -1,32 +1,29 @@
 //! `formsvc webhook verify`
 
-mod dump;
-mod explained;
-mod judged;
-mod original;
-mod record;
-mod source;
+mod request;
+mod result;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_receiver::MAX_TOLERANCE;
+use formsvc_workbench::delivery::CaptureNumber;
+use formsvc_workbench::secrets::SigningSecrets;
+use formsvc_workbench::verify::explain_request;
+use jiff::Timestamp;
 use secrecy::SecretString;
 
-use self::judged::{Clock, Judged};
-use self::source::{Headers, Source};
+use self::request::{Request, RequestSource};
+use self::result::Verified;
+use super::args::{BodySource, SecretArgs, SigningTime, capture_number, require};
 use crate::args::duration;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::key;
 use crate::output::Field;
 use crate::settings::Service;
-use crate::webhook::capture::CaptureNumber;
-use crate::webhook::kept::number;
-use crate::webhook::moment::Moment;
-use crate::webhook::payload::Place;
-use crate::webhook::secrets::SecretArgs;
 use crate::when;
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -48,89 +45,85 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Verify the signature of a delivery and explain a mismatch
 ///
-/// The body is judged to the byte, as it stands in the file or comes by standard input, and by the rules of
-/// `webhook listen`. Exit 0 when the signature is right and of now, and the body an event; 11 when not.
-/// `--explain` also looks for the delivery among those that listeners here received, to compare it with.
+/// Verifies the body byte for byte, by the rules of `webhook listen`. Exits with 0 if the signature is valid and
+/// recent and the body is an event, else with 11. `--explain` tries common causes of a mismatch, such as a
+/// reformatted body.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(after_help = "\
 Examples:
   formsvc webhook verify --http-dump request.http --secret-file secret.txt
   formsvc webhook verify body.json -H \"$(cat body.sig)\" --secret-file secret.txt
   formsvc webhook verify --explain --ndjson came.ndjson --secret-file secret.txt")]
 pub(crate) struct Verify {
-    /// File of the body; `-`, or none, is standard input
+    /// File with the body [default: standard input]
     #[arg(value_name = "PATH")]
     payload: Option<PathBuf>,
-    /// Judge a delivery that `webhook listen` received, by its number
-    #[arg(long, value_name = "NUMBER", value_parser = number, conflicts_with_all = ["payload", "http_dump", "ndjson"], help_heading = "Delivery")]
+    /// Verify a recorded delivery
+    #[arg(long, value_name = "NUMBER", value_parser = capture_number, conflicts_with_all = ["payload", "http_dump", "ndjson"], help_heading = "Delivery")]
     capture: Option<CaptureNumber>,
-    /// The file holds a whole HTTP request, head and body, as it went over the wire
+    /// The file contains an HTTP request, headers and body
     #[arg(long, help_heading = "Delivery")]
     http_dump: bool,
-    /// The file holds lines of `webhook listen --output ndjson --reveal`: each delivery in it is judged
+    /// The file contains lines of `webhook listen --output ndjson --reveal`. All their deliveries are verified
     #[arg(long, conflicts_with_all = ["http_dump", "header", "signature_file"], help_heading = "Delivery")]
     ndjson: bool,
-    /// Value of X-Service-Signature, or any header as `Name: value`; can be repeated
+    /// Value of X-Service-Signature, or a header as `Name: value`; repeatable
     #[arg(short = 'H', long, value_name = "VALUE", help_heading = "Delivery")]
     header: Vec<String>,
-    /// File that holds the value of X-Service-Signature
+    /// File with the value of X-Service-Signature
     #[arg(long, value_name = "PATH", conflicts_with = "header", help_heading = "Delivery")]
     signature_file: Option<PathBuf>,
-    /// Largest difference between the signature's time and now: 300s, unless told otherwise
+    /// Largest difference between the time of the signature and now [default: 300s]
     #[arg(long, value_name = "DURATION", value_parser = tolerance, conflicts_with = "ignore_age", help_heading = "Age")]
     tolerance: Option<Duration>,
-    /// Judge the age as of this time; a capture's is that of its arrival, anything else's is now
+    /// Compute the age as of this time [default: the arrival of a recorded delivery, else now]
     #[arg(long, value_name = "TIME", conflicts_with = "ignore_age", help_heading = "Age")]
-    at: Option<Moment>,
-    /// Take a signature of any time
+    at: Option<SigningTime>,
+    /// Accept signatures of any age
     #[arg(long, help_heading = "Age")]
     ignore_age: bool,
-    /// Say what is wrong, by trying what may have happened; `--json explanation` lists what was tried
+    /// Explain a mismatch; `--json explanation` lists all causes that were tried
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
     secrets: SecretArgs,
 }
 
-/// The API key, if it is at hand: people give it where the signing secret belongs.
-fn api_key(cx: &Context) -> Option<SecretString> {
-    let base_url = match &cx.settings.service {
-        Service::At { base_url, .. } => base_url.as_deref().unwrap_or_default(),
-        Service::Demo => "",
-    };
-    key::at_hand(&cx.settings, base_url)
-}
-
 fn tolerance(text: &str) -> Result<Duration, String> {
-    let read = duration(text)?;
-    if read > MAX_TOLERANCE {
-        return Err("expected a duration of an hour at most; `--ignore-age` takes any".to_owned());
+    let tolerance = duration(text)?;
+    if tolerance > MAX_TOLERANCE {
+        return Err("expected at most 1h; `--ignore-age` accepts any age".to_owned());
     }
-    Ok(read)
+    Ok(tolerance)
 }
 
 impl Verify {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        let headers = Headers::read(&self.header, self.signature_file.as_deref()).await?;
+        let headers = request::headers(&self.header, self.signature_file.as_deref()).await?;
         let source = self.source(!headers.is_empty())?;
-        let secrets = self.secrets.read(cx).await?.required("verification")?;
+        let is_demo = matches!(cx.settings.service, Service::Demo);
+        // The demo's secret is that of its captures.
+        let secrets = if is_demo && self.capture.is_none() {
+            self.secrets.read(cx).await?
+        } else {
+            self.secrets.read_or_stored(cx).await?
+        };
+        let secrets = require(secrets, "verification")?;
         let api_key = self.explain.then(|| api_key(cx)).flatten();
-        let deliveries = source.read(cx, headers).await?;
-        // An explanation takes its time, and waits for nothing where a signal could end it.
+        let requests = source.read(cx, &headers).await?;
+        // The search for causes does not wait, so a signal cannot cancel it.
         let _computing = self.explain.then(|| cx.abort.computing());
-        let (mut errors, count) = (Vec::new(), deliveries.len());
-        for delivery in &deliveries {
-            let mut judged = Judged::of(delivery, &secrets, self.clock(delivery.came)?);
-            if self.explain {
-                judged = judged.explained(cx, delivery, &secrets, api_key.as_ref()).await;
-            }
-            // What a person is told by the error is not told twice.
-            let is_told = count == 1 && !judged.is_valid() && cx.output.is_for_reading();
-            listing.push(&judged.item(delivery, !is_told));
-            if !judged.is_valid() {
-                errors.push(judged.error());
+        let count = requests.len();
+        let mut errors = Vec::new();
+        for request in &requests {
+            let verified = self.verify(request, &secrets, api_key.as_ref())?;
+            // The meaning is also part of the error.
+            let has_meaning = count > 1 || verified.is_valid() || !cx.output.is_for_reading();
+            listing.push(&verified.record(request, has_meaning));
+            if !verified.is_valid() {
+                errors.push(verified.error());
             }
         }
         if count == 1 {
@@ -142,40 +135,67 @@ impl Verify {
             None => Ok(()),
             Some(error) if count == 1 => Err(error),
             Some(_) => {
-                let wrong = errors.len() + 1;
-                let what = format!("{wrong} of {count} deliveries are not valid");
+                let what = format!("{} of {count} deliveries are not valid", errors.len() + 1);
                 Err(CliError::coded(Code::VerificationFailed, what)
-                    .hint("`--explain --json capture,why` names what fits for each"))
+                    .hint("`--explain --json capture,why` lists the cause for each"))
             }
         }
     }
 
-    /// Where the delivery is.
-    fn source(&self, has_headers: bool) -> Result<Source, CliError> {
+    fn source(&self, has_headers: bool) -> Result<RequestSource, CliError> {
         if let Some(number) = self.capture {
-            return Ok(Source::Capture(number));
+            return Ok(RequestSource::Capture(number));
         }
-        let stdin_is_taken = self.secrets.take_stdin();
         let path = self.payload.as_deref();
-        let place = Place::of(path, stdin_is_taken, "`formsvc webhook verify PATH`")?;
+        let flag = "`formsvc webhook verify PATH`";
+        let body = BodySource::new(path, self.secrets.uses_stdin(), flag)?;
         match (self.http_dump, self.ndjson) {
-            (true, _) => Ok(Source::Dump(place)),
-            (_, true) => Ok(Source::Records(place)),
-            _ => Source::body(place, has_headers),
+            (true, _) => Ok(RequestSource::Dump(body)),
+            (_, true) => Ok(RequestSource::Records(body)),
+            _ if has_headers => Ok(RequestSource::Body(body)),
+            _ => Err(CliError::coded(Code::MissingArgument, "no signature to verify").hint(
+                "pass the value of X-Service-Signature with `--header` or `--signature-file`, or the \
+                 whole request with `--http-dump`",
+            )),
         }
     }
 
-    /// By what clock the age is judged.
-    fn clock(&self, came: Option<u64>) -> Result<Clock, CliError> {
-        let now = when::now();
-        let at = match (&self.at, came) {
-            (Some(moment), _) => moment
-                .seconds(&now)
-                .map_err(|why| CliError::usage(format!("the time of `--at` {why}")))?,
-            (None, Some(came)) => came,
-            (None, None) => u64::try_from(now.timestamp().as_second()).unwrap_or_default(),
-        };
-        let tolerance = self.tolerance;
-        Ok(Clock { at, tolerance, ignores_age: self.ignore_age })
+    fn verify(
+        &self,
+        request: &Request,
+        secrets: &SigningSecrets,
+        api_key: Option<&SecretString>,
+    ) -> Result<Verified, CliError> {
+        let at = self.time(request)?;
+        let tolerance = (!self.ignore_age).then(|| self.tolerance.unwrap_or(SIGNATURE_TOLERANCE));
+        let mut verified = Verified::new(request, secrets, at, tolerance)?;
+        if self.explain && verified.code().row().is_explainable {
+            let Request { headers, body, .. } = request;
+            verified.explanation =
+                Some(explain_request(headers, body, secrets, api_key, at, tolerance));
+        }
+        Ok(verified)
     }
+
+    /// Returns the time as of which the age is computed.
+    fn time(&self, request: &Request) -> Result<Timestamp, CliError> {
+        let now = when::now();
+        let Some(at) = &self.at else {
+            return Ok(request.received_at.unwrap_or(now.timestamp()));
+        };
+        let secs = at
+            .unix_secs(&now)
+            .map_err(|rule| CliError::usage(format!("the time of `--at` {rule}")))?;
+        let at = i64::try_from(secs).ok().and_then(|secs| Timestamp::from_second(secs).ok());
+        at.ok_or_else(|| CliError::usage("the time of `--at` is after the year 9999"))
+    }
+}
+
+/// Returns the API key if it can be read without a prompt: users confuse it with the signing secret.
+fn api_key(cx: &Context) -> Option<SecretString> {
+    let base_url = match &cx.settings.service {
+        Service::At { base_url, .. } => base_url.as_deref().unwrap_or_default(),
+        Service::Demo => "",
+    };
+    key::at_hand(&cx.settings, base_url)
 }

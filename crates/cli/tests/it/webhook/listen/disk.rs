@@ -30,7 +30,7 @@ fn fill(listener: &Listener) {
 #[track_caller]
 fn warned_once(said: &Said, told: &str) -> Vec<Option<u64>> {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let warning = "warning: deliveries are not kept for now: ";
+    let warning = "warning: deliveries are not stored: ";
     assert_eq!(said.stderr.matches(warning).count(), 1, "{}", said.stderr);
     assert!(said.stderr.contains(told), "{}", said.stderr);
     let records = records(&said.stdout);
@@ -53,7 +53,7 @@ fn a_file_that_may_not_grow_any_more_ends_no_delivery() {
     let listener =
         Listener::under(&starter, &["--output=ndjson"], |command| state_of(state.path(), command));
     fill(&listener);
-    let numbers = warned_once(&listener.terminate(), "cannot keep captures in");
+    let numbers = warned_once(&listener.terminate(), "the database of captures failed");
     let kept = numbers.iter().filter(|number| number.is_some()).count();
     assert!((1..20).contains(&kept), "{numbers:?}");
     assert!(numbers[..kept].iter().all(Option::is_some), "the first are kept: {numbers:?}");
@@ -89,7 +89,7 @@ fn a_full_disk_ends_no_delivery() {
     let state = tempfile::tempdir().unwrap();
     let Some(listener) = on_a_disk("size=300k,mode=700", state.path()) else { return };
     fill(&listener);
-    let numbers = warned_once(&listener.terminate(), "there is no room for captures in");
+    let numbers = warned_once(&listener.terminate(), "the disk of the capture store is full");
     assert!(numbers[0].is_some() && numbers[19].is_none(), "{numbers:?}");
 }
 
@@ -100,7 +100,7 @@ fn a_disk_that_cannot_be_written_is_told_at_once() {
     fill(&listener);
     let said = listener.terminate();
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("deliveries are kept in memory"), "{}", said.stderr);
+    assert!(said.stderr.contains("captures are kept in memory"), "{}", said.stderr);
     let records = records(&said.stdout);
     assert_eq!(of_type(&records, "warning")[0]["code"], "in_memory");
     assert_eq!(records[0]["store"], Value::Null);

@@ -19,7 +19,7 @@ fn it_ends_by_a_signal_with_a_summary_and_0() {
         let said = listener.finish();
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         assert!(said.stderr.contains("1 delivery: 1 valid"), "{}", said.stderr);
-        assert!(said.stderr.contains("answered 200 ×1; p50 "), "{}", said.stderr);
+        assert!(said.stderr.contains("responses: 200 ×1; p50 "), "{}", said.stderr);
     }
 }
 
@@ -58,9 +58,13 @@ fn what_does_not_come_in_time_is_told_and_11() {
     for time in ["--max-time=1ms", "--timeout=1ms"] {
         let said = run(&[&args[..], &[time]].concat());
         assert_eq!((said.code, said.stdout.as_str()), (Some(11), ""), "{}", said.stderr);
-        assert!(said.stderr.contains("error: not all that was expected came"), "{}", said.stderr);
-        assert!(said.stderr.contains("`--count 2`: 0 deliveries came"), "{}", said.stderr);
-        let expect = "`--expect 'status<300'`: no delivery came";
+        assert!(
+            said.stderr.contains("error: the expected deliveries did not all arrive"),
+            "{}",
+            said.stderr
+        );
+        assert!(said.stderr.contains("`--count 2`: no delivery arrived"), "{}", said.stderr);
+        let expect = "`--expect status<300`: no delivery arrived";
         assert!(said.stderr.contains(expect), "{}", said.stderr);
     }
     let nothing = run(&["webhook", "listen", "--port=0", "--no-store", "--max-time=1ms"]);
@@ -84,7 +88,9 @@ fn an_expectation_that_nothing_met_is_told_at_the_end() {
     listener.deliver(&event("sub_1"));
     let said = listener.finish();
     assert_eq!(said.code, Some(11), "{}", said.stderr);
-    assert!(said.stderr.contains("`--expect '/data/Name = Grace'`: the one that came is not so"));
+    let message =
+        "`--expect /data/Name = Grace`: 1 delivery arrived; the last one does not match: ";
+    assert!(said.stderr.contains(message), "{}", said.stderr);
 }
 
 #[test]
@@ -98,14 +104,18 @@ fn the_first_delivery_that_every_one_should_not_be_ends_it() {
     let why = "its `verdict` is `signature_too_old`";
     assert!(said.stderr.contains(why), "{}", said.stderr);
     let records = records(&said.stdout);
-    assert_eq!(of_type(&records, "summary")[0]["ended"], "missed");
+    assert_eq!(of_type(&records, "summary")[0]["ended"], "mismatch");
 }
 
 #[test]
 fn silence_ends_it_where_that_is_asked_for() {
     let said = run(&["webhook", "listen", "--port=0", "--no-store", "--expect-within=1ms"]);
     assert_eq!(said.code, Some(11), "{}", said.stderr);
-    assert!(said.stderr.contains("`--expect-within`"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("`--expect-within 1ms`: no delivery arrived for 1ms"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[test]

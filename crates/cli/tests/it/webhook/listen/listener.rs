@@ -97,6 +97,11 @@ impl Listener {
         }
     }
 
+    /// Returns the text that was read from standard error so far.
+    pub(crate) fn stderr(&self) -> &str {
+        &self.told
+    }
+
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }

@@ -76,43 +76,28 @@ fn warnings() -> String {
     listener.terminate().stdout
 }
 
-/// The schema of the lines of a type.
-fn schema_of(kind: &str) -> Value {
-    let schema: Value = serde_json::from_str(&succeed(&["webhook", "listen", "--schema"])).unwrap();
-    let kinds = schema["oneOf"].as_array().unwrap();
-    let found = kinds.iter().find(|known| known["title"] == kind);
-    found.unwrap_or_else(|| panic!("no kind {kind}")).clone()
-}
-
 #[test]
-fn every_line_is_json_and_as_the_schema_says() {
+fn lines_contain_every_kind_and_warning() {
     let (stdout, _) = everything();
     let records = [records(&stdout), records(&warnings())].concat();
-    for record in &records {
-        check(&schema_of(record["type"].as_str().unwrap()), record, "");
-    }
-    // All of it has come.
     let deliveries = of_type(&records, "delivery");
     assert!(deliveries.iter().any(|told| told["status"].is_null()), "one is dropped");
-    assert!(deliveries.iter().any(|told| told["pause"].is_object()), "one is a retry");
+    assert!(deliveries.iter().any(|told| told["gap_ms"].is_number()), "one is a retry");
     let forwards: Vec<_> =
-        of_type(&records, "forward").iter().map(|told| &told["status"]).collect();
-    assert_eq!(forwards, [&Value::from(201), &Value::Null]);
+        deliveries.iter().flat_map(|told| told["forwards"].as_array().unwrap()).collect();
+    let statuses: Vec<_> = forwards.iter().map(|told| &told["status"]).collect();
+    assert_eq!(statuses, [&Value::from(201), &Value::Null]);
+    assert_eq!(of_type(&records, "refused")[0]["code"], "method_not_allowed");
     let warned = of_type(&records, "warning");
     let codes: Vec<_> = warned.iter().map(|told| told["code"].as_str().unwrap()).collect();
-    let (by_deliveries, at_once) = (
-        ["target_down", "method_not_allowed"],
-        ["not_verified", "reachable", "in_memory", "long_timeout", "plain_http"],
-    );
-    assert_eq!(codes, [&by_deliveries[..], &at_once].concat());
-    let known = schema_of("warning");
-    let known = known["properties"]["code"]["examples"].as_array().unwrap();
-    assert!(codes.iter().all(|code| known.contains(&Value::from(*code))), "{known:?}");
+    let expected =
+        ["target_down", "not_verified", "reachable", "in_memory", "long_timeout", "plain_http"];
+    assert_eq!(codes, expected);
     assert_eq!((&records[0]["type"], of_type(&records, "summary").len()), (&"ready".into(), 2));
 }
 
 #[test]
-fn what_lists_tell_of_a_capture_is_what_the_listener_told() {
+fn listed_capture_equals_the_line_of_the_listener() {
     let state = tempfile::tempdir().unwrap();
     let listener = Listener::with(&["--output=ndjson", "--respond=503,200"], |command| {
         command.env("FORMSVC_STATE_DIR", state.path()).env("FORMSVC_SIGNING_SECRET", SECRET)
@@ -121,90 +106,24 @@ fn what_lists_tell_of_a_capture_is_what_the_listener_told() {
     listener.deliver(&event("sub_1"));
     let told = records(&listener.terminate().stdout);
     let told = of_type(&told, "delivery")[1].as_object().unwrap();
-    let kept = |args: &[&str]| {
+    let stored = |args: &[&str]| {
         let mut command = formsvc(&[&["webhook", "events"], args].concat());
         let said: Said = command.env("FORMSVC_STATE_DIR", state.path()).output().unwrap().into();
         serde_json::from_str::<Value>(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))
     };
-    let schema = schema_of("delivery");
-    let listed = kept(&["list", "--limit=1", "--output=json"]);
-    // What only one of them has.
-    let of_the_line = ["schema", "type", "pause", "unrouted"];
-    let of_the_whole = ["headers", "body", "body_b64", "body_sha256"];
-    for (kept, without, with) in [
-        (&listed[0], &[&of_the_line[..], &of_the_whole].concat()[..], &[][..]),
-        (&kept(&["show", "2", "--output=json"]), &of_the_line, &["forwards"]),
-    ] {
-        let kept = kept.as_object().unwrap();
-        for (name, value) in kept.iter().filter(|(name, _)| !with.contains(&name.as_str())) {
-            check(&schema["properties"][name], value, name);
+    let listed = stored(&["list", "--limit=1", "--output=json"]);
+    // Lists omit the content.
+    let content = ["type", "headers", "body", "body_b64", "body_sha256", "forwards"];
+    for (record, omitted) in
+        [(&listed[0], &content[..]), (&stored(&["show", "2", "--output=json"]), &["type"])]
+    {
+        let record = record.as_object().unwrap();
+        for (name, value) in record {
             assert_eq!(told.get(name), Some(value), "{name}");
         }
-        let missing = told.keys().filter(|name| !kept.contains_key(*name));
+        let missing = told.keys().filter(|name| !record.contains_key(*name));
         let missing: BTreeSet<_> = missing.map(String::as_str).collect();
-        assert_eq!(missing, without.iter().copied().collect());
-    }
-}
-
-/// Checks a value by the words of JSON Schema that ours uses.
-#[track_caller]
-fn check(schema: &Value, value: &Value, at: &str) {
-    for (word, rule) in schema.as_object().unwrap() {
-        match word.as_str() {
-            "title" | "description" | "examples" | "format" | "contentEncoding" => {}
-            "const" => assert_eq!(value, rule, "{at}"),
-            "enum" => assert!(rule.as_array().unwrap().contains(value), "{at}: {value}"),
-            "type" => {
-                let types = rule.as_array().cloned().unwrap_or_else(|| vec![rule.clone()]);
-                let is = |kind: &Value| match kind.as_str().unwrap() {
-                    "null" => value.is_null(),
-                    "boolean" => value.is_boolean(),
-                    "integer" => value.is_i64() || value.is_u64(),
-                    "number" => value.is_number(),
-                    "string" => value.is_string(),
-                    "array" => value.is_array(),
-                    "object" => value.is_object(),
-                    other => panic!("{other}"),
-                };
-                assert!(types.iter().any(is), "{at}: {value} is none of {types:?}");
-            }
-            "minimum" => {
-                assert!(value.as_f64().is_none_or(|n| n >= rule.as_f64().unwrap()), "{at}");
-            }
-            "maximum" => {
-                assert!(value.as_f64().is_none_or(|n| n <= rule.as_f64().unwrap()), "{at}");
-            }
-            "pattern" => {
-                assert_eq!(rule, "^[0-9a-f]{64}$");
-                let text = value.as_str().unwrap();
-                let is_digit = |c: char| matches!(c, '0'..='9' | 'a'..='f');
-                assert!(text.len() == 64 && text.chars().all(is_digit), "{at}: {text}");
-            }
-            "required" => {
-                for name in rule.as_array().unwrap() {
-                    let missing = value.is_object() && value.get(name.as_str().unwrap()).is_none();
-                    assert!(!missing, "{at}: no {name} in {value}");
-                }
-            }
-            "properties" => {
-                for (name, value) in value.as_object().into_iter().flatten() {
-                    let schema = rule.get(name);
-                    let schema = schema.unwrap_or_else(|| panic!("{at}: nobody told of {name}"));
-                    check(schema, value, &format!("{at}/{name}"));
-                }
-            }
-            "additionalProperties" => {
-                for (name, value) in value.as_object().unwrap() {
-                    check(rule, value, &format!("{at}/{name}"));
-                }
-            }
-            "items" => {
-                for value in value.as_array().into_iter().flatten() {
-                    check(rule, value, &format!("{at}[]"));
-                }
-            }
-            other => panic!("the schema uses `{other}`, which this check does not know"),
-        }
+        assert_eq!(missing, omitted.iter().copied().collect());
     }
 }
 
@@ -245,7 +164,7 @@ fn bodies_are_told_to_the_byte() {
     assert!(stdout.contains(exact), "{stdout}");
     let parsed =
         of_type(&records, "delivery").iter().filter(|told| !told["body"].is_null()).count();
-    assert_eq!(parsed, 6, "three of the bodies, two retries and what another secret signed");
+    assert_eq!(parsed, 7, "four of the bodies, two retries and what another secret signed");
 }
 
 #[test]

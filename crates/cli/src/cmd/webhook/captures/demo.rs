@@ -1,0 +1,174 @@
+//! Captures for `--demo`: submissions of the sandbox as deliveries of the last minutes, with different
+//! outcomes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use formsvc_client::{Form, Submission};
+use formsvc_contract::payload;
+use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
+use formsvc_protocol::signature::{SigningSecret, sign};
+use formsvc_workbench::delivery::{
+    AnsweredBy, Attempt, Delivery, DeliverySummary, EventNames, Forward, ForwardError,
+    ForwardErrorKind, Response, Source, TargetResponse,
+};
+use formsvc_workbench::secrets::SigningSecrets;
+use formsvc_workbench::store::{CaptureStore, StoreLimits};
+use formsvc_workbench::verdict::verify;
+use http::{HeaderMap, HeaderValue, Method, header};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// The secret of the demo's endpoint.
+const SECRET: &str = "whsec_demo_0000000000000000000000000000000000000";
+/// A secret that the endpoint does not have.
+const OTHER: &str = "whsec_other_000000000000000000000000000000000000";
+/// The target of the listener.
+const TARGET: &str = "http://localhost:4242/hook";
+/// The form of the submissions.
+const FORM: &str = "penguins";
+
+/// A delivery of the demo.
+struct DemoDelivery {
+    /// Index among the newest submissions.
+    submission: usize,
+    secs_ago: i64,
+    secret: &'static str,
+    /// Seconds between its signature and its arrival.
+    signature_age: i64,
+    /// Number and seconds since the previous attempt.
+    attempt: (u32, Option<u64>),
+    is_duplicate: bool,
+    outcome: DemoOutcome,
+}
+
+#[derive(Clone, Copy)]
+enum DemoOutcome {
+    /// The listener refused it.
+    Refused,
+    /// Status and body of the target.
+    Target(u16, &'static str),
+    TargetDown,
+}
+
+fn deliveries() -> [DemoDelivery; 7] {
+    let accepted = |submission, secs_ago| DemoDelivery {
+        submission,
+        secs_ago,
+        secret: SECRET,
+        signature_age: 0,
+        attempt: (1, None),
+        is_duplicate: false,
+        outcome: DemoOutcome::Target(200, "ok"),
+    };
+    let busy = DemoOutcome::Target(503, "the database is locked, try again later\n");
+    let (refused, down) = (DemoOutcome::Refused, DemoOutcome::TargetDown);
+    [
+        accepted(0, 540),
+        DemoDelivery { outcome: busy, ..accepted(1, 480) },
+        DemoDelivery { attempt: (2, Some(11)), signature_age: 1, ..accepted(1, 469) },
+        DemoDelivery { secret: OTHER, outcome: refused, ..accepted(2, 300) },
+        DemoDelivery { attempt: (2, Some(300)), is_duplicate: true, ..accepted(0, 240) },
+        DemoDelivery { signature_age: 412, outcome: refused, ..accepted(3, 120) },
+        DemoDelivery { outcome: down, ..accepted(4, 30) },
+    ]
+}
+
+/// Returns the secret of the demo's captures.
+pub(in crate::cmd) fn secrets() -> SigningSecrets {
+    let mut secrets = SigningSecrets::default();
+    secrets.add("demo", SECRET.into()).expect("the secret is long enough");
+    secrets
+}
+
+/// Creates a store in memory with the captures of the demo.
+pub(super) async fn store(cx: &Context) -> Result<CaptureStore, CliError> {
+    let missing = || CliError::new(Exit::Failed, "the sandbox has too few submissions");
+    let forms = cx.forms().await?;
+    let form = forms.iter().find(|form| form.public_id.as_str() == FORM).ok_or_else(missing)?;
+    let client = cx.client().await?;
+    let mut pages = client.form(form.id.clone()).submissions().page_size(5).pages();
+    let page = pages.try_next().await?.ok_or_else(missing)?;
+    let submissions: Vec<Submission> = page.into_submissions();
+    let store = CaptureStore::in_memory(StoreLimits { bytes: u64::MAX, age: Duration::MAX })?;
+    let now = Timestamp::now();
+    for demo in &deliveries() {
+        let submission = submissions.get(demo.submission).ok_or_else(missing)?;
+        let mut delivery = delivery(form, submission, demo, now);
+        delivery.summary.number = Some(store.insert(Arc::new(delivery.clone())).await?);
+        set_outcome(&mut delivery, demo.outcome);
+        store.set_outcome(Arc::new(delivery)).await?;
+    }
+    Ok(store)
+}
+
+fn delivery(form: &Form, submission: &Submission, demo: &DemoDelivery, now: Timestamp) -> Delivery {
+    let received_at = now - SignedDuration::from_secs(demo.secs_ago);
+    let event = payload::event_of(submission.clone(), form.id.clone(), &form.title);
+    let body = payload::body(&event);
+    let signed_at = received_at.as_second() - demo.signature_age;
+    let secret = SigningSecret::new(demo.secret).expect("the secret is long enough");
+    let signature = HeaderValue::try_from(sign([&secret], signed_at.unsigned_abs(), &body));
+    let headers = HeaderMap::from_iter([
+        (header::HOST, HeaderValue::from_static("localhost:4400")),
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (header::USER_AGENT, HeaderValue::from_static(USER_AGENT)),
+        (EVENT, HeaderValue::from_static("submission.created")),
+        (SIGNATURE, signature.expect("a signature is visible ASCII")),
+        (header::CONTENT_LENGTH, HeaderValue::from(body.len())),
+    ]);
+    let verifier = secrets().builder().build().ok();
+    let (verdict, _) = verify(verifier.as_ref(), &headers, &body, received_at);
+    let summary = DeliverySummary {
+        number: None,
+        received_at,
+        source: Source::Request(([127, 0, 0, 1], 40_000).into()),
+        method: Method::POST,
+        request_target: "/hook".to_owned(),
+        body_size: body.len() as u64,
+        verdict,
+        names: EventNames {
+            event: Some("submission.created".to_owned()),
+            submission_id: Some(submission.id.to_string()),
+            form_id: Some(form.id.to_string()),
+        },
+        attempt: Attempt {
+            number: demo.attempt.0,
+            gap: demo.attempt.1.map(Duration::from_secs),
+            is_duplicate: demo.is_duplicate,
+        },
+        response: None,
+    };
+    Delivery { summary, headers, body, forwards: Vec::new(), relayed_forward: None }
+}
+
+fn set_outcome(delivery: &mut Delivery, outcome: DemoOutcome) {
+    let took = Duration::from_micros(8_300);
+    let (status, result) = match outcome {
+        DemoOutcome::Refused => {
+            let took = Duration::from_micros(200);
+            let answered_by = AnsweredBy::Listener;
+            delivery.summary.response = Some(Response { status: Some(401), answered_by, took });
+            return;
+        }
+        DemoOutcome::Target(status, text) => {
+            let text_plain = HeaderValue::from_static("text/plain; charset=utf-8");
+            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, text_plain)]);
+            let body = Bytes::from_static(text.as_bytes());
+            (status, Ok(TargetResponse { status, headers, body, is_truncated: false }))
+        }
+        DemoOutcome::TargetDown => {
+            let message = "nothing is listening on localhost:4242; is your server running?";
+            let kind = ForwardErrorKind::Unreachable;
+            (502, Err(ForwardError { kind, message: message.to_owned() }))
+        }
+    };
+    let answered_by = AnsweredBy::Target;
+    delivery.summary.response = Some(Response { status: Some(status), answered_by, took });
+    delivery.forwards = vec![Forward { url: TARGET.to_owned(), result, took }];
+    delivery.relayed_forward = Some(0);
+}

@@ -1,0 +1,67 @@
+//! The recorded deliveries of this user, and those of `--demo`.
+
+#[cfg(feature = "sandbox")]
+mod demo;
+
+use std::path::PathBuf;
+
+use formsvc_workbench::delivery::{CaptureNumber, Delivery};
+use formsvc_workbench::store::CaptureStore;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::key::aside;
+use crate::settings::Service;
+
+#[cfg(feature = "sandbox")]
+pub(super) use demo::secrets as demo_secrets;
+
+/// Returns the folder of the store.
+pub(super) fn folder(cx: &Context) -> Result<PathBuf, CliError> {
+    cx.settings.paths.captures().ok_or_else(|| {
+        let what = "no folder for recorded deliveries: neither FORMSVC_STATE_DIR nor HOME is set";
+        CliError::new(Exit::LocalIo, what).hint("set HOME or FORMSVC_STATE_DIR")
+    })
+}
+
+/// Opens the store. Returns `None` if it does not exist. With `--demo`, creates a store in memory with some
+/// captures.
+pub(super) async fn open(cx: &Context) -> Result<Option<CaptureStore>, CliError> {
+    if let Service::Demo = cx.settings.service {
+        #[cfg(feature = "sandbox")]
+        return demo::store(cx).await.map(Some);
+        #[cfg(not(feature = "sandbox"))]
+        return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
+    }
+    let folder = folder(cx)?;
+    Ok(aside(move || CaptureStore::open_existing(&folder)).await??)
+}
+
+/// Opens the store, which must exist.
+pub(super) async fn require(cx: &Context) -> Result<CaptureStore, CliError> {
+    open(cx).await?.ok_or_else(|| CliError::new(Exit::NotFound, none_message(cx)))
+}
+
+/// Reads one capture.
+pub(super) async fn get(store: &CaptureStore, number: CaptureNumber) -> Result<Delivery, CliError> {
+    store.get(number).await?.ok_or_else(|| missing(number))
+}
+
+/// The error for a number that the store does not have.
+pub(super) fn missing(number: CaptureNumber) -> CliError {
+    CliError::new(Exit::NotFound, format!("there is no capture {number}"))
+        .hint("`formsvc webhook events list` lists the captures; old ones are removed after a week")
+}
+
+/// The message for an empty or missing store, with its folder.
+pub(super) fn none_message(cx: &Context) -> String {
+    let folder = match &cx.settings.paths.state {
+        Some(state) if !state.is_dir() => {
+            format!(": the folder `{}` does not exist", state.display())
+        }
+        Some(state) => format!(" in `{}`", state.display()),
+        None => String::new(),
+    };
+    format!("no captures{folder}; `formsvc webhook listen` records what it receives")
+}

@@ -1,0 +1,261 @@
+//! `formsvc webhook secret …`: the stored signing secrets of a profile.
+
+use std::io::{self, IsTerminal};
+
+use clap::{Args, Subcommand};
+use formsvc_workbench::secrets::SigningSecrets;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+
+use crate::ask;
+use crate::context::Context;
+use crate::credentials::{Store, StoreError, StoredSecrets, Stores, check_secret_name};
+use crate::error::{CliError, Code};
+use crate::exit::Exit;
+use crate::key::aside;
+use crate::key::given::{self, SIGNING_SECRET};
+use crate::output::Field;
+use crate::settings::Service;
+
+pub(in crate::cmd) const FIELDS: &[Field] =
+    &[Field::new("name"), Field::new("current"), Field::new("store")];
+
+/// The name of a secret without a name.
+const DEFAULT_NAME: &str = "default";
+/// What to do without a keyring.
+const WITHOUT_KEYRING: &str = "`--store file` stores it in a file that only you can read; or pass the \
+    secret to each command with `--secret-file` or FORMSVC_SIGNING_SECRET";
+
+/// Store the signing secrets of your endpoints, for `listen`, `verify` and `replay`
+///
+/// They are in the keyring of the system, or in a file that only you can read, beside the API key of the
+/// profile. During a rotation, add the new secret and remove the old one later: all of them verify, and the
+/// newest one is the current one. Secrets in flags and variables take precedence. `trigger`, `sign` and
+/// `check` never use stored secrets.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Secret {
+    Add(Add),
+    List(List),
+    Remove(Remove),
+}
+
+/// Store a signing secret; it becomes the current one
+///
+/// Asks for the secret on a terminal, where it does not show, and reads it from standard input otherwise.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc webhook secret add\n  formsvc webhook secret add --store file < secret.txt\n  formsvc webhook secret add 2026-03 --store file < secret.txt"
+)]
+pub(crate) struct Add {
+    /// Name of the secret, which verdicts show
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME, value_parser = check_secret_name)]
+    name: String,
+    /// Where to store the secrets [default: keyring]
+    #[arg(long, value_name = "STORE")]
+    store: Option<Store>,
+}
+
+/// List the names of the stored signing secrets, the current one first
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc webhook secret list\n  formsvc webhook secret list --output json"
+)]
+pub(crate) struct List {}
+
+/// Remove stored signing secrets from this machine
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  formsvc webhook secret remove\n  formsvc webhook secret remove 2026-03\n  formsvc webhook secret remove --all"
+)]
+pub(crate) struct Remove {
+    /// Name of the secret
+    #[arg(value_name = "NAME", default_value = DEFAULT_NAME)]
+    name: String,
+    /// Remove all secrets of the profile
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    current: bool,
+    store: Option<&'static str>,
+}
+
+impl Secret {
+    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        if let Service::Demo = cx.settings.service {
+            return Err(CliError::usage("`--demo` has no stored secrets"));
+        }
+        match self {
+            Self::Add(add) => add.run(cx).await,
+            Self::List(list) => list.run(cx).await,
+            Self::Remove(remove) => remove.run(cx).await,
+        }
+    }
+}
+
+impl Add {
+    async fn run(self, cx: &Context) -> Result<(), CliError> {
+        // A wrong name or a locked keyring is reported before the secret is asked for.
+        let mut entry = read(cx, self.store).await?;
+        if entry.secrets.iter().any(|(name, _)| *name == self.name) {
+            let what = format!("there is a signing secret with the name `{}` already", self.name);
+            return Err(CliError::usage(what).hint(format!(
+                "pass another name, or remove it: formsvc webhook secret remove {}",
+                self.name
+            )));
+        }
+        let secret = read_secret().await?;
+        // The rules of a secret are those of its use.
+        SigningSecrets::default()
+            .add(&self.name, secret.clone())
+            .map_err(|error| CliError::usage(error.to_string()))?;
+        entry.add(&self.name, secret).map_err(|error| CliError::usage(error.to_string()))?;
+        let stores = Stores::of(&cx.settings);
+        let store = self.store.or(entry.store).unwrap_or_else(|| stores.preferred());
+        let place = self.save(cx, entry, store).await?;
+        cx.progress.remark(&format!("the signing secret `{}` is stored in {place}", self.name));
+        Ok(())
+    }
+
+    /// Stores the secrets and returns the place. Without a keyring, the user may agree to the file.
+    async fn save(
+        &self,
+        cx: &Context,
+        entry: StoredSecrets,
+        store: Store,
+    ) -> Result<String, CliError> {
+        let stores = Stores::of(&cx.settings);
+        let (keyring, file) = (stores.place(Store::Keyring), stores.place(Store::File));
+        let may_ask = self.store.is_none() && cx.settings.may_ask;
+        match write(cx, &entry, store).await? {
+            Ok(()) if store == Store::Keyring => Ok(keyring),
+            Ok(()) => Ok(format!("{file}, which only you can read")),
+            Err(error) if store == Store::Keyring && error.is_unreachable() => {
+                let question = format!("{error}. Store it in {file}, which only you can read?");
+                if may_ask && ask::confirm(&question).await? {
+                    write(cx, &entry, Store::File).await?.map_err(failed)?;
+                    return Ok(file);
+                }
+                Err(failed(error))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+impl List {
+    async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let Self {} = self;
+        let mut listing = cx.output.listing(FIELDS)?;
+        let entry = read(cx, None).await?;
+        for (index, (name, _)) in entry.secrets.iter().enumerate() {
+            listing.push(&Row { name, current: index == 0, store: entry.store.map(Store::name) });
+        }
+        if entry.secrets.is_empty() {
+            cx.progress
+                .remark("no stored signing secrets: `formsvc webhook secret add` stores one");
+        }
+        cx.output.list(listing)
+    }
+}
+
+impl Remove {
+    async fn run(self, cx: &Context) -> Result<(), CliError> {
+        let mut entry = StoredSecrets::default();
+        if !self.all {
+            entry = read(cx, None).await?;
+            if !entry.remove(&self.name) {
+                let what = format!("there is no stored signing secret `{}`", self.name);
+                return Err(CliError::new(Exit::NotFound, what)
+                    .hint("`formsvc webhook secret list` lists the names"));
+            }
+        }
+        let stores = Stores::of(&cx.settings);
+        let store = entry.store.unwrap_or_else(|| stores.preferred());
+        write(cx, &entry, store).await?.map_err(failed)?;
+        let removed = if self.all {
+            "all stored signing secrets of this profile are removed".to_owned()
+        } else {
+            format!("the signing secret `{}` is removed", self.name)
+        };
+        cx.progress.remark(&removed);
+        Ok(())
+    }
+}
+
+/// Returns the stored secrets. A keyring that cannot be read is not an error: its secrets are missing, and a
+/// warning says so unless there is no keyring at all.
+pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliError> {
+    let stores = Stores::of(&cx.settings);
+    let profile = cx.settings.profile.clone();
+    let entry = match aside(move || stores.signing_secrets(&profile)).await? {
+        Ok(entry) => entry,
+        Err(StoreError::Absent(_) | StoreError::NoFolder) => StoredSecrets::default(),
+        Err(error) if error.is_unreachable() => {
+            cx.progress.warn(&format!("stored signing secrets cannot be read: {error}"));
+            StoredSecrets::default()
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let mut secrets = SigningSecrets::default();
+    for (name, secret) in entry.secrets {
+        secrets.add(&name, secret).map_err(|error| CliError::usage(error.to_string()))?;
+    }
+    if let Some(store) = entry.store.filter(|_| cx.settings.verbose > 0) {
+        cx.progress.remark(&format!("signing secrets from the {store}"));
+    }
+    Ok(secrets)
+}
+
+/// Reads the stored secrets. Without a keyring, those of the file; also if the keyring cannot be read and the
+/// user chose the file.
+async fn read(cx: &Context, chosen: Option<Store>) -> Result<StoredSecrets, CliError> {
+    let stores = Stores::of(&cx.settings);
+    let profile = cx.settings.profile.clone();
+    match aside(move || stores.signing_secrets(&profile)).await? {
+        Ok(entry) => {
+            if let Some(error) = &entry.passed_over {
+                cx.progress.warn(&format!("{error}; using the secrets in the file"));
+            }
+            Ok(entry)
+        }
+        Err(StoreError::Absent(_)) => Ok(StoredSecrets::default()),
+        Err(error) if error.is_unreachable() && chosen == Some(Store::File) => {
+            cx.progress.warn(&format!("{error}; secrets in it are not used any more"));
+            Ok(StoredSecrets::default())
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn failed(error: StoreError) -> CliError {
+    if error.is_unreachable() {
+        let failed = CliError::new(Exit::Auth, error.to_string()).because_of(&error);
+        return failed.hint(WITHOUT_KEYRING);
+    }
+    error.into()
+}
+
+async fn write(
+    cx: &Context,
+    entry: &StoredSecrets,
+    store: Store,
+) -> Result<Result<(), StoreError>, CliError> {
+    let stores = Stores::of(&cx.settings);
+    let (profile, entry) = (cx.settings.profile.clone(), entry.clone());
+    aside(move || stores.set_signing_secrets(&profile, &entry, store)).await
+}
+
+async fn read_secret() -> Result<SecretString, CliError> {
+    if io::stdin().is_terminal() {
+        let typed = ask::hidden_line("signing secret (it does not show)").await?;
+        if typed.expose_secret().is_empty() {
+            return Err(CliError::coded(Code::MissingArgument, "no signing secret was entered"));
+        }
+        return given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal");
+    }
+    aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?
+}

@@ -1,0 +1,191 @@
+//! The result of verifying a request.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use formsvc_contract::send::SIGNATURE;
+use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
+use formsvc_receiver::{Verifier, WebhookEvent, signature_header};
+use formsvc_workbench::delivery::CaptureNumber;
+use formsvc_workbench::secrets::SigningSecrets;
+use formsvc_workbench::verdict::{Verdict, VerdictCode, verify};
+use formsvc_workbench::verify::Explanation;
+use http::HeaderMap;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::super::args::BODY_MAX;
+use super::request::Request;
+use crate::error::{CliError, Code};
+
+/// A verified request.
+pub(super) struct Verified {
+    verdict: Verdict,
+    is_by_previous_secret: bool,
+    /// The time as of which the age is computed.
+    at: Timestamp,
+    /// None accepts any age.
+    tolerance: Option<Duration>,
+    /// Seconds from the time of the signature to `at`.
+    age_secs: Option<i64>,
+    pub(super) explanation: Option<Explanation>,
+}
+
+/// The JSON of a result.
+#[derive(Serialize)]
+pub(super) struct VerifyRecord<'a> {
+    capture: Option<CaptureNumber>,
+    valid: bool,
+    verdict: &'static str,
+    /// The ids of the causes.
+    why: Option<String>,
+    meaning: Option<Cow<'static, str>>,
+    secret: Option<&'a str>,
+    /// True if a secret that a rotation replaces made the signature.
+    previous: Option<bool>,
+    signed_at: Option<String>,
+    age_s: Option<i64>,
+    judged_at: String,
+    event: Option<String>,
+    submission_id: Option<String>,
+    body_size: usize,
+    explanation: Option<&'a Explanation>,
+}
+
+impl Verified {
+    pub(super) fn new(
+        request: &Request,
+        secrets: &SigningSecrets,
+        at: Timestamp,
+        tolerance: Option<Duration>,
+    ) -> Result<Self, CliError> {
+        let Request { headers, body, .. } = request;
+        let builder = secrets.builder().max_body(usize::try_from(BODY_MAX).unwrap_or(usize::MAX));
+        let builder = builder.tolerance(tolerance.unwrap_or(SIGNATURE_TOLERANCE));
+        // Without a verifier, only the time is read.
+        let age_secs = verify(None, headers, body, at).0.age_secs;
+        let verify_at = match tolerance {
+            Some(_) => at,
+            None => signed_at(at, age_secs).unwrap_or(at),
+        };
+        let verifier = builder.clock(move || verify_at.into()).build().map_err(|error| {
+            CliError::usage("these signing secrets cannot verify").because(&error)
+        })?;
+        let (mut verdict, _) = verify(Some(&verifier), headers, body, verify_at);
+        if verdict.code == VerdictCode::BadEvent {
+            verdict.secret = signer(&verifier, headers, body);
+        }
+        let secret = verdict.secret.as_deref();
+        Ok(Self {
+            is_by_previous_secret: secret.is_some_and(|name| secrets.is_previous(name)),
+            verdict,
+            at,
+            tolerance,
+            age_secs,
+            explanation: None,
+        })
+    }
+
+    pub(super) fn code(&self) -> VerdictCode {
+        self.verdict.code
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        self.code() == VerdictCode::Valid
+    }
+
+    /// The error for a request that is not valid, with causes and advice.
+    pub(super) fn error(&self) -> CliError {
+        let what = format!("not valid: {}", self.meaning());
+        let error = CliError::coded(Code::VerificationFailed, what);
+        if let Some(explanation) = &self.explanation {
+            let causes = explanation.found.iter();
+            let error = causes.fold(error, |error, cause| error.cause(cause.line()));
+            let mut advice = explanation.advice.join("; ");
+            if !explanation.left_out.is_empty() {
+                advice += "; `--json explanation` lists the causes that were not tried";
+            }
+            return error.hint(advice);
+        }
+        error.hint(match self.code() {
+            VerdictCode::SignatureTooOld | VerdictCode::SignatureInFuture => {
+                "`--ignore-age` accepts any age, `--at TIME` verifies as of another time, and \
+                 `webhook replay` makes a fresh signature"
+            }
+            VerdictCode::BadEvent => {
+                "the sender signed this body; a valid one is JSON with `event` and its other members"
+            }
+            _ => "`--explain` tries common causes",
+        })
+    }
+
+    /// Returns the JSON. `has_meaning` includes the meaning of the verdict.
+    pub(super) fn record(&self, request: &Request, has_meaning: bool) -> VerifyRecord<'_> {
+        let event = WebhookEvent::from_json(request.body.clone()).ok();
+        let submission_id = match &event {
+            Some(WebhookEvent::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
+            _ => None,
+        };
+        let secret = self.verdict.secret.as_deref();
+        VerifyRecord {
+            capture: request.capture,
+            valid: self.is_valid(),
+            verdict: self.code().row().name,
+            why: self.explanation.as_ref().and_then(cause_ids),
+            meaning: has_meaning.then(|| self.meaning()),
+            secret,
+            previous: secret.map(|_| self.is_by_previous_secret),
+            signed_at: signed_at(self.at, self.age_secs).map(seconds_of),
+            age_s: self.age_secs,
+            judged_at: seconds_of(self.at),
+            event: event.map(|event| event.kind().to_owned()),
+            submission_id,
+            body_size: request.body.len(),
+            explanation: self.explanation.as_ref(),
+        }
+    }
+
+    fn meaning(&self) -> Cow<'static, str> {
+        let (age, limit) = (self.age_secs.unwrap_or_default().unsigned_abs(), self.tolerance);
+        let limit = limit.unwrap_or_default().as_secs();
+        match self.code() {
+            VerdictCode::SignatureTooOld => {
+                format!("the signature is valid, but {age} seconds old (limit {limit} seconds)")
+            }
+            VerdictCode::SignatureInFuture => format!(
+                "the signature is valid, but its time is {age} seconds in the future (limit {limit} \
+                 seconds)"
+            ),
+            VerdictCode::Valid if self.tolerance.is_none() => {
+                return "the signature is valid; its age was not checked".into();
+            }
+            VerdictCode::Valid if self.is_by_previous_secret => {
+                "the signature is valid and recent, made with the previous secret".to_owned()
+            }
+            code => return code.row().meaning.into(),
+        }
+        .into()
+    }
+}
+
+/// Returns the name of the secret that made the signature.
+fn signer(verifier: &Verifier, headers: &HeaderMap, body: &[u8]) -> Option<Arc<str>> {
+    let header = signature_header(headers.get_all(SIGNATURE)).ok()?;
+    Some(verifier.verify_signature(header, body).ok()?.secret_name().into())
+}
+
+/// Returns the time of a signature, in whole seconds.
+fn signed_at(at: Timestamp, age_secs: Option<i64>) -> Option<Timestamp> {
+    let at = Timestamp::from_second(at.as_second()).ok()?;
+    at.checked_sub(SignedDuration::from_secs(age_secs?)).ok()
+}
+
+fn seconds_of(at: Timestamp) -> String {
+    format!("{at:.0}")
+}
+
+fn cause_ids(explanation: &Explanation) -> Option<String> {
+    let ids: Vec<_> = explanation.found.iter().map(|cause| cause.id).collect();
+    (!ids.is_empty()).then(|| ids.join(", "))
+}
