@@ -6,11 +6,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use anstream::AutoStream;
 use clap::builder::Styles;
 
-use crate::early::Early;
-use crate::env;
+use crate::base::env;
+use crate::base::wrap::{self, WIDTH_MIN};
 use crate::error::CliError;
 use crate::output::choice;
-use crate::wrap::{self, WIDTH_MIN};
+use crate::settings::early::Early;
 
 /// Widest that text is laid out: longer lines are hard to read.
 pub(crate) const WIDTH_MAX: usize = 100;

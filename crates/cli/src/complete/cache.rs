@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use formsvc_client::Form;
 use serde::{Deserialize, Serialize};
 
-use crate::opened;
-use crate::paths::Paths;
+use crate::base::files;
+use crate::base::paths::Paths;
 use crate::settings::{Service, Settings};
 
 /// How long the list counts as the service's own.
@@ -109,7 +109,7 @@ fn encoded(text: &str) -> String {
 }
 
 fn read(path: &Path, of: &str, now: SystemTime) -> Option<Cached> {
-    let file = opened::own(path).ok()?;
+    let file = files::own(path).ok()?;
     let metadata = file.metadata().ok()?;
     let mut text = String::new();
     file.take(FILE_MAX).read_to_string(&mut text).ok()?;

@@ -6,8 +6,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::live::Live;
 use super::{Field, Look, Output, Stream, shortened, shortened_id};
+use crate::base::sanitize::one_line;
 use crate::error::CliError;
-use crate::sanitize::one_line;
 
 /// Space between columns.
 const GAP: usize = 2;

@@ -7,8 +7,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::paint::Look;
 use super::table::View;
-use crate::sanitize::one_line;
-use crate::wrap::wrapped;
+use crate::base::sanitize::one_line;
+use crate::base::wrap::wrapped;
 
 /// Before each line of text that stands below its label.
 const INDENT: &str = "    ";

@@ -7,8 +7,8 @@ use unicode_width::UnicodeWidthStr;
 use super::detail::LINE_MAX;
 use super::paint::Look;
 use super::table::View;
-use crate::sanitize::one_line;
-use crate::wrap::wrapped;
+use crate::base::sanitize::one_line;
+use crate::base::wrap::wrapped;
 
 /// Something that was looked at.
 #[derive(Clone, Copy, Debug)]

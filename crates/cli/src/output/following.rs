@@ -16,7 +16,7 @@ use super::listing::pairs;
 use super::paint::{Look, Paint};
 use super::table::View;
 use super::time::local;
-use crate::sanitize::one_line;
+use crate::base::sanitize::one_line;
 
 /// Between two answers.
 const BETWEEN: &str = " · ";

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::sanitize::Sieve;
+use crate::base::sanitize::Sieve;
 
 /// Takes out what a terminal would act on, except line ends and tabs.
 pub(crate) struct Harmless<W> {

@@ -14,9 +14,9 @@ use super::answer_columns::{AnswerColumns, IN_FILES, LabelLimit};
 use super::field::{Field, Kind, Place};
 use super::grid::{Column, Grid};
 use super::select::{self, Pick};
+use crate::base::suggest::did_you_mean;
 use crate::context::to_json;
 use crate::error::CliError;
-use crate::suggest::did_you_mean;
 
 /// Items to show. Made by [`Output::listing`](super::Output::listing), filled by the command.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use super::paint::Look;
 use super::template::Shape;
 use super::{Output, OutputFormat, Program, written};
+use crate::base::sanitize::one_line;
 use crate::error::CliError;
-use crate::sanitize::one_line;
 
 /// Things told as they happen, each at once.
 pub(crate) struct Live<'a> {

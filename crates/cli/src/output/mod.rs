@@ -8,6 +8,7 @@ mod answer_columns;
 mod columns;
 mod detail;
 mod document;
+pub(crate) mod editor;
 mod field;
 mod findings;
 mod fit;
@@ -21,6 +22,9 @@ mod listing;
 mod live;
 mod pager;
 mod paint;
+pub(crate) mod pretty;
+pub(crate) mod progress;
+pub(crate) mod prompt;
 mod select;
 mod stream;
 mod table;
@@ -53,14 +57,52 @@ use self::template::{Shape, Surroundings, Template};
 use self::time::Times;
 use self::writing::Screen;
 use crate::abort::Abort;
-use crate::args::{Color, ErrorFormat, OutputFormat, TimeStyle};
-use crate::env::{self, Lookup};
+use crate::base::env::{self, Lookup};
+use crate::base::when;
 use crate::error::CliError;
+use crate::error::ErrorFormat;
+use crate::error::message::Message;
 use crate::exit::Exit;
-use crate::message::Message;
-use crate::pretty::pretty;
+use crate::output::pretty::pretty;
 use crate::settings::{Json, Settings};
-use crate::when;
+use clap::ValueEnum;
+
+/// Format of data on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// Aligned columns
+    Table,
+    /// One JSON array or object
+    Json,
+    /// One JSON object per line
+    Ndjson,
+    /// Comma-separated, with a header
+    Csv,
+    /// Tab-separated, without a header
+    Tsv,
+}
+
+/// Format of times on a terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TimeStyle {
+    /// Age, such as 2 hours ago
+    #[default]
+    Relative,
+    /// Local date and time, such as 2026-03-01 09:30:00
+    Absolute,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal that supports them
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
 
 /// Standard output, in the format that was asked for.
 #[derive(Clone)]

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use formsvc_workbench::verdict::VerdictCode;
 
-use crate::args::Color;
-use crate::env::{self, Lookup};
+use crate::base::env::{self, Lookup};
+use crate::output::Color;
 
 /// What the user and the environment want.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use super::fit::{self, GAP, Wanted};
 use super::grid::{Column, Grid};
 use super::paint::{Look, Paint};
 use super::time::Times;
-use crate::sanitize::one_line;
-use crate::wrap::folded;
+use crate::base::sanitize::one_line;
+use crate::base::wrap::folded;
 
 /// Widest a column gets where there is no terminal, whose width would bound it.
 const COLUMN_MAX: usize = 100;

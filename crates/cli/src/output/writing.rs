@@ -9,7 +9,7 @@ use super::pager::{self, Pager};
 use super::paint::{Paint, Wish};
 use super::{Harmless, written};
 use crate::abort::Abort;
-use crate::env::{self, Lookup};
+use crate::base::env::{self, Lookup};
 use crate::error::CliError;
 use crate::settings::Settings;
 

@@ -9,10 +9,10 @@ use minijinja::{Environment, Error, ErrorKind, Value};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Rows, Surroundings};
+use crate::base::sanitize::one_line;
 use crate::output::fit::{self, GAP, Wanted};
 use crate::output::paint::Look;
 use crate::output::time;
-use crate::sanitize::one_line;
 
 /// The colours by name: of the sixteen, those that light and dark themes keep readable.
 const COLORS: &[(&str, Style)] = &[

@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 use super::{Export, stdout};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::message::Message;
-use crate::progress::took;
+use crate::error::message::Message;
+use crate::output::progress::took;
 
 impl Export {
     /// The format of `--format` or of the file's name; CSV if there is no ending. Another ending is an

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 use crate::output::Field;
-use crate::progress::took;
+use crate::output::progress::took;
 
 /// The fields of a synchronized form.
 pub(in crate::cmd) const FIELDS: [Field; 9] = [

@@ -14,12 +14,13 @@ use super::super::args::FilterArgs;
 use super::super::captures;
 use super::super::fields::ALL_FIELDS;
 use super::super::text::verdict_label;
-use crate::args::{OutputFormat, duration, whole};
+use crate::base::stdin;
+use crate::base::when::zone;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::output::OutputFormat;
 use crate::output::{Column, Columns, ItemPrinter, Look};
-use crate::reader;
-use crate::when::zone;
+use crate::settings::args::{duration, whole};
 
 /// Time between two reads of the store.
 const INTERVAL: Duration = Duration::from_millis(150);
@@ -80,7 +81,7 @@ impl Tail {
         tokio::select! {
             result = follow(cx, &mut follower, self.last) => result,
             // The reader of the pipe has what it wants.
-            () = reader::gone() => Ok(()),
+            () = stdin::gone() => Ok(()),
             () = end => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use super::summary;
 use crate::context::to_json;
 use crate::error::CliError;
 use crate::output::Live;
-use crate::progress::Progress;
+use crate::output::progress::Progress;
 
 /// Prints the events of a listener.
 pub(super) struct Report<'a> {

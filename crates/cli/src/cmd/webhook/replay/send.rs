@@ -21,11 +21,11 @@ use super::super::events::print_differences;
 use super::super::expectation;
 use super::super::text;
 use super::{FIELDS, Replay};
-use crate::args::OutputFormat;
+use crate::base::wrap::folded;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::output::OutputFormat;
 use crate::output::{Column, Columns, ItemPrinter, Look};
-use crate::wrap::folded;
 
 /// The captures to send, and the means to send them.
 pub(super) struct ReplayRun<'a> {

@@ -10,14 +10,14 @@ use formsvc_workbench::simulate::{
 
 use super::super::args::{BodySource, ChangeArgs, edit_in_editor};
 use super::PayloadArgs;
+use crate::base::suggest::did_you_mean;
+use crate::base::when::now;
 use crate::cmd::place;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
 use crate::output::shortened;
-use crate::suggest::did_you_mean;
-use crate::when::now;
 
 /// Longest value in a remark.
 const VALUE_WIDTH: usize = 40;

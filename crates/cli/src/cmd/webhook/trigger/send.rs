@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::super::{expectation, text};
 use super::FIELDS;
-use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::{CliError, Code};
+use crate::output::OutputFormat;
 use crate::output::{Column, ItemPrinter, Look, Output};
 use crate::settings::written;
 

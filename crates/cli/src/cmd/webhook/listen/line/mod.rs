@@ -18,10 +18,10 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use self::parts::Parts;
+use crate::base::sanitize::one_line;
+use crate::base::wrap::folded;
 use crate::cmd::webhook::text::{seconds, took, verdict_label};
 use crate::output::{Look, shortened};
-use crate::sanitize::one_line;
-use crate::wrap::folded;
 
 /// A line as texts with their styles.
 pub(super) type Line = Vec<(Look, String)>;
