@@ -344,14 +344,13 @@ mod imp {
         let (owner, mode) = (stat.st_uid, stat.st_mode);
         let is_folder = FileType::from_raw_mode(mode) == FileType::Directory;
         match trust {
-            Trust::AnyUser => Access::Allowed,
             Trust::Private if owner != user => Access::OtherOwner,
             Trust::Private if mode & OTHERS_ALL != 0 => Access::OtherUsers,
             Trust::OwnUser if owner != user && owner != 0 => Access::OtherOwner,
             Trust::OwnUser if mode & OTHERS_WRITE != 0 && !(is_folder && mode & STICKY != 0) => {
                 Access::OtherUsers
             }
-            Trust::Private | Trust::OwnUser => Access::Allowed,
+            Trust::AnyUser | Trust::Private | Trust::OwnUser => Access::Allowed,
         }
     }
 }
@@ -406,11 +405,11 @@ mod tests {
     const FOLDER: u32 = 0o040_000;
 
     fn set_mode(path: &Path, mode: u32) {
-        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file of the test");
     }
 
     fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
+        fs::metadata(path).expect("a file of the test").permissions().mode() & 0o777
     }
 
     fn problem(path: &Path, trust: Trust) -> &'static str {
