@@ -72,6 +72,16 @@ impl BaseUrl {
         Self::read(text, false)
     }
 
+    /// Parses and checks a URL like [`BaseUrl::parse`], and accepts `http` for every host.
+    ///
+    /// # Danger
+    ///
+    /// Without encryption, anyone on the network can read the API key. Use it to compare and store URLs,
+    /// or together with [`ClientBuilder::danger_allow_http`](crate::ClientBuilder::danger_allow_http).
+    pub fn danger_parse_http(text: &str) -> Result<Self, BaseUrlError> {
+        Self::read(text, true)
+    }
+
     /// Parses and checks a URL; `allow_http` allows `http` for every host.
     pub(crate) fn read(text: &str, allow_http: bool) -> Result<Self, BaseUrlError> {
         let fail = |rule: String| Err(BaseUrlError(format!("the base URL {rule}")));

@@ -1,38 +1,36 @@
-//! Where configuration and caches are on this system.
+//! The folders of configuration, state and cache.
 
 use std::path::{Path, PathBuf};
 
 use crate::base::env::{self, EnvVar, Lookup};
 
-/// Name of our folder in each of the base folders.
+/// Name of the folder of this program in each base folder.
 const FOLDER: &str = "formsvc";
-/// Name of the folder of recorded deliveries, in the state folder.
+/// Name of the folder of captures in the state folder.
 const CAPTURES: &str = "webhook";
 
-/// Our folders; none of them needs to exist. Absent where neither a variable nor a home folder says
-/// where they are.
+/// The folders of this program, which need not exist. `None` if neither a variable nor a home folder gives
+/// the path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths {
-    /// Configuration, and keys where no keyring keeps them: `FORMSVC_CONFIG_DIR`, or
-    /// `formsvc` in the XDG configuration folder.
+    /// Configuration and key file: `FORMSVC_CONFIG_DIR`, or `formsvc` in the XDG configuration folder.
     pub config: Option<PathBuf>,
-    /// What was received and done, and is not made again: `FORMSVC_STATE_DIR`, or `formsvc` in the XDG
-    /// state folder.
+    /// Captures and other state: `FORMSVC_STATE_DIR`, or `formsvc` in the XDG state folder.
     pub state: Option<PathBuf>,
-    /// What may be lost at any time: `formsvc` in the XDG cache folder.
+    /// Data that may be deleted at any time: `formsvc` in the XDG cache folder.
     pub cache: Option<PathBuf>,
 }
 
 impl Paths {
-    /// The folders as the environment has them: the same on every system, as people expect of a tool
-    /// for the shell. Only variables are asked, so that a run without a home is one without files.
+    /// Reads the folders from variables only, in the same way on every system. A run without a home folder
+    /// stores nothing.
     pub(crate) fn of(env: Lookup<'_>) -> Self {
         let own = |variable: EnvVar| {
             let folder = env(variable.name).filter(|path| !path.is_empty())?;
-            // Fails only for a relative path in a folder that is gone.
+            // Fails only for a relative path in a deleted working folder.
             std::path::absolute(folder).ok()
         };
-        // A relative path in any of these is to be ignored, says the XDG specification.
+        // The XDG specification ignores relative paths.
         let base = |variable: EnvVar| {
             env(variable.name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
@@ -48,7 +46,7 @@ impl Paths {
         }
     }
 
-    /// Returns the folder of recorded deliveries. `None` without a state folder.
+    /// Returns the folder of captures. `None` without a state folder.
     pub(crate) fn captures(&self) -> Option<PathBuf> {
         self.state.as_deref().map(|state| state.join(CAPTURES))
     }
@@ -69,7 +67,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn the_folder_is_where_the_variables_say() {
+    fn config_folder_follows_the_variables() {
         let home = ("HOME", "/home/zoe");
         assert_eq!(config(&[home]).as_deref(), Some("/home/zoe/.config/formsvc"));
         let xdg = ("XDG_CONFIG_HOME", "/etc/xdg");
@@ -82,7 +80,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn what_is_no_absolute_path_is_no_home() {
+    fn relative_path_is_not_a_home_folder() {
         for home in ["", "zoe", "./zoe"] {
             assert_eq!(config(&[("HOME", home)]), None, "{home:?}");
             assert_eq!(config(&[("XDG_CONFIG_HOME", home)]), None, "{home:?}");

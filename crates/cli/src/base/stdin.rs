@@ -1,17 +1,14 @@
-//! Whether anybody still reads standard output, for commands that write seldom.
+//! Detects that the reader of standard output has closed it, for commands that seldom write.
 
 use std::time::Duration;
 
-/// How often it is looked at.
-const EVERY: Duration = Duration::from_millis(250);
+/// Time between two checks.
+const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Waits until the reader of standard output has closed it.
 pub(crate) async fn gone() {
-    loop {
-        if is_gone() {
-            return;
-        }
-        tokio::time::sleep(EVERY).await;
+    while !is_gone() {
+        tokio::time::sleep(INTERVAL).await;
     }
 }
 
@@ -19,11 +16,11 @@ pub(crate) async fn gone() {
 fn is_gone() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdout = std::io::stdout();
-    // Asked for nothing, it tells errors and hang-ups alone: a pipe without a reader has one.
+    // Without requested events, `poll` reports only errors. A pipe without a reader has one.
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let told = poll(&mut fds, Some(&at_once)).unwrap_or(0) > 0;
-    told && fds[0].revents().intersects(PollFlags::ERR)
+    let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let has_event = poll(&mut fds, Some(&no_wait)).unwrap_or(0) > 0;
+    has_event && fds[0].revents().intersects(PollFlags::ERR)
 }
 
 #[cfg(not(unix))]

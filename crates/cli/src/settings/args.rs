@@ -1,5 +1,6 @@
-//! The arguments as typed.
+//! The global flags, and parsers of their values.
 
+use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -7,11 +8,12 @@ use std::time::Duration;
 
 use crate::error::ErrorFormat;
 use crate::output::{Color, OutputFormat, TimeStyle};
+use crate::settings::config::value_name;
 use clap::Args;
 
-/// Flags of every command.
+/// The flags that every command accepts.
 #[derive(Debug, Default, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch as typed")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag without a value")]
 pub struct Globals {
     /// Start a service with sample data, for this command only
     #[arg(long, global = true, help_heading = ACCOUNT)]
@@ -61,7 +63,7 @@ pub struct Globals {
     /// Never prompt, even on a terminal
     #[arg(long, global = true, help_heading = MESSAGES, hide_short_help = true)]
     pub no_input: bool,
-    /// Time limit for one request and its answer, such as `500ms` or `2m` [default: 30s]
+    /// Time limit for one request and its response, such as `500ms` or `2m` [default: 30s]
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
     pub timeout: Option<Duration>,
     /// Fail if a rate limit requires a longer wait [default: 2m]
@@ -71,6 +73,9 @@ pub struct Globals {
     /// [env: FORMSVC_CACERT]
     #[arg(long, global = true, value_name = "PATH", help_heading = NETWORK, hide_short_help = true)]
     pub cacert: Option<PathBuf>,
+    /// Allow a base URL with http, which sends the API key without encryption [env: FORMSVC_ALLOW_HTTP]
+    #[arg(long, global = true, help_heading = NETWORK, hide_short_help = true)]
+    pub allow_http: bool,
     /// Maximum requests per minute, or `off` [default: the limit that the service announces, else 300]
     #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK, hide_short_help = true)]
     pub max_rate: Option<Rate>,
@@ -82,41 +87,90 @@ const OUTPUT: &str = "Output";
 const MESSAGES: &str = "Messages";
 const NETWORK: &str = "Network";
 
-/// A number a minute, or no limit.
+impl Globals {
+    /// Returns the given flags with their values, except `--demo`, as they could be typed again.
+    pub(super) fn given(&self) -> Vec<(&'static str, Option<String>)> {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+        let values = [
+            ("--profile", self.profile.clone()),
+            ("--base-url", self.base_url.clone()),
+            ("--api-key-file", path(&self.api_key_file)),
+            ("--output", self.output.as_ref().map(value_name)),
+            ("--json", self.json.clone()),
+            ("--jq", self.jq.clone()),
+            ("--template", self.template.clone()),
+            ("--time-style", self.time_style.as_ref().map(value_name)),
+            ("--color", self.color.as_ref().map(value_name)),
+            ("--error-format", self.error_format.as_ref().map(value_name)),
+            ("--timeout", self.timeout.map(format_duration)),
+            ("--max-wait", self.max_wait.map(format_duration)),
+            ("--cacert", path(&self.cacert)),
+            ("--max-rate", self.max_rate.map(|rate| rate.to_string())),
+        ];
+        let switches = [
+            ("--api-key-stdin", self.api_key_stdin),
+            ("--no-pager", self.no_pager),
+            ("--quiet", self.quiet),
+            ("--no-input", self.no_input),
+            ("--allow-http", self.allow_http),
+        ];
+        let values = values.into_iter().filter_map(|(flag, value)| Some((flag, Some(value?))));
+        let switches = switches.into_iter().filter(|(_, on)| *on).map(|(flag, _)| (flag, None));
+        values.chain(switches).collect()
+    }
+}
+
+/// A maximum number of requests per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// So many a minute.
+    /// Requests per minute.
     PerMinute(NonZeroU32),
-    /// No limit.
+    /// No maximum.
     Off,
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PerMinute(rate) => rate.fmt(f),
+            Self::Off => f.write_str("off"),
+        }
+    }
 }
 
 /// The longest duration of a flag: 100 years. Sums with the time of a clock do not overflow.
 const DURATION_MAX: Duration = Duration::from_secs(876_000 * 3_600);
 
-/// Reads `30s`, `2m`, `250ms`, `1h 30m`.
+/// Parses a duration such as `30s`, `2m`, `250ms` or `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let rule = "expected a duration with its unit, such as 250ms, 30s, 2m or 1h";
-    let read: jiff::SignedDuration = text.parse().map_err(|_| rule.to_owned())?;
-    match Duration::try_from(read) {
+    let parsed: jiff::SignedDuration = text.parse().map_err(|_| rule.to_owned())?;
+    match Duration::try_from(parsed) {
         Ok(duration) if duration > DURATION_MAX => {
             Err("expected a duration of at most 876000h".to_owned())
         }
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("expected a duration longer than nothing".to_owned()),
+        _ => Err("expected a duration longer than zero".to_owned()),
     }
 }
 
-/// Reads a number a minute, or `off`.
+/// Formats a duration as [`duration`] parses it.
+pub(crate) fn format_duration(duration: Duration) -> String {
+    jiff::SignedDuration::try_from(duration)
+        .map_or_else(|_| format!("{}s", duration.as_secs()), |duration| format!("{duration:#}"))
+}
+
+/// Parses a number of requests per minute, or `off`.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     if text == "off" {
         return Ok(Rate::Off);
     }
-    let rule = "expected a whole number of requests a minute from 1 up, or `off`";
+    let rule = "expected a whole number of requests per minute from 1 up, or `off`";
     text.parse().map(Rate::PerMinute).map_err(|_| rule.to_owned())
 }
 
-/// Reads a whole number within a range; an end that is the type's own counts as none.
+/// Parses a whole number in a range. A maximum of `u32::MAX` or more is not part of the error message,
+/// unless the number is too large.
 pub(crate) fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
@@ -142,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_need_a_unit() {
+    fn duration_needs_a_unit() {
         assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(duration("1h 30m"), Ok(Duration::from_secs(5400)));
         for bad in ["", "30", "-1s", "0s", "soon", "1 fortnight"] {
@@ -161,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_refused_in_words() {
+    fn whole_number_error_names_the_range() {
         let limit = whole::<u32>(1..=u32::MAX.into());
         assert_eq!(limit("7"), Ok(7));
         for bad in ["", "0", "-1", "1.5", "ten"] {
@@ -176,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_numbers_or_off() {
+    fn rate_is_a_number_or_off() {
         assert_eq!(rate("off"), Ok(Rate::Off));
         assert_eq!(rate("300"), Ok(Rate::PerMinute(NonZeroU32::new(300).unwrap())));
         for bad in ["", "0", "-1", "1.5", "OFF", "300/min"] {

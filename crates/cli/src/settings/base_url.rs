@@ -1,34 +1,67 @@
-//! The address of a service. What can be one is the client's to say, so that what a file, a flag and a
-//! store take for one is what requests go to.
+//! The base URL of a service.
 
 use formsvc_client::BaseUrl;
+use url::Url;
 
+use crate::base::masked::secret_prefix;
 use crate::error::CliError;
 
-/// Reads an address. The error does not repeat one that may hold a password.
-pub(crate) fn read(text: &str) -> Result<BaseUrl, CliError> {
-    match BaseUrl::parse(text) {
-        Ok(address) => Ok(address),
-        Err(_) if !text.contains("://") => Err(without_scheme(text.trim())),
-        Err(error) => {
-            // Here as in flags and settings it is the address of a service.
-            let rule = error.to_string().replace("the base URL", "the service address");
-            Err(CliError::usage(rule).hint(FORM))
-        }
+/// Hint about the form of a base URL.
+const FORM: &str = "a base URL is https://…, or http://… on this machine, without /api/v1";
+const QUOTATION_MARKS: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '«', '»'];
+
+/// Parses a base URL. HTTP is accepted for every host: [`Settings::base_url`] decides which hosts may get
+/// requests without encryption. The error does not repeat a text that may contain a password or key.
+///
+/// [`Settings::base_url`]: super::Settings::base_url
+pub(crate) fn parse(text: &str) -> Result<BaseUrl, CliError> {
+    let error = match BaseUrl::danger_parse_http(text) {
+        Ok(url) => return Ok(url),
+        Err(error) => error,
+    };
+    if secret_prefix(text).is_some() {
+        return Err(CliError::usage("the base URL is an API key or a signing secret")
+            .hint("other users can read arguments: replace the key or secret"));
     }
+    let bare = text.trim().trim_matches(QUOTATION_MARKS);
+    if text.contains('@') {
+        return Err(CliError::usage(error.to_string()).hint(FORM));
+    }
+    let is = |rule: &str| CliError::usage(format!("the base URL `{}` {rule}", text.trim()));
+    if text.contains(QUOTATION_MARKS) {
+        let error = is("contains quotation marks");
+        return Err(match BaseUrl::parse(bare) {
+            Ok(_) => error.hint(format!("remove them: {bare}")),
+            Err(_) => error.hint(FORM),
+        });
+    }
+    if bare.contains("://") {
+        let rule = error.to_string();
+        return Err(is(rule.strip_prefix("the base URL ").unwrap_or(&rule)).hint(FORM));
+    }
+    let error = is("does not begin with https://");
+    let complete = ["http", "https"].map(|scheme| format!("{scheme}://{bare}"));
+    Err(match complete.iter().find(|url| BaseUrl::parse(url).is_ok()) {
+        Some(url) => error.hint(format!("did you mean `{url}`?")),
+        None => error.hint(FORM),
+    })
 }
 
-/// What an address looks like.
-const FORM: &str = "an address is https://…, or http://… on this machine, without /api/v1";
+/// Returns the host of a base URL, without brackets and port.
+pub(super) fn host(url: &BaseUrl) -> String {
+    let url = Url::parse(url.as_str()).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    host.trim_matches(['[', ']']).to_owned()
+}
 
-/// A scheme is most often the only thing that it lacks.
-fn without_scheme(bare: &str) -> CliError {
-    let error = CliError::usage("the service address has no scheme");
-    let whole = ["http", "https"].map(|scheme| format!("{scheme}://{bare}"));
-    // With a password in it there is none that could be meant.
-    match whole.iter().find(|whole| BaseUrl::parse(whole).is_ok()) {
-        Some(meant) => error.hint(format!("did you mean `{meant}`?")),
-        None => error.hint(FORM),
+/// Returns a base URL for output: without user name and password.
+pub(crate) fn without_password(text: &str) -> String {
+    match text.rsplit_once('@') {
+        None => text.to_owned(),
+        Some((before, host)) => {
+            let scheme = before.split_once("://").map_or(String::new(), |(it, _)| format!("{it}://"));
+            format!("{scheme}…@{host}")
+        }
     }
 }
 
@@ -37,19 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_is_for_names_and_numbers_of_this_machine_alone() {
-        for here in ["forms.localhost", "localhost:8080", "127.0.0.1:1", "127.1", "[::1]/x"] {
-            assert!(read(&format!("http://{here}")).unwrap().is_loopback(), "{here}");
-        }
-        for elsewhere in
-            ["127.evil.example", "localhost.evil.example", "[::1].evil.example", "10.1"]
-        {
-            assert!(read(&format!("http://{elsewhere}")).is_err(), "{elsewhere}");
-        }
-    }
-
-    #[test]
-    fn the_scheme_that_is_missing_is_the_one_that_would_do() {
+    fn missing_scheme_is_suggested() {
         for (bare, meant) in [
             ("forms.example", "https://forms.example"),
             ("127.evil.example", "https://127.evil.example"),
@@ -57,13 +78,43 @@ mod tests {
             ("127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
             ("[::1]:1", "http://[::1]:1"),
         ] {
-            let error = read(bare).unwrap_err();
+            let error = parse(bare).unwrap_err();
             assert_eq!(error.advice(), Some(format!("did you mean `{meant}`?").as_str()));
         }
-        for nothing in ["", " ", "user:p4ss@forms.example", "a b"] {
-            let error = read(nothing).unwrap_err();
-            assert_eq!(error.advice(), Some(FORM), "{nothing}");
+        for junk in ["", " ", "user:p4ss@forms.example", "a b"] {
+            let error = parse(junk).unwrap_err();
+            assert_eq!(error.advice(), Some(FORM), "{junk}");
             assert!(!error.told().contains("p4ss"));
+        }
+    }
+
+    #[test]
+    fn quotation_marks_are_named() {
+        for text in ["\"https://forms.example\"", "'https://forms.example", "“https://forms.example”"]
+        {
+            let error = parse(text).unwrap_err();
+            assert!(error.told().contains(&format!("`{text}` contains quotation marks")));
+            assert_eq!(error.advice(), Some("remove them: https://forms.example"));
+        }
+        let error = parse("jkl").unwrap_err().told();
+        assert!(error.contains("`jkl` does not begin with https://"), "{error}");
+    }
+
+    #[test]
+    fn key_in_place_of_the_url_is_not_repeated() {
+        for secret in ["fsk_SECRET", "https://whsec_SECRET", "\"fsk_SECRET\""] {
+            assert!(!parse(secret).unwrap_err().told().contains("SECRET"));
+        }
+    }
+
+    #[test]
+    fn password_is_not_in_output() {
+        for (url, shown) in [
+            ("https://u:p@h/x", "https://…@h/x"),
+            ("u:p@h", "…@h"),
+            ("https://h", "https://h"),
+        ] {
+            assert_eq!(without_password(url), shown);
         }
     }
 }

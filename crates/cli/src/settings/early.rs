@@ -1,4 +1,4 @@
-//! What has to be known before the arguments are understood: how to tell that they are not.
+//! Format and colours of errors, as far as they are known before the arguments are parsed.
 
 use std::ffi::OsString;
 
@@ -8,58 +8,57 @@ use crate::base::env::{self, Lookup};
 use crate::error::ErrorFormat;
 use crate::output::Color;
 use crate::settings::args::Globals;
-use crate::settings::{self, Care, Settings, Terminal};
+use crate::settings::{self, OnBadSetting, Settings, Terminal};
 
-/// How errors are told that come before settings are resolved.
+/// Format and colours of errors, for errors that occur before the settings are resolved.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Early {
+pub(crate) struct ParsedEarly {
     pub(crate) error_format: ErrorFormat,
     pub(crate) color: Color,
-    /// Whether a flag or the environment says how, and in which colours.
-    said: (bool, bool),
+    /// True if a flag or variable sets the format, and the colours.
+    is_set: (bool, bool),
 }
 
-impl Early {
-    /// From the arguments, wherever the flag stands, else from the environment. What makes no sense
-    /// counts as not said: whoever resolves the settings tells about it.
-    pub(crate) fn of(args: &[OsString], env: Lookup<'_>) -> Self {
-        let said = |flag: &str, variable: &str| {
+impl ParsedEarly {
+    /// Reads the flags, or else the variables. An invalid value is ignored here, and reported when the
+    /// settings are resolved.
+    pub(crate) fn new(args: &[OsString], env: Lookup<'_>) -> Self {
+        let value = |flag: &str, variable: &str| {
             value_of(args, flag).or_else(|| env(variable)?.into_string().ok())
         };
-        let error_format = said("--error-format", env::ERROR_FORMAT.name);
-        let color = said("--color", env::COLOR.name);
+        let error_format = value("--error-format", env::ERROR_FORMAT.name);
+        let color = value("--color", env::COLOR.name);
         Self {
-            said: (error_format.is_some(), color.is_some()),
-            error_format: read(error_format),
-            color: read(color),
+            is_set: (error_format.is_some(), color.is_some()),
+            error_format: parse(error_format),
+            color: parse(color),
         }
     }
 
-    /// What the configuration says, where nothing stronger does. Read only when something went
-    /// wrong, and as far as it can be read.
-    pub(crate) fn ask_configuration(&mut self, env: Lookup<'_>) {
+    /// Reads the configuration for values that no flag or variable sets. Called only after an error.
+    pub(crate) fn read_configuration(&mut self, env: Lookup<'_>) {
         let (none, terminal) = (Globals::default(), Terminal::default());
-        let Ok(settings) = settings::load(none, env, terminal, Care::Lenient) else { return };
-        let (said_format, said_color) = self.said;
-        if !said_format {
+        let Ok(settings) = settings::load(none, env, terminal, OnBadSetting::Warn) else { return };
+        let (is_format_set, is_color_set) = self.is_set;
+        if !is_format_set {
             self.error_format = settings.error_format;
         }
-        if !said_color {
+        if !is_color_set {
             self.color = settings.color;
         }
     }
 
-    /// What the settings say once they are known.
+    /// Takes the values of the resolved settings.
     pub(crate) fn adopt(&mut self, settings: &Settings) {
         (self.error_format, self.color) = (settings.error_format, settings.color);
     }
 }
 
-fn read<T: ValueEnum + Default>(said: Option<String>) -> T {
-    said.and_then(|value| T::from_str(&value, false).ok()).unwrap_or_default()
+fn parse<T: ValueEnum + Default>(value: Option<String>) -> T {
+    value.and_then(|value| T::from_str(&value, false).ok()).unwrap_or_default()
 }
 
-/// The last value a flag was given before `--`.
+/// Returns the last value of a flag before `--`.
 pub(crate) fn value_of(args: &[OsString], flag: &str) -> Option<String> {
     let (mut value, mut words) = (None, args.get(1..).unwrap_or_default().iter());
     while let Some(word) = words.next().and_then(|word| word.to_str().or(Some(""))) {
@@ -80,16 +79,16 @@ pub(crate) fn value_of(args: &[OsString], flag: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(args: &str, variable: Option<&str>) -> ErrorFormat {
+    fn parsed(args: &str, variable: Option<&str>) -> ErrorFormat {
         let args: Vec<OsString> = args.split(' ').map(OsString::from).collect();
         let env = |name: &str| {
             (name == "FORMSVC_ERROR_FORMAT").then(|| variable.map(OsString::from)).flatten()
         };
-        Early::of(&args, &env).error_format
+        ParsedEarly::new(&args, &env).error_format
     }
 
     #[test]
-    fn the_flag_is_found_wherever_it_stands() {
+    fn flag_is_found_at_every_position() {
         use ErrorFormat::{Json, Text};
         for (args, variable, format) in [
             ("formsvc me", None, Text),
@@ -103,7 +102,7 @@ mod tests {
             ("formsvc --error-format xml", None, Text),
             ("--error-format json", None, Text),
         ] {
-            assert_eq!(told(args, variable), format, "{args} {variable:?}");
+            assert_eq!(parsed(args, variable), format, "{args} {variable:?}");
         }
     }
 }

@@ -1,19 +1,20 @@
-//! The arguments as meant: flags, environment, files and terminal brought together, once.
+//! The settings of a run, from flags, variables, files and the terminal.
 
 pub mod args;
 pub(crate) mod base_url;
 pub mod config;
 pub(crate) mod early;
-mod files;
 mod layers;
 mod origin;
 mod profile;
+mod project;
 pub(crate) mod repeat_command;
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use formsvc_client::BaseUrl;
 use formsvc_client::network::{CertificateOrigin, NetworkSettings};
 
 use crate::base::env::{self, Lookup};
@@ -23,92 +24,75 @@ use crate::error::ErrorFormat;
 use crate::output::{Color, OutputFormat, TimeStyle};
 use crate::settings::args::{Globals, Rate};
 use crate::settings::config::Value;
-use crate::settings::config::keys::{names, one_of};
-use files::Files;
-pub(crate) use layers::Care;
+use crate::settings::config::keys::{SETTINGS, names, one_of};
 use layers::Layers;
-pub(crate) use layers::PROFILE_DEFAULT;
+pub(crate) use layers::{OnBadSetting, PROFILE_DEFAULT};
 pub use layers::{Resolved, Row};
 pub use origin::Origin;
-pub use profile::KeySource;
-pub(crate) use profile::{Choice, Store, check_profile};
+pub use profile::{KeySource, ProfileService};
+pub(crate) use profile::{Store, StoreChoice, check_profile};
+use project::FileLayers;
+use repeat_command::CommandLine;
 
-/// What every command needs to know.
+/// The settings of a run.
 #[derive(Debug)]
 pub struct Settings {
-    /// Which service, with which key.
+    /// The service and the source of its key.
     pub service: Service,
-    /// The name of the profile, whether anything is kept under it or not.
+    /// The name of the profile, which need not exist.
     pub profile: String,
-    /// The profile that a flag or a variable names.
+    /// The name of the profile, if a flag or a variable sets it.
     pub profile_named: Option<String>,
-    /// What the user's configuration says about the service of the profile, and its key.
-    pub kept: Kept,
-    /// Where keys may be looked for and kept.
-    pub(crate) stores: Choice,
-    /// How data is shown, if anybody says so: else the command and the stream decide.
+    /// The service of the profile, from the user's file.
+    pub kept: ProfileService,
+    /// The stores of API keys that may be used.
+    pub(crate) stores: StoreChoice,
+    /// Output format; `None` if it depends on the command and on standard output.
     pub output: Option<OutputFormat>,
-    /// What is made of the JSON before it is shown.
+    /// Filters and formats of JSON output.
     pub json: Json,
-    /// How times are told on a terminal.
+    /// Format of times on a terminal.
     pub time_style: TimeStyle,
     /// When to use colours.
     pub color: Color,
-    /// Whether long output may go through a pager.
+    /// True if long output may be shown in a pager.
     pub pager: bool,
-    /// The pager, if a variable or the user's configuration names one.
+    /// The pager, if a setting or variable names one.
     pub pager_command: Option<String>,
-    /// Whether a person may be asked: there is a terminal to ask on, and `--no-input` is not given.
+    /// True if prompts are possible: there is a terminal, and they are not disabled.
     pub may_ask: bool,
-    /// How errors are told.
+    /// Format of errors.
     pub error_format: ErrorFormat,
-    /// Where configuration and caches are.
+    /// Folders of configuration, state and cache.
     pub paths: Paths,
-    /// Say nothing but errors.
+    /// Print only errors on standard error.
     pub quiet: bool,
-    /// How much more to say.
+    /// Number of `-v` flags.
     pub verbose: u8,
-    /// Time for one request.
+    /// Time limit for one request.
     pub timeout: Option<Duration>,
     /// Longest single wait for a rate limit.
     pub max_wait: Option<Duration>,
-    /// Requests a minute.
+    /// Maximum requests per minute.
     pub max_rate: Option<Rate>,
-    /// The file of certificates to trust as well.
+    /// Hosts that get requests over http; `None` allows all hosts.
+    allow_http: Option<Vec<String>>,
+    /// File with additional trusted certificates.
     pub cacert: Option<CertificateOrigin>,
-    /// What standard output and error are.
+    /// The standard streams.
     pub terminal: Terminal,
-    /// The flags of every command as they were given.
-    pub(crate) given: repeat_command::Line,
-    /// Every setting, and where its value comes from.
+    /// The global flags as they were given.
+    pub(crate) given: CommandLine,
+    /// All settings with their sources.
     pub resolved: Resolved,
 }
 
-/// What the user's configuration says about the service of a profile, and its key. A key that is
-/// kept, or printed by a command, is for this service and for no other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// The address of the service.
-    pub base_url: Option<String>,
-    /// The store that has the key.
-    pub(crate) store: Option<Store>,
-    /// The program that prints the key, and its arguments; empty if there is none.
-    pub api_key_command: Vec<String>,
-}
-
-impl Kept {
-    /// Whether there should be a key, or something that prints one.
-    pub(crate) fn has_key(&self) -> bool {
-        self.store.is_some() || !self.api_key_command.is_empty()
-    }
-}
-
-/// What is made of the JSON before it is shown: `--json`, `--jq`, `--template`.
+/// Filters and formats of JSON output: `--json`, `--jq`, `--template`.
 #[derive(Clone, Debug, Default)]
 pub struct Json {
-    /// The fields, comma-separated; empty asks which there are.
+    /// The fields, separated by commas; an empty text lists the fields.
     pub fields: Option<String>,
-    /// The format given as a flag, which frames the fields: what is set elsewhere does not.
+    /// The format of the fields: `--output`, but not its variable or setting.
     pub format: Option<OutputFormat>,
     /// A jq expression.
     pub jq: Option<String>,
@@ -116,59 +100,58 @@ pub struct Json {
     pub template: Option<String>,
 }
 
-/// Which service, with which key.
+/// The service of a run.
 #[derive(Debug)]
 pub enum Service {
-    /// One started for this command.
+    /// A service that is started for this command.
     Demo,
-    /// One that runs somewhere.
+    /// A running service.
     At {
-        /// Its address, if one was given.
+        /// The base URL, if a setting has one.
         base_url: Option<String>,
-        /// Where the key is, if one was given.
+        /// The source of the key, if the user gives one for this run.
         key: Option<KeySource>,
     },
 }
 
-/// What the standard streams are.
+/// The standard streams that are terminals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terminal {
-    /// Whether standard input is a terminal.
+    /// Standard input.
     pub stdin: bool,
-    /// Whether standard output is a terminal.
+    /// Standard output.
     pub stdout: bool,
-    /// Whether standard error is a terminal.
+    /// Standard error.
     pub stderr: bool,
 }
 
-/// Reads the files settings stand in, and brings everything together.
+/// Reads the files and resolves the settings.
 pub(crate) fn load(
     globals: Globals,
     env: Lookup<'_>,
     terminal: Terminal,
-    care: Care,
+    on_bad: OnBadSetting,
 ) -> Result<Settings, CliError> {
     let paths = Paths::of(env);
-    let files = Files::read(&paths, std::env::current_dir().ok().as_deref(), care)?;
-    resolve(globals, env, terminal, paths, files, care)
+    let files = FileLayers::read(&paths, std::env::current_dir().ok().as_deref(), on_bad)?;
+    resolve(globals, env, terminal, paths, files, on_bad)
 }
 
-/// Brings flags, environment, files and terminal together. Which is stronger is decided in
-/// [`layers`]; here each value gets its type.
+/// Resolves the settings. [`layers`] decides the precedence; this function parses the values.
 fn resolve(
     globals: Globals,
     env: Lookup<'_>,
     terminal: Terminal,
     paths: Paths,
-    files: Files,
-    care: Care,
+    files: FileLayers,
+    on_bad: OnBadSetting,
 ) -> Result<Settings, CliError> {
     check_conflicts(&globals)?;
-    let Files { user, project, warnings } = files;
-    let (flags, given) = (flags(&globals), repeat_command::Line::given(&globals));
-    // A service started for one command has no profile.
-    let care_for_profile = if globals.demo { Care::Lenient } else { care };
-    let layers = Layers { flags, env, project, user, care, care_for_profile };
+    let FileLayers { user, project, warnings } = files;
+    let (flags, given) = (flags(&globals), CommandLine::from_globals(&globals));
+    // The demo has no profile.
+    let on_missing_profile = if globals.demo { OnBadSetting::Warn } else { on_bad };
+    let layers = Layers { flags, env, project, user, on_bad, on_missing_profile };
     let mut resolved = layers.resolve()?;
     resolved.warnings.splice(0..0, warnings);
     let service = if globals.demo {
@@ -191,35 +174,40 @@ fn resolve(
         None => set(env, env::CACERT.name)
             .map(|path| CertificateOrigin { setting: env::CACERT.name, path: path.into() }),
     };
+    let allow_http = resolved.text("allow_http").unwrap_or_default();
     let pager = resolved.text("pager");
+    let profile_row = resolved.row("profile");
     Ok(Settings {
         service,
-        kept: layers.kept(&resolved.profile),
-        stores: stores(env)?,
+        kept: layers.profile_service(&resolved.profile),
+        stores: store_choice(env)?,
         profile: resolved.profile.clone(),
-        profile_named: matches!(resolved.row("profile"), Some(row) if row.origin.is_said())
+        profile_named: profile_row
+            .is_some_and(|row| row.origin.is_of_this_run())
             .then(|| resolved.profile.clone()),
-        output: resolved.read("output", choice),
+        output: resolved.parse("output", choice),
         json: Json {
             fields: globals.json,
             format: globals.output,
             jq: globals.jq,
             template: globals.template,
         },
-        time_style: resolved.read("time_style", choice).unwrap_or_default(),
-        color: resolved.read("color", choice).unwrap_or_default(),
+        time_style: resolved.parse("time_style", choice).unwrap_or_default(),
+        color: resolved.parse("color", choice).unwrap_or_default(),
         pager: pager.as_deref() != Some("false"),
         pager_command: pager.filter(|command| command != "false"),
         may_ask: terminal.stdin
             && terminal.stderr
             && resolved.text("no_input").as_deref() != Some("true"),
-        error_format: resolved.read("error_format", choice).unwrap_or_default(),
+        error_format: resolved.parse("error_format", choice).unwrap_or_default(),
         paths,
         quiet: globals.quiet,
         verbose: globals.verbose,
-        timeout: resolved.read("timeout", args::duration),
-        max_wait: resolved.read("max_wait", args::duration),
-        max_rate: resolved.read("max_rate", args::rate),
+        timeout: resolved.parse("timeout", args::duration),
+        max_wait: resolved.parse("max_wait", args::duration),
+        max_rate: resolved.parse("max_rate", args::rate),
+        allow_http: (!globals.allow_http)
+            .then(|| config::hosts(&allow_http).map(str::to_owned).collect()),
         cacert,
         terminal,
         given,
@@ -228,7 +216,29 @@ fn resolve(
 }
 
 impl Settings {
-    /// The proxy and TLS settings: those of the environment, and the file of `--cacert`.
+    /// Parses a base URL and checks that it may get the API key: https, a host of this machine, or a host
+    /// for which the user allows http.
+    pub(crate) fn base_url(&self, text: &str) -> Result<BaseUrl, CliError> {
+        let url = base_url::parse(text)?;
+        if url.is_loopback() || url.as_str().starts_with("https:") {
+            return Ok(url);
+        }
+        let host = base_url::host(&url);
+        match &self.allow_http {
+            Some(hosts) if !hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(&host)) => {
+                let profile = &self.profile;
+                let what = format!("`{}` would get the API key without encryption", url.as_str());
+                Err(CliError::usage(what).hint(format!(
+                    "use https. In a private network, allow http for one command with `--allow-http`, \
+                     with FORMSVC_ALLOW_HTTP={host}, or with `formsvc config set allow_http {host} \
+                     --profile {profile}`"
+                )))
+            }
+            _ => Ok(url),
+        }
+    }
+
+    /// Returns the proxy and TLS settings: those of the environment, and the file of `--cacert`.
     pub(crate) fn network(&self, env: Lookup<'_>) -> Result<NetworkSettings, CliError> {
         let mut network = NetworkSettings::from_vars(env)?;
         if let Some(origin) = &self.cacert {
@@ -237,10 +247,10 @@ impl Settings {
         Ok(network)
     }
 
-    /// How data is shown: to people as a table, to programs as lines, unless somebody says so.
+    /// Returns the output format. The default is a table on a terminal, TSV elsewhere.
     pub(crate) fn output_format(&self) -> OutputFormat {
-        let usual = if self.terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };
-        self.output.unwrap_or(usual)
+        let default = if self.terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };
+        self.output.unwrap_or(default)
     }
 }
 
@@ -248,41 +258,20 @@ fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
     T::from_str(text, false)
 }
 
-/// The flags that were given, by the names of their settings.
+/// Returns the given flags, by the names of their settings.
 fn flags(globals: &Globals) -> Vec<(&'static str, Value)> {
-    fn name<T: ValueEnum>(value: &T) -> String {
-        value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-    let switch = |on: bool, value: &str| on.then(|| value.to_owned());
-    let rate = |rate: &Rate| match rate {
-        Rate::PerMinute(rate) => rate.to_string(),
-        Rate::Off => "off".to_owned(),
-    };
-    let flags = [
-        ("profile", globals.profile.clone()),
-        ("base_url", globals.base_url.clone()),
-        ("output", globals.output.as_ref().map(name)),
-        ("time_style", globals.time_style.as_ref().map(name)),
-        ("color", globals.color.as_ref().map(name)),
-        ("pager", switch(globals.no_pager, "false")),
-        ("error_format", globals.error_format.as_ref().map(name)),
-        ("no_input", switch(globals.no_input, "true")),
-        ("timeout", globals.timeout.map(written)),
-        ("max_wait", globals.max_wait.map(written)),
-        ("max_rate", globals.max_rate.as_ref().map(rate)),
-    ];
-    let given = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    given.map(|(name, value)| (name, Value::Text(value))).collect()
+    let setting_of = |flag: &str| SETTINGS.iter().find(|setting| setting.flag == Some(flag));
+    let flags = globals.given().into_iter().filter_map(|(flag, value)| {
+        let value = value.unwrap_or_else(|| {
+            if flag == "--no-pager" { "false".to_owned() } else { "true".to_owned() }
+        });
+        Some((setting_of(flag)?.name, Value::Text(value)))
+    });
+    flags.collect()
 }
 
-/// A length of time as it is written in settings.
-pub(crate) fn written(duration: Duration) -> String {
-    jiff::SignedDuration::try_from(duration)
-        .map_or_else(|_| format!("{}s", duration.as_secs()), |duration| format!("{duration:#}"))
-}
-
-/// Flags that contradict each other. Not left to the parser, which does not see that a flag before
-/// the command and one after it do.
+/// Refuses flags that contradict each other. Clap does not find conflicts between flags before and after
+/// the name of a command.
 fn check_conflicts(globals: &Globals) -> Result<(), CliError> {
     let (stdin, file) = (globals.api_key_stdin, globals.api_key_file.is_some());
     let conflicts = [
@@ -293,7 +282,7 @@ fn check_conflicts(globals: &Globals) -> Result<(), CliError> {
         (stdin && file, "--api-key-stdin", "--api-key-file"),
         (globals.quiet && globals.verbose > 0, "--quiet", "--verbose"),
     ];
-    match conflicts.iter().find(|(both, ..)| *both) {
+    match conflicts.iter().find(|(is_conflict, ..)| *is_conflict) {
         Some((_, one, other)) => {
             Err(CliError::usage(format!("`{one}` and `{other}` cannot be used together")))
         }
@@ -301,23 +290,23 @@ fn check_conflicts(globals: &Globals) -> Result<(), CliError> {
     }
 }
 
-/// Where keys may be looked for and kept. A variable alone says it.
-fn stores(env: Lookup<'_>) -> Result<Choice, CliError> {
+/// Reads the variable with the stores of API keys that may be used.
+fn store_choice(env: Lookup<'_>) -> Result<StoreChoice, CliError> {
     let name = env::CREDENTIAL_STORE.name;
-    let Some(text) = text(env, name)? else { return Ok(Choice::default()) };
+    let Some(text) = text(env, name)? else { return Ok(StoreChoice::default()) };
     choice(&text).map_err(|_| {
-        let rule = one_of(&names::<Choice>());
-        CliError::usage(format!("`{name}` cannot be `{text}`: expected {rule}"))
+        let rule = one_of(&names::<StoreChoice>());
+        CliError::usage(format!("`{name}` cannot be {}: expected {rule}", Value::Text(text)))
     })
 }
 
-/// A variable that is set to something.
+/// Returns a variable. An empty variable counts as unset.
 fn set(env: Lookup<'_>, name: &str) -> Option<OsString> {
     env(name).filter(|value| !value.is_empty())
 }
 
+/// Returns a variable as text. The error does not contain the value, which may be a key.
 fn text(env: Lookup<'_>, name: &str) -> Result<Option<String>, CliError> {
-    // The value stays out of the message: it may be a key.
     set(env, name)
         .map(OsString::into_string)
         .transpose()
@@ -328,20 +317,20 @@ fn text(env: Lookup<'_>, name: &str) -> Result<Option<String>, CliError> {
 mod tests {
     use super::*;
 
-    fn settle(globals: Globals, env: Lookup<'_>, terminal: Terminal) -> Settings {
-        let (paths, files) = (Paths::default(), Files::default());
-        resolve(globals, env, terminal, paths, files, Care::Strict).unwrap()
+    fn resolved(globals: Globals, env: Lookup<'_>, terminal: Terminal) -> Settings {
+        let (paths, files) = (Paths::default(), FileLayers::default());
+        resolve(globals, env, terminal, paths, files, OnBadSetting::Fail).unwrap()
     }
 
     fn with(globals: Globals, env: &[(&str, &str)]) -> Settings {
         let lookup = |name: &str| {
             env.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        settle(globals, &lookup, Terminal::default())
+        resolved(globals, &lookup, Terminal::default())
     }
 
     #[test]
-    fn a_flag_beats_the_environment() {
+    fn flag_takes_precedence_over_variable() {
         let globals = Globals { base_url: Some("https://flag".into()), ..Globals::default() };
         let settings = with(globals, &[("FORMSVC_BASE_URL", "https://env")]);
         let Service::At { base_url, .. } = settings.service else { panic!("not a service") };
@@ -354,17 +343,41 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_variable_is_as_good_as_none() {
+    fn empty_variable_counts_as_unset() {
         let settings =
             with(Globals::default(), &[("FORMSVC_API_KEY", ""), ("FORMSVC_BASE_URL", "")]);
         assert!(matches!(settings.service, Service::At { base_url: None, key: None }));
     }
 
     #[test]
-    fn lists_in_a_pipe_are_for_programs() {
+    fn default_output_depends_on_the_terminal() {
         assert_eq!(with(Globals::default(), &[]).output_format(), OutputFormat::Tsv);
         let terminal = Terminal { stdout: true, ..Terminal::default() };
-        let settings = settle(Globals::default(), &|_| None, terminal);
+        let settings = resolved(Globals::default(), &|_| None, terminal);
         assert_eq!(settings.output_format(), OutputFormat::Table);
+    }
+
+    #[test]
+    fn http_needs_a_permission_for_its_host() {
+        let env: &[(&str, &str)] = &[("FORMSVC_ALLOW_HTTP", "formsvc, 10.0.0.7")];
+        let (none, named) = (with(Globals::default(), &[]), with(Globals::default(), env));
+        let any = with(Globals { allow_http: true, ..Globals::default() }, &[]);
+        for (url, expected) in [
+            ("https://forms.example", [true; 3]),
+            ("http://localhost:8080", [true; 3]),
+            ("http://formsvc:8080", [false, true, true]),
+            ("http://10.0.0.7", [false, true, true]),
+            ("http://formsvc.evil.example", [false, false, true]),
+            ("http://127.evil.example", [false, false, true]),
+        ] {
+            let allowed = [&none, &named, &any].map(|settings| settings.base_url(url).is_ok());
+            assert_eq!(allowed, expected, "{url}");
+        }
+        let error = none.base_url("http://formsvc:8080").unwrap_err();
+        assert!(error.told().contains("`http://formsvc:8080`"), "{}", error.told());
+        let hint = error.advice().unwrap();
+        for way in ["--allow-http", "FORMSVC_ALLOW_HTTP=formsvc", "config set allow_http formsvc"] {
+            assert!(hint.contains(way), "{hint}");
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! Where a value comes from.
+//! The source of a value.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where the value of a setting comes from.
+/// The source of the value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A flag.
@@ -16,17 +16,17 @@ pub enum Origin {
     Profile(PathBuf, usize),
     /// A line at the top of the user's file.
     User(PathBuf, usize),
-    /// Nobody set it.
+    /// No source has a value.
     Default,
 }
 
 impl Origin {
-    /// Whether somebody said it for this run.
-    pub(crate) fn is_said(&self) -> bool {
+    /// True for a flag or variable, which sets the value for this run only.
+    pub(crate) fn is_of_this_run(&self) -> bool {
         matches!(self, Self::Flag(_) | Self::Env(_))
     }
 
-    /// One word for its kind.
+    /// Returns the kind of the source, as in JSON output.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Flag(_) => "flag",

@@ -1,25 +1,24 @@
-//! Commands for a person to type next: this program, for the same service, with the same flags.
+//! Commands that the user can copy from a message. They repeat the global flags of the current command.
 
-use clap::ValueEnum;
-
+use crate::base::masked::secret_prefix;
 use crate::base::sanitize::one_line;
 use crate::base::shell::quoted;
-use crate::settings::args::{Globals, Rate};
-use crate::settings::{PROFILE_DEFAULT, Service, Settings, written};
+use crate::settings::args::Globals;
+use crate::settings::{PROFILE_DEFAULT, Service, Settings};
 
-/// A command line that is put together.
+/// A command line of this program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct CommandLine {
     words: Vec<String>,
 }
 
-impl Line {
-    /// A command of this program, with the flags of every command as they were given to this one.
-    pub(crate) fn of(settings: &Settings, command: &[&str]) -> Self {
+impl CommandLine {
+    /// Creates a command line with the profile and the global flags of the current command.
+    pub(crate) fn new(settings: &Settings, command: &[&str]) -> Self {
         let mut line = Self { words: vec!["formsvc".to_owned()] };
         match settings.service {
             Service::Demo => line.words.push("--demo".to_owned()),
-            // Which one is used unless it is named may change meanwhile.
+            // The user may change the active profile before the command is typed.
             Service::At { .. } if settings.profile != PROFILE_DEFAULT => {
                 line.flag("--profile", &settings.profile);
             }
@@ -30,46 +29,20 @@ impl Line {
         line
     }
 
-    /// The flags of every command that were given, but for those that choose the profile and the demo.
-    pub(crate) fn given(globals: &Globals) -> Self {
-        fn name<T: ValueEnum>(value: &T) -> String {
-            value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-        }
+    /// Creates the part with the given global flags. `--demo` and a profile other than the default are
+    /// added by [`Self::new`].
+    pub(super) fn from_globals(globals: &Globals) -> Self {
         let mut line = Self::default();
-        let rate = |rate: &Rate| match rate {
-            Rate::PerMinute(rate) => rate.to_string(),
-            Rate::Off => "off".to_owned(),
-        };
-        // Another profile may be the one that is used: then this one has to be named.
-        let profile = globals.profile.clone().filter(|profile| profile == PROFILE_DEFAULT);
-        let file = globals.api_key_file.as_ref();
-        for (flag, value) in [
-            ("--profile", profile),
-            ("--base-url", globals.base_url.clone()),
-            ("--api-key-file", file.map(|path| path.display().to_string())),
-            ("--output", globals.output.as_ref().map(name)),
-            ("--json", globals.json.clone()),
-            ("--jq", globals.jq.clone()),
-            ("--template", globals.template.clone()),
-            ("--time-style", globals.time_style.as_ref().map(name)),
-            ("--color", globals.color.as_ref().map(name)),
-            ("--error-format", globals.error_format.as_ref().map(name)),
-            ("--timeout", globals.timeout.map(written)),
-            ("--max-wait", globals.max_wait.map(written)),
-            ("--cacert", globals.cacert.as_ref().map(|path| path.display().to_string())),
-            ("--max-rate", globals.max_rate.as_ref().map(rate)),
-        ] {
-            if let Some(value) = value {
-                line.flag(flag, &value);
+        for (flag, value) in globals.given() {
+            match value {
+                Some(value) if flag == "--profile" && value != PROFILE_DEFAULT => {}
+                Some(value) => {
+                    line.flag(flag, &value);
+                }
+                None => {
+                    line.switch(flag);
+                }
             }
-        }
-        for (switch, on) in [
-            ("--api-key-stdin", globals.api_key_stdin),
-            ("--no-pager", globals.no_pager),
-            ("--quiet", globals.quiet),
-            ("--no-input", globals.no_input),
-        ] {
-            line.words.extend(on.then(|| switch.to_owned()));
         }
         if globals.verbose > 0 {
             line.words.push(format!("-{}", "v".repeat(globals.verbose.into())));
@@ -77,7 +50,7 @@ impl Line {
         line
     }
 
-    /// With a flag and its value.
+    /// Adds a flag with its value.
     pub(crate) fn flag(&mut self, flag: &str, value: &str) -> &mut Self {
         if value.starts_with('-') {
             self.words.push(format!("{flag}={value}"));
@@ -93,7 +66,7 @@ impl Line {
         self
     }
 
-    /// With a flag and its value, if it has one.
+    /// Adds a flag if it has a value.
     pub(crate) fn maybe(&mut self, flag: &str, value: Option<&str>) -> &mut Self {
         if let Some(value) = value {
             self.flag(flag, value);
@@ -101,10 +74,10 @@ impl Line {
         self
     }
 
-    /// The line, quoted for a shell. None if a word cannot be shown as it is, such as a cursor with
-    /// control characters in it: what is shown would be another command.
+    /// Returns the line, quoted for a shell. `None` if a word contains control characters, which cannot be
+    /// shown, or a secret.
     pub(crate) fn shown(&self) -> Option<String> {
-        if self.words.iter().any(|word| one_line(word) != **word) {
+        if self.words.iter().any(|word| one_line(word) != **word || secret_prefix(word).is_some()) {
             return None;
         }
         let words: Vec<_> = self.words.iter().map(|word| quoted(word)).collect();
@@ -119,13 +92,13 @@ mod tests {
     use super::*;
     use crate::cmd::Cli;
 
-    /// The globals a line means.
+    /// Parses the global flags of a command line.
     fn parsed(words: &[&str]) -> Globals {
         let matches = Cli::command().try_get_matches_from(words).unwrap();
         Cli::from_arg_matches(&matches).unwrap().globals
     }
 
-    /// A value that each flag takes.
+    /// Returns a valid value of a flag.
     fn value(flag: &str) -> &'static str {
         match flag {
             "output" => "csv",
@@ -140,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_of_every_command_is_said_again() {
+    fn every_global_flag_is_repeated() {
         let command = crate::cmd::command();
         let globals = command.get_arguments().filter(|arg| arg.is_global_set());
         let flags: Vec<&str> = globals.filter_map(|arg| arg.get_long()).collect();
@@ -153,7 +126,7 @@ mod tests {
                 format!("--{flag}")
             };
             let once = parsed(&["formsvc", &long, "me"]);
-            let line = Line::given(&once);
+            let line = CommandLine::from_globals(&once);
             assert!(!line.words.is_empty(), "{flag}");
             let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
             let again = parsed(&[&["formsvc"], &words[..], &["me"]].concat());
@@ -162,8 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_as_it_is_is_not_shown() {
-        let mut line = Line { words: vec!["formsvc".to_owned()] };
+    fn word_with_control_characters_is_not_shown() {
+        let mut line = CommandLine { words: vec!["formsvc".to_owned()] };
         line.flag("--field", "cursor=a b");
         assert_eq!(line.shown().as_deref(), Some("formsvc --field 'cursor=a b'"));
         assert_eq!(line.flag("--field", "cursor=\u{1b}[2J").shown(), None);

@@ -1,4 +1,4 @@
-//! The user's configuration file.
+//! Reads and changes the user's configuration file, and reads a project file.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -7,40 +7,40 @@ use toml_edit::{Document, DocumentMut, Item, Table, TableLike};
 
 use super::FILE_NAME;
 use super::keys::PROFILE;
-use super::place::{PROFILES, Place};
-use super::text::{Entries, SyntaxError, entries};
+use super::place::{PROFILES, SettingLocation};
+use super::text::{Entries, SyntaxError, parse};
 use super::value::Value;
 use crate::base::files::{self, FileError, Trust};
 use crate::base::paths::Paths;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Longest configuration file that is read, in bytes.
+/// Longest file that is read, in bytes.
 const MAX_LEN: u64 = 256 * 1024;
 /// Name of the lock file in the configuration folder.
 const LOCK_NAME: &str = ".config.lock";
 
-/// The user's configuration, with the changes made to it since it was read.
+/// The user's configuration file, with changes that are not saved yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct File {
-    /// Where it is; absent where there is no home for it.
+pub(crate) struct ConfigFile {
+    /// `None` without a configuration folder.
     path: Option<PathBuf>,
-    /// The text, changes included.
+    /// The text with the changes.
     text: String,
-    /// The changes alone: they are made again to what the file holds when it is saved.
+    /// The changes. [`Self::save`] applies them to the file as it is then.
     edits: Vec<Edit>,
 }
 
 #[derive(Clone, Debug)]
 enum Edit {
-    Set(Place, Value),
-    Unset(Place),
-    /// Of a profile: all of it.
+    Set(SettingLocation, Value),
+    Unset(SettingLocation),
+    /// Removes the table of a profile.
     Forget(String),
 }
 
-impl File {
-    /// Reads the file. One that is not there is as good as an empty one.
+impl ConfigFile {
+    /// Reads the file. A file that does not exist counts as empty.
     pub(crate) fn load(paths: &Paths) -> Result<Self, CliError> {
         let path = Self::path_in(paths);
         let text = match &path {
@@ -50,54 +50,47 @@ impl File {
         Ok(Self { path, text, edits: Vec::new() })
     }
 
-    /// Where it is, whether it exists or not.
     pub(crate) fn path_in(paths: &Paths) -> Option<PathBuf> {
         paths.config.as_ref().map(|folder| folder.join(FILE_NAME))
     }
 
-    /// There is no place where it could be.
+    /// The error for a run without a configuration folder.
     pub(crate) fn no_folder() -> CliError {
-        CliError::new(Exit::LocalIo, "there is no folder for the configuration")
+        CliError::new(Exit::LocalIo, "there is no configuration folder")
             .hint("set HOME, or FORMSVC_CONFIG_DIR to a folder")
     }
 
-    /// What it says.
     pub(crate) fn entries(&self) -> Result<Entries, CliError> {
-        entries(&self.text).map_err(|error| self.syntax(&error))
+        parse(&self.text).map_err(|error| self.syntax(&error))
     }
 
-    /// The value of a setting by its dotted name, such as `profiles.work.base_url`; a list as its
-    /// words with spaces between them.
+    /// Returns the value of a setting such as `profiles.work.base_url`, as text.
     pub(crate) fn get(&self, name: &str) -> Result<Option<String>, CliError> {
-        Ok(self.value(&Place::parse(name)?)?.map(|value| value.text()))
+        Ok(self.value(&SettingLocation::parse(name)?)?.map(|value| value.text()))
     }
 
-    /// The value in a place.
-    pub(crate) fn value(&self, place: &Place) -> Result<Option<Value>, CliError> {
-        let found = self
-            .entries()?
-            .entries
-            .into_iter()
-            .find(|entry| entry.profile == place.profile && entry.name == place.setting.name);
+    pub(crate) fn value(&self, location: &SettingLocation) -> Result<Option<Value>, CliError> {
+        let (profile, name) = (&location.profile, location.setting.name);
+        let mut entries = self.entries()?.entries.into_iter();
+        let found = entries.find(|entry| entry.profile == *profile && entry.name == name);
         Ok(found.map(|entry| entry.value))
     }
 
-    /// Sets a setting by its dotted name, after holding the value to its rule.
+    /// Checks a value and sets it.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), CliError> {
-        let place = Place::parse(name)?;
-        let value = Value::typed(value, place.setting.kind).map_err(|rule| {
-            CliError::usage(format!("`{place}` cannot be what was given: expected {rule}"))
+        let location = SettingLocation::parse(name)?;
+        let value = Value::from_argument(value, location.setting.kind).map_err(|rule| {
+            CliError::usage(format!("`{location}` cannot be the given value: expected {rule}"))
         })?;
-        place.check(&value)?;
-        self.edit(Edit::Set(place, value))
+        location.check(&value)?;
+        self.edit(Edit::Set(location, value))
     }
 
-    /// Removes a setting by its dotted name.
     pub(crate) fn unset(&mut self, name: &str) -> Result<(), CliError> {
-        self.edit(Edit::Unset(Place::parse(name)?))
+        self.edit(Edit::Unset(SettingLocation::parse(name)?))
     }
 
-    /// Removes a profile with all its settings, and with the word that it is the one in use.
+    /// Removes a profile with all its settings. It is no longer the profile that commands use.
     pub(crate) fn forget(&mut self, profile: &str) -> Result<(), CliError> {
         if self.get(PROFILE.name)?.as_deref() == Some(profile) {
             self.unset(PROFILE.name)?;
@@ -105,12 +98,12 @@ impl File {
         self.edit(Edit::Forget(profile.to_owned()))
     }
 
-    /// The profiles that have a table, in the file's order.
+    /// Returns the profiles that have a table, in the order of the file.
     pub(crate) fn profiles(&self) -> Result<Vec<String>, CliError> {
         Ok(self.entries()?.profiles)
     }
 
-    /// Writes the changes, and nothing else: what other runs changed since the file was read stays.
+    /// Applies the changes to the file. Changes that other runs made since [`Self::load`] stay.
     pub(crate) fn save(&mut self) -> Result<(), CliError> {
         if self.edits.is_empty() {
             return Ok(());
@@ -142,16 +135,18 @@ impl File {
 
     fn edited(&self, edit: &Edit) -> Result<String, CliError> {
         let document = Document::parse(self.text.as_str())
-            .map_err(|error| self.syntax(&SyntaxError::of(&error, &self.text)))?;
+            .map_err(|error| self.syntax(&SyntaxError::new(&error, &self.text)))?;
+        if let Edit::Unset(location) = edit
+            && let Some(text) = without_line(&self.text, &document, location)
+        {
+            return Ok(text);
+        }
         let mut document = document.into_mut();
         match edit {
-            Edit::Set(place, value) => set(&mut document, place, value)?,
-            Edit::Unset(place) => {
-                if let Some(text) = without_line(&self.text, place) {
-                    return Ok(text);
-                }
-                if let Some(table) = table_of(&mut document, place) {
-                    table.remove(place.setting.name);
+            Edit::Set(location, value) => set(&mut document, location, value)?,
+            Edit::Unset(location) => {
+                if let Some(table) = table_of(&mut document, location) {
+                    table.remove(location.setting.name);
                 }
             }
             Edit::Forget(profile) => {
@@ -169,14 +164,10 @@ impl File {
     }
 }
 
-/// Reads a project's file. It comes with whatever somebody cloned or unpacked, so that a link is not
-/// followed: it could lead to any file of the reader's.
+/// Reads a project file. Another user may have written it, so that it must not be a link, which could lead
+/// to a file that only the reader can read.
 pub(crate) fn read_project(path: &Path) -> Result<Entries, CliError> {
-    if path.is_symlink() {
-        let message = format!("`{}` is a link", path.display());
-        return Err(CliError::usage(message).hint("a project file is a file of its own"));
-    }
-    entries(&read(path, Trust::AnyUser)?).map_err(|error| syntax(path, &error))
+    parse(&read(path, Trust::AnyUser)?).map_err(|error| syntax(path, &error))
 }
 
 fn syntax(path: &Path, error: &SyntaxError) -> CliError {
@@ -204,30 +195,36 @@ fn read(path: &Path, trust: Trust) -> Result<String, CliError> {
     })
 }
 
-/// The text without the lines of a setting that has them for itself. The comment above them is
-/// somebody's words and stays.
-fn without_line(text: &str, place: &Place) -> Option<String> {
-    let document = Document::parse(text).ok()?;
-    let table: &dyn TableLike = match &place.profile {
+/// Returns the text without the lines of a setting, if nothing else is on them. A comment above stays.
+fn without_line(
+    text: &str,
+    document: &Document<&str>,
+    location: &SettingLocation,
+) -> Option<String> {
+    let name = location.setting.name;
+    let table: &dyn TableLike = match &location.profile {
         None => document.as_table(),
         Some(profile) => {
             document.as_table().get(PROFILES)?.as_table_like()?.get(profile)?.as_table_like()?
         }
     };
-    let start = table.key(place.setting.name)?.span()?.start;
-    let end = table.get(place.setting.name)?.as_value()?.span()?.end;
-    let (above, below) = (text.get(..start)?, text.get(end..)?);
-    let line_start = above.rfind('\n').map_or(0, |at| at + 1);
-    let line_end = below.find('\n').map_or(text.len(), |at| end + at + 1);
-    let behind = text.get(end..line_end)?.trim_start();
-    let alone = above.get(line_start..)?.trim().is_empty()
-        && (behind.is_empty() || behind.starts_with('#'));
-    alone.then(|| format!("{}{}", &text[..line_start], &text[line_end..]))
+    let start = table.key(name)?.span()?.start;
+    let end = table.get(name)?.as_value()?.span()?.end;
+    let (before, after) = (text.get(..start)?, text.get(end..)?);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line_end = after.find('\n').map_or(text.len(), |at| end + at + 1);
+    let rest = text.get(end..line_end)?.trim_start();
+    let is_alone =
+        before.get(line_start..)?.trim().is_empty() && (rest.is_empty() || rest.starts_with('#'));
+    is_alone.then(|| format!("{}{}", &text[..line_start], &text[line_end..]))
 }
 
-/// The table that holds a place, if it is there.
-fn table_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut dyn TableLike> {
-    match &place.profile {
+/// Returns the table that contains a setting.
+fn table_of<'a>(
+    document: &'a mut DocumentMut,
+    location: &SettingLocation,
+) -> Option<&'a mut dyn TableLike> {
+    match &location.profile {
         None => Some(document.as_table_mut()),
         Some(profile) => {
             document.get_mut(PROFILES)?.as_table_like_mut()?.get_mut(profile)?.as_table_like_mut()
@@ -235,14 +232,20 @@ fn table_of<'a>(document: &'a mut DocumentMut, place: &Place) -> Option<&'a mut 
     }
 }
 
-fn set(document: &mut DocumentMut, place: &Place, value: &Value) -> Result<(), CliError> {
+fn set(
+    document: &mut DocumentMut,
+    location: &SettingLocation,
+    value: &Value,
+) -> Result<(), CliError> {
+    let not_a_table =
+        |name: &str| CliError::usage(format!("`{name}` in the configuration is not a table"));
     if document.is_empty() {
-        // Words with nothing below them come before what is written now.
-        let words = document.trailing().as_str().unwrap_or_default().to_owned();
+        // In a file with comments only, the setting comes after the comments.
+        let comments = document.trailing().as_str().unwrap_or_default().to_owned();
         document.set_trailing("");
-        document.decor_mut().set_prefix(words);
+        document.decor_mut().set_prefix(comments);
     }
-    if let Some(profile) = &place.profile {
+    if let Some(profile) = &location.profile {
         let implicit = || {
             let mut table = Table::new();
             table.set_implicit(true);
@@ -255,37 +258,33 @@ fn set(document: &mut DocumentMut, place: &Place, value: &Value) -> Result<(), C
             return Err(not_a_table(&format!("{PROFILES}.{profile}")));
         }
     }
-    let Some(table) = table_of(document, place) else { return Err(not_a_table(PROFILES)) };
-    let mut item = value.to_item(place.setting.kind);
-    match table.get_mut(place.setting.name) {
+    let Some(table) = table_of(document, location) else { return Err(not_a_table(PROFILES)) };
+    let mut item = value.to_toml(location.setting.kind);
+    match table.get_mut(location.setting.name) {
         Some(old) => {
-            // The comment behind the value stays.
+            // The comment after the value stays.
             if let (Some(old), Some(new)) = (old.as_value(), item.as_value_mut()) {
                 *new.decor_mut() = old.decor().clone();
             }
             *old = item;
         }
         None => {
-            table.insert(place.setting.name, item);
+            table.insert(location.setting.name, item);
         }
     }
     Ok(())
-}
-
-fn not_a_table(name: &str) -> CliError {
-    CliError::usage(format!("`{name}` in the configuration is not a table"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn file(text: &str) -> File {
-        File { text: text.to_owned(), ..File::default() }
+    fn file(text: &str) -> ConfigFile {
+        ConfigFile { text: text.to_owned(), ..ConfigFile::default() }
     }
 
     #[test]
-    fn what_is_unset_leaves_the_words_around_it() {
+    fn unset_keeps_the_comments_around_the_setting() {
         for (before, name, after) in [
             ("# why\noutput = 'json' # x\n# end\n", "output", "# why\n# end\n"),
             ("a = 1\r\noutput = 'json'\r\nb = 2", "output", "a = 1\r\nb = 2"),
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_comments_is_written_to_below_them() {
+    fn setting_is_added_below_comments() {
         let mut file = file("# only words\n");
         file.set("output", "json").unwrap();
         assert_eq!(file.text, "# only words\noutput = \"json\"\n");
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_is_forgotten_whole_and_the_others_stay() {
+    fn forget_removes_one_profile_completely() {
         for (before, after) in [
             (
                 "# mine\nprofile = 'work'\noutput = 'json'\n\n[profiles.work]\nstore = 'file'\n\n# of home\n[profiles.home]\nstore = 'file'\n",
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_leaves_the_rest_as_it_was_written() {
+    fn set_keeps_comments_and_layout() {
         let mut file = file(
             "# mine\noutput = 'json' # for scripts\n\n[profiles.work] # the real one\nbase_url='https://old.example'\n# end\n",
         );

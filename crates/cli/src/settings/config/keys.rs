@@ -1,94 +1,97 @@
-//! The settings: one table, from which checks, help and documents follow.
+//! The table of settings. Help, checks, completion and the documents follow from it.
 
 use clap::ValueEnum;
 
 use crate::base::env::{self, EnvVar};
 use crate::error::ErrorFormat;
 use crate::output::{Color, OutputFormat, TimeStyle};
+use crate::settings::profile::Store;
 
 /// A setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its name in a configuration file.
+    /// Name in a configuration file.
     pub name: &'static str,
-    /// What it sets.
+    /// Description.
     pub about: &'static str,
-    /// What its values are.
+    /// Type of the value.
     pub kind: Kind,
-    /// The value when nobody sets it, in words if it depends on something; none if there is none.
+    /// Default value, as text.
     pub default: Option<&'static str>,
-    /// The flag that is stronger than the file.
+    /// Flag of the command line, which takes precedence over the variable.
     pub flag: Option<&'static str>,
-    /// The variable that is stronger than the file.
+    /// Variable, which takes precedence over files.
     pub variable: Option<EnvVar>,
-    /// Where it may stand.
+    /// Files and tables that may contain the setting.
     pub scope: Scope,
 }
 
-/// Where a setting may stand.
+/// Files and tables that may contain a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// At the top of the user's file alone.
+    /// Only the top of the user's file.
     Top,
-    /// In a profile alone: it says which service, or where the key is.
+    /// Only a profile: the setting belongs to a service and its key.
     Profile,
-    /// At the top and in a profile.
+    /// The top of the user's file and a profile.
     User,
-    /// Anywhere, the project file included: it can neither send a key anywhere nor run anything.
+    /// Also a project file: the setting can neither choose a service or key nor run a program.
     Anywhere,
 }
 
 impl Scope {
-    /// Whether it may stand at the top of the user's file.
+    /// True if the top of the user's file may contain the setting.
     pub fn top(self) -> bool {
         self != Self::Profile
     }
 
-    /// Whether it may stand in a profile.
+    /// True if a profile may contain the setting.
     pub fn profile(self) -> bool {
         self != Self::Top
     }
 
-    /// Whether it may stand in a project file.
+    /// True if a project file may contain the setting.
     pub fn project(self) -> bool {
         self == Self::Anywhere
     }
 }
 
-/// What the values of a setting are.
+/// Type of the value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The name of a profile.
+    /// Name of a profile.
     ProfileName,
-    /// The address of a service.
+    /// Base URL of a service.
     BaseUrl,
-    /// Where a key is kept.
+    /// Hosts, separated by commas.
+    Hosts,
+    /// Store of API keys.
     Store,
-    /// A program and its arguments; no shell is involved.
+    /// A program and its arguments.
     Words,
-    /// How data is shown.
+    /// Output format.
     Output,
-    /// How times are told.
+    /// Format of times.
     Times,
-    /// When to use colours.
+    /// When colours are used.
     Color,
-    /// A command that shows text, or nothing of the kind.
+    /// A command, or `false`.
     Pager,
-    /// How errors are told.
+    /// Format of errors.
     ErrorFormat,
-    /// On or off.
+    /// `true` or `false`.
     Switch,
-    /// A length of time with its unit.
+    /// A duration with its unit.
     Duration,
-    /// A number a minute, or no limit.
+    /// Requests per minute, or `off`.
     Rate,
 }
 
 impl Kind {
-    /// The values there are, where they can be counted.
+    /// The possible values; empty if there is no list of them.
     pub fn choices(self) -> Vec<String> {
         match self {
-            Self::Store => ["keyring", "file"].map(str::to_owned).to_vec(),
+            Self::Store => names::<Store>(),
             Self::Output => names::<OutputFormat>(),
             Self::Times => names::<TimeStyle>(),
             Self::Color => names::<Color>(),
@@ -98,41 +101,31 @@ impl Kind {
         }
     }
 
-    /// The rule its values keep, as the end of "expected …".
+    /// The rule for values, as the end of "expected …".
     pub fn rule(self) -> String {
-        match self {
+        let rule = match self {
             Self::ProfileName => {
-                "a name of up to 64 of A-Z, a-z, 0-9, `-` and `_`, which does not begin with `-`"
-                    .to_owned()
+                "a name of up to 64 characters of A-Z, a-z, 0-9, `-` and `_`, which does not begin with `-`"
             }
-            Self::BaseUrl => {
-                "an address: https://…, or http://… on this machine, without /api/v1".to_owned()
-            }
-            Self::Words => {
-                "a program and its arguments, such as [\"pass\", \"show\", \"forms\"]".to_owned()
-            }
-            Self::Pager => "a command, such as `less -S`, or false".to_owned(),
-            Self::Duration => {
-                "a duration with its unit, such as `250ms`, `30s`, `2m` or `1h`".to_owned()
-            }
-            Self::Rate => "a whole number of requests a minute from 1 up, or `off`".to_owned(),
-            Self::Store
-            | Self::Output
-            | Self::Times
-            | Self::Color
-            | Self::ErrorFormat
-            | Self::Switch => one_of(&self.choices()),
-        }
+            Self::BaseUrl => "a base URL: https://…, or http://… on this machine, without /api/v1",
+            Self::Hosts => "host names separated by commas, such as `formsvc`",
+            Self::Words => "a program and its arguments, such as [\"pass\", \"show\", \"forms\"]",
+            Self::Pager => "a command, such as `less -S`, or false",
+            Self::Duration => "a duration with its unit, such as `250ms`, `30s`, `2m` or `1h`",
+            Self::Rate => "a whole number of requests per minute from 1 up, or `off`",
+            _ => return one_of(&self.choices()),
+        };
+        rule.to_owned()
     }
 }
 
-/// The names of the values of a closed set.
+/// The names of the values of an enum.
 pub(crate) fn names<T: ValueEnum>() -> Vec<String> {
     let values = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     values.map(|value| value.get_name().to_owned()).collect()
 }
 
-/// Names as the end of "expected …".
+/// Formats names as the end of "expected …".
 pub(crate) fn one_of(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
@@ -141,131 +134,66 @@ pub(crate) fn one_of(names: &[String]) -> String {
     }
 }
 
-/// The profile that is used.
-pub const PROFILE: Setting = Setting {
-    name: "profile",
-    about: "the profile that is used: which service, with which key",
-    kind: Kind::ProfileName,
-    default: Some("default"),
-    flag: Some("--profile"),
-    variable: Some(env::PROFILE),
-    scope: Scope::Top,
-};
+const fn setting(
+    name: &'static str,
+    kind: Kind,
+    scope: Scope,
+    flag: Option<&'static str>,
+    variable: Option<EnvVar>,
+    default: Option<&'static str>,
+    about: &'static str,
+) -> Setting {
+    Setting { name, about, kind, default, flag, variable, scope }
+}
 
-/// Every setting.
+/// The profile that commands use.
+pub const PROFILE: Setting = setting(
+    "profile",
+    Kind::ProfileName,
+    Scope::Top,
+    Some("--profile"),
+    Some(env::PROFILE),
+    Some("default"),
+    "profile that commands use: a service and its API key",
+);
+
+/// All settings.
+#[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     PROFILE,
-    Setting {
-        name: "base_url",
-        about: "address of the service",
-        kind: Kind::BaseUrl,
-        default: None,
-        flag: Some("--base-url"),
-        variable: Some(env::BASE_URL),
-        scope: Scope::Profile,
-    },
-    Setting {
-        name: "store",
-        about: "where the API key is kept; `formsvc auth login` writes it",
-        kind: Kind::Store,
-        default: None,
-        flag: None,
-        variable: None,
-        scope: Scope::Profile,
-    },
-    Setting {
-        name: "api_key_command",
-        about: "a program that prints the API key, such as a password manager; no shell is involved",
-        kind: Kind::Words,
-        default: None,
-        flag: None,
-        variable: None,
-        scope: Scope::Profile,
-    },
-    Setting {
-        name: "output",
-        about: "how data is shown",
-        kind: Kind::Output,
-        default: Some("table on a terminal, tsv in a pipe"),
-        flag: Some("--output"),
-        variable: Some(env::OUTPUT),
-        scope: Scope::Anywhere,
-    },
-    Setting {
-        name: "time_style",
-        about: "how times are told on a terminal: how long ago, or by date and clock here",
-        kind: Kind::Times,
-        default: Some("relative"),
-        flag: Some("--time-style"),
-        variable: Some(env::TIME_STYLE),
-        scope: Scope::Anywhere,
-    },
-    Setting {
-        name: "color",
-        about: "when to use colours",
-        kind: Kind::Color,
-        default: Some("auto"),
-        flag: Some("--color"),
-        variable: Some(env::COLOR),
-        scope: Scope::Anywhere,
-    },
-    Setting {
-        name: "pager",
-        about: "what shows long output on a terminal; false for nothing of the kind",
-        kind: Kind::Pager,
-        default: Some("less"),
-        flag: Some("--no-pager"),
-        variable: Some(env::PAGER),
-        scope: Scope::User,
-    },
-    Setting {
-        name: "error_format",
-        about: "how errors are told",
-        kind: Kind::ErrorFormat,
-        default: Some("text"),
-        flag: Some("--error-format"),
-        variable: Some(env::ERROR_FORMAT),
-        scope: Scope::Anywhere,
-    },
-    Setting {
-        name: "no_input",
-        about: "ask nothing, even on a terminal",
-        kind: Kind::Switch,
-        default: Some("false"),
-        flag: Some("--no-input"),
-        variable: Some(env::NO_INPUT),
-        scope: Scope::User,
-    },
-    Setting {
-        name: "timeout",
-        about: "time for one request, answer included",
-        kind: Kind::Duration,
-        default: Some("30s"),
-        flag: Some("--timeout"),
-        variable: Some(env::TIMEOUT),
-        scope: Scope::User,
-    },
-    Setting {
-        name: "max_wait",
-        about: "longest single wait for a rate limit before giving up",
-        kind: Kind::Duration,
-        default: Some("2m"),
-        flag: Some("--max-wait"),
-        variable: Some(env::MAX_WAIT),
-        scope: Scope::User,
-    },
-    Setting {
-        name: "max_rate",
-        about: "requests a minute to make at most; by default the limit that the service announces, else 300",
-        kind: Kind::Rate,
-        default: Some("300"),
-        flag: Some("--max-rate"),
-        variable: Some(env::MAX_RATE),
-        scope: Scope::User,
-    },
+    setting("base_url", Kind::BaseUrl, Scope::Profile, Some("--base-url"), Some(env::BASE_URL), None,
+        "base URL of the service"),
+    setting("allow_http", Kind::Hosts, Scope::Profile, None, Some(env::ALLOW_HTTP), None,
+        "hosts, besides this machine, that get requests and the API key over http, without encryption"),
+    setting("store", Kind::Store, Scope::Profile, None, None, None,
+        "store of the API key; `formsvc auth login` sets it"),
+    setting("api_key_command", Kind::Words, Scope::Profile, None, None, None,
+        "program that prints the API key, such as a password manager; runs without a shell"),
+    setting("output", Kind::Output, Scope::Anywhere, Some("--output"), Some(env::OUTPUT),
+        Some("table on a terminal, tsv in a pipe"),
+        "output format"),
+    setting("time_style", Kind::Times, Scope::Anywhere, Some("--time-style"), Some(env::TIME_STYLE),
+        Some("relative"),
+        "format of times on a terminal: relative (2 h ago) or absolute (local date and time)"),
+    setting("color", Kind::Color, Scope::Anywhere, Some("--color"), Some(env::COLOR), Some("auto"),
+        "when to use colours"),
+    setting("pager", Kind::Pager, Scope::User, Some("--no-pager"), Some(env::PAGER), Some("less"),
+        "command that shows long output on a terminal; false disables the pager"),
+    setting("error_format", Kind::ErrorFormat, Scope::Anywhere, Some("--error-format"),
+        Some(env::ERROR_FORMAT), Some("text"),
+        "format of errors and messages on standard error"),
+    setting("no_input", Kind::Switch, Scope::User, Some("--no-input"), Some(env::NO_INPUT), Some("false"),
+        "disable prompts, even on a terminal"),
+    setting("timeout", Kind::Duration, Scope::User, Some("--timeout"), Some(env::TIMEOUT), Some("30s"),
+        "time limit for one request and its response"),
+    setting("max_wait", Kind::Duration, Scope::User, Some("--max-wait"), Some(env::MAX_WAIT), Some("2m"),
+        "longest single wait for a rate limit; a command that would have to wait longer fails"),
+    setting("max_rate", Kind::Rate, Scope::User, Some("--max-rate"), Some(env::MAX_RATE),
+        Some("the limit that the service announces, else 300"),
+        "maximum requests per minute"),
 ];
 
-/// The setting with a name.
-pub(crate) fn setting(name: &str) -> Option<&'static Setting> {
+/// Returns the setting with a name.
+pub(crate) fn find(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }

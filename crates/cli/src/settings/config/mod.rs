@@ -1,8 +1,7 @@
-//! Settings that last: the user's `config.toml`, and what may stand in it.
+//! The user's `config.toml` and the project file `.formsvc.toml`.
 //!
-//! [`keys`] is the table of all settings. A setting has a place (`Place`): at the top of the file,
-//! or in the table of a profile. `File` reads and changes the file and keeps what people wrote
-//! around the values.
+//! [`keys`] is the table of all settings. `ConfigFile` reads and changes the user's file and keeps comments
+//! and layout.
 
 mod file;
 pub mod keys;
@@ -10,31 +9,34 @@ mod place;
 mod text;
 mod value;
 
-pub(crate) use file::{File, read_project};
+pub(crate) use file::{ConfigFile, read_project};
 pub(crate) use keys::PROFILE;
-pub(crate) use place::{NO_KEYS, Place, meant_setting};
+pub(crate) use place::{NO_KEYS, SettingLocation, suggested};
 pub(crate) use text::{Entries, Entry};
-pub(crate) use value::Value;
+pub(crate) use value::{Value, hosts, value_name};
 
+use crate::base::masked::{secret_prefix, without_secrets};
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
+use crate::error::usage::KEY_TYPED;
 use crate::settings::Origin;
 
-/// Name of the file in the folder of the configuration.
+/// Name of the file in the configuration folder.
 pub(crate) const FILE_NAME: &str = "config.toml";
 
-/// No profile has this name. `origin` says where it was named, when that was not the command itself.
+/// The error for a profile that does not exist. `origin` is the origin of its name, if that is not an
+/// argument of the command.
 pub(crate) fn no_profile<'a>(
     name: &str,
     origin: Option<&Origin>,
     known: impl IntoIterator<Item = &'a str>,
 ) -> CliError {
     let at = origin.map_or_else(String::new, |origin| format!(" ({origin})"));
-    CliError::usage(format!("there is no profile `{name}`{at}")).hint(
-        did_you_mean(name, known).unwrap_or_else(|| {
-            format!(
-                "`formsvc auth list` shows them; `formsvc auth login --profile {name}` makes it"
-            )
-        }),
-    )
+    let error = CliError::usage(format!("there is no profile `{}`{at}", without_secrets(name)));
+    if secret_prefix(name).is_some() {
+        return error.hint(KEY_TYPED);
+    }
+    error.hint(did_you_mean(name, known).unwrap_or_else(|| {
+        format!("`formsvc auth list` lists the profiles; `formsvc auth login --profile {name}` adds this one")
+    }))
 }

@@ -1,26 +1,31 @@
-//! Where a setting stands: at the top of the file, or in a profile. Written `output`, or
-//! `profiles.work.output`.
+//! The location of a setting in the user's file: `output` at the top, `profiles.work.output` in a profile.
 
 use std::fmt;
 
 use super::keys::{self, SETTINGS, Setting};
 use super::value::Value;
+use crate::base::masked::{secret_prefix, without_secrets};
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 use crate::settings::check_profile;
 
-/// The table that holds the profiles.
+/// Name of the table of profiles.
 pub(super) const PROFILES: &str = "profiles";
-/// A setting in its place.
+
+/// Hint for a user who tries to store an API key as a setting.
+pub(crate) const NO_KEYS: &str = "`formsvc auth login` stores an API key; FORMSVC_API_KEY and `--api-key-file` \
+                       pass one to a single run";
+
+/// A setting, at the top of the file or in a profile.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    /// The profile it stands in; none is the top of the file.
+pub(crate) struct SettingLocation {
+    /// `None` at the top of the file.
     pub(crate) profile: Option<String>,
     pub(crate) setting: &'static Setting,
 }
 
-impl Place {
-    /// Reads a dotted name; a bare one is meant within the profile, if one is named.
+impl SettingLocation {
+    /// Parses a name. A name without a dot belongs to `profile`, if that is given.
     pub(crate) fn within(name: &str, profile: Option<&str>) -> Result<Self, CliError> {
         match profile {
             Some(profile) if !name.contains('.') && name != keys::PROFILE.name => {
@@ -31,7 +36,6 @@ impl Place {
         }
     }
 
-    /// Reads a dotted name.
     pub(crate) fn parse(name: &str) -> Result<Self, CliError> {
         let parts: Vec<&str> = name.split('.').collect();
         let (profile, name) = match *parts {
@@ -42,39 +46,37 @@ impl Place {
             }
             [PROFILES | "profile", profile] => {
                 return Err(unknown(name).hint(format!(
-                    "`formsvc auth logout --forget --profile {profile}` removes a profile and its key; a \
-                     setting of one is written `profiles.NAME.SETTING`"
+                    "`formsvc auth logout --forget --profile {}` removes a profile and its key; a \
+                     setting of a profile is written `profiles.NAME.SETTING`",
+                    without_secrets(profile)
                 )));
             }
             _ => {
                 return Err(unknown(name).hint(
-                    "a setting of a profile is written `profiles.NAME.SETTING`, and no NAME has a `.`",
+                    "a setting of a profile is written `profiles.NAME.SETTING`; NAME contains no `.`",
                 ));
             }
         };
-        let Some(setting) = keys::setting(name) else {
-            let error = unknown(name);
-            return Err(if looks_like_a_key(name) {
-                error.hint(NO_KEYS)
+        let Some(setting) = keys::find(name) else {
+            return Err(unknown(name).hint(if means_a_key(name) {
+                NO_KEYS.to_owned()
             } else {
-                let meant = meant_setting(name);
-                error.hint(meant.unwrap_or_else(|| format!("the settings: {}", all())))
-            });
+                suggested(name).unwrap_or_else(|| format!("the settings: {}", all_names()))
+            }));
         };
-        let place = Self { profile, setting };
-        match (&place.profile, setting.scope.top(), setting.scope.profile()) {
+        match (&profile, setting.scope.top(), setting.scope.profile()) {
             (None, false, _) => Err(CliError::usage(format!(
-                "`{name}` belongs to a profile, not to the top of the file"
+                "`{name}` is a setting of a profile, not of the top of the file"
             ))
-            .hint(format!("write `profiles.NAME.{name}`, or name one with `--profile`"))),
+            .hint(format!("write `profiles.NAME.{name}`, or name a profile with `--profile`"))),
             (Some(_), _, false) => Err(CliError::usage(format!(
-                "`{name}` is set at the top of the file, not in a profile"
+                "`{name}` is a setting of the top of the file, not of a profile"
             ))),
-            _ => Ok(place),
+            _ => Ok(Self { profile, setting }),
         }
     }
 
-    /// Holds a value to the rule of the setting.
+    /// Checks a value for this setting.
     pub(crate) fn check(&self, value: &Value) -> Result<(), CliError> {
         value
             .check(self.setting.kind)
@@ -82,7 +84,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.profile {
             Some(profile) => write!(f, "{PROFILES}.{profile}.{}", self.setting.name),
@@ -91,25 +93,22 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is said to whoever looks for a setting that holds a key.
-pub(crate) const NO_KEYS: &str = "keys are not kept in the configuration: `formsvc auth login` keeps one, and \
-                       FORMSVC_API_KEY or `--api-key-file` give one to a single run";
-
 fn unknown(name: &str) -> CliError {
-    CliError::usage(format!("there is no setting `{name}`"))
+    CliError::usage(format!("there is no setting `{}`", without_secrets(name)))
 }
 
-fn all() -> String {
+fn all_names() -> String {
     SETTINGS.iter().map(|setting| setting.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether somebody means a setting for the key itself.
-fn looks_like_a_key(name: &str) -> bool {
-    let name = name.replace('-', "_").to_lowercase();
-    matches!(&*name, "key" | "api_key" | "apikey" | "token" | "api_token" | "secret" | "password")
+/// True if the name is an API key, or the name of a setting that would contain one.
+fn means_a_key(name: &str) -> bool {
+    let lower = name.replace('-', "_").to_lowercase();
+    let names = ["key", "api_key", "apikey", "token", "api_token", "secret", "password"];
+    names.contains(&&*lower) || secret_prefix(name).is_some()
 }
 
-/// The setting somebody may have meant, as a question.
-pub(crate) fn meant_setting(name: &str) -> Option<String> {
+/// Returns the question "did you mean …?" for a similar name.
+pub(crate) fn suggested(name: &str) -> Option<String> {
     did_you_mean(&name.replace('-', "_"), SETTINGS.iter().map(|setting| setting.name))
 }

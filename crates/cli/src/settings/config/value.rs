@@ -1,34 +1,31 @@
-//! Values as they are written, and the rules they keep.
+//! Values of settings as written in a file, a flag or a variable, and their rules.
 
 use std::fmt;
 
 use clap::ValueEnum;
-use formsvc_client::BaseUrl;
 use toml_edit::{Array, Item};
 
 use super::keys::Kind;
-use crate::error::ErrorFormat;
-use crate::output::{Color, OutputFormat, TimeStyle};
-use crate::settings::args::{self};
-use crate::settings::check_profile;
+use crate::base::masked::secret_prefix;
+use crate::settings::args;
+use crate::settings::{base_url, check_profile};
 
-/// Longest part of a value that a message repeats.
+/// Longest part of a value that a message repeats, in characters.
 const SHOWN_MAX: usize = 60;
 
-/// A value as it is written in a file, a flag or a variable.
+/// A value, not yet checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A text; also a number, true or false.
+    /// A text, a number, true or false.
     Text(String),
     /// A list of texts.
     Words(Vec<String>),
-    /// Something no setting can be, by its name in TOML.
+    /// A TOML type that no setting has.
     Other(&'static str),
 }
 
 impl Value {
-    /// Reads what a file has.
-    pub(super) fn of_item(item: &Item) -> Self {
+    pub(super) fn from_toml(item: &Item) -> Self {
         match item {
             Item::Value(toml_edit::Value::String(text)) => Self::Text(text.value().clone()),
             Item::Value(toml_edit::Value::Integer(number)) => {
@@ -45,49 +42,48 @@ impl Value {
         }
     }
 
-    /// Reads what somebody typed for a setting: a list is written as in the file, or as words.
-    pub(crate) fn typed(text: &str, kind: Kind) -> Result<Self, String> {
+    /// Parses an argument of `config set`. A list is written in TOML, or as words with spaces between them.
+    pub(crate) fn from_argument(text: &str, kind: Kind) -> Result<Self, String> {
         if kind != Kind::Words {
             return Ok(Self::Text(text.to_owned()));
         }
         if text.trim_start().starts_with('[') {
-            return match text.parse::<toml_edit::Value>() {
-                Ok(list) => Ok(Self::of_item(&Item::Value(list))),
-                Err(_) => Err(kind.rule()),
-            };
+            let list = text.parse::<toml_edit::Value>().map_err(|_| kind.rule())?;
+            return Ok(Self::from_toml(&Item::Value(list)));
         }
-        // No shell reads it, so that what only a shell understands must not look as if one did.
+        // The program runs without a shell: characters that only a shell interprets are an error.
         if text.contains(['\'', '"', '\\', '$', '|', ';', '&', '<', '>', '`']) {
             return Err(kind.rule());
         }
         Ok(Self::Words(text.split_whitespace().map(str::to_owned).collect()))
     }
 
-    /// Holds it to a rule; the error is the rule.
+    /// Checks the value. The error is the rule.
     pub(crate) fn check(&self, kind: Kind) -> Result<(), String> {
-        let kept = match (self, kind) {
+        let is_valid = match (self, kind) {
             (Self::Words(words), Kind::Words) => words.first().is_some_and(|word| !word.is_empty()),
-            (Self::Text(text), _) => keeps(text, kind),
+            (Self::Words(words), Kind::Hosts) => words.iter().all(|host| is_host(host)),
+            (Self::Text(text), _) => is_valid(text, kind),
             _ => false,
         };
-        if kept { Ok(()) } else { Err(kind.rule()) }
+        if is_valid { Ok(()) } else { Err(kind.rule()) }
     }
 
-    /// As a file has it.
-    pub(super) fn to_item(&self, kind: Kind) -> Item {
+    pub(super) fn to_toml(&self, kind: Kind) -> Item {
         match (self, kind) {
             (Self::Text(text), Kind::Switch | Kind::Pager) if text == "true" || text == "false" => {
                 toml_edit::value(text == "true")
             }
-            (Self::Text(text), Kind::Rate) if text.parse::<u32>().is_ok() => {
-                toml_edit::value(i64::from(text.parse::<u32>().unwrap_or_default()))
-            }
+            (Self::Text(text), Kind::Rate) => match text.parse::<u32>() {
+                Ok(rate) => toml_edit::value(i64::from(rate)),
+                Err(_) => toml_edit::value(text),
+            },
             (Self::Words(words), _) => toml_edit::value(words.iter().collect::<Array>()),
-            (text, _) => toml_edit::value(text.text()),
+            (other, _) => toml_edit::value(other.text()),
         }
     }
 
-    /// As one text: the words of a list with spaces between them.
+    /// Returns the value as one text: the words of a list with spaces between them.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -98,11 +94,11 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// For messages: short, and without what may be a password.
+    /// Writes the value for a message: shortened, and without passwords and keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) if text.contains('@') || text.starts_with("fsk_") => {
-                f.write_str("what was given")
+            Self::Text(text) if text.contains('@') || secret_prefix(text).is_some() => {
+                f.write_str("the given value")
             }
             Self::Text(text) if text.chars().nth(SHOWN_MAX).is_some() => {
                 write!(f, "`{}…`", text.chars().take(SHOWN_MAX).collect::<String>())
@@ -114,21 +110,29 @@ impl fmt::Display for Value {
     }
 }
 
-fn keeps(text: &str, kind: Kind) -> bool {
-    fn is<T: ValueEnum>(text: &str) -> bool {
-        T::from_str(text, false).is_ok()
-    }
+fn is_valid(text: &str, kind: Kind) -> bool {
     match kind {
         Kind::ProfileName => check_profile(text).is_ok(),
-        Kind::BaseUrl => BaseUrl::parse(text).is_ok(),
-        Kind::Output => is::<OutputFormat>(text),
-        Kind::Times => is::<TimeStyle>(text),
-        Kind::Color => is::<Color>(text),
-        Kind::ErrorFormat => is::<ErrorFormat>(text),
-        Kind::Store | Kind::Switch => kind.choices().iter().any(|choice| choice == text),
+        Kind::BaseUrl => base_url::parse(text).is_ok(),
+        Kind::Hosts => hosts(text).next().is_some() && hosts(text).all(is_host),
         Kind::Pager => !text.trim().is_empty() && text != "true",
         Kind::Duration => args::duration(text).is_ok(),
         Kind::Rate => args::rate(text).is_ok(),
         Kind::Words => false,
+        _ => kind.choices().iter().any(|choice| choice == text),
     }
+}
+
+/// Splits a list of hosts at commas and spaces.
+pub(crate) fn hosts(text: &str) -> impl Iterator<Item = &str> {
+    text.split([',', ' ']).filter(|host| !host.is_empty())
+}
+
+fn is_host(host: &str) -> bool {
+    !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._:".contains(c))
+}
+
+/// Returns the name of a value of an enum, as typed in a flag.
+pub(crate) fn value_name<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -1,13 +1,14 @@
-//! Which layer counts: every setting, given by every pair of layers it may be given by.
+//! The precedence of every pair of layers, for every setting.
 
 use std::ffi::OsString;
 
 use super::*;
 
-/// Two values each setting may have.
+/// Returns two valid values.
 fn values(kind: Kind) -> [&'static str; 2] {
     match kind {
         Kind::ProfileName => ["work", "home"],
+        Kind::Hosts => ["formsvc", "10.0.0.7,forms"],
         Kind::BaseUrl => ["https://a.example", "https://b.example"],
         Kind::Store => ["keyring", "file"],
         Kind::Words => ["pass", "op"],
@@ -22,7 +23,7 @@ fn values(kind: Kind) -> [&'static str; 2] {
     }
 }
 
-/// The layers, the strongest first.
+/// The layers by precedence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum From {
     Flag,
@@ -35,7 +36,7 @@ enum From {
 const ALL: [From; 5] = [From::Flag, From::Env, From::Project, From::Profile, From::User];
 
 impl From {
-    /// Whether the layer may give the setting.
+    /// True if the layer may contain the setting.
     fn gives(self, setting: &Setting) -> bool {
         match self {
             Self::Flag => setting.flag.is_some(),
@@ -65,8 +66,8 @@ fn value(setting: &Setting, text: &str) -> Value {
     }
 }
 
-/// What counts when a setting is given by some layers, each whether it may or not.
-fn resolved(setting: &'static Setting, given: &[(From, &str)], care: Care) -> Resolved {
+/// Resolves a setting from the given layers, which need not be allowed to contain it.
+fn resolved(setting: &'static Setting, given: &[(From, &str)], on_bad: OnBadSetting) -> Resolved {
     let entry = |profile: Option<&str>, text: &str| Entry {
         profile: profile.map(str::to_owned),
         name: setting.name.to_owned(),
@@ -91,12 +92,12 @@ fn resolved(setting: &'static Setting, given: &[(From, &str)], care: Care) -> Re
         variable.clone().filter(|_| setting.variable.is_some_and(|known| known.name == name))
     };
     let (project, user) = (Some(project), Some(user));
-    let layers = Layers { flags, env: &env, project, user, care, care_for_profile: care };
+    let layers = Layers { flags, env: &env, project, user, on_bad, on_missing_profile: on_bad };
     layers.resolve().unwrap()
 }
 
 #[test]
-fn the_stronger_of_two_layers_counts_for_every_setting() {
+fn higher_layer_takes_precedence_for_every_setting() {
     let mut pairs = 0;
     for setting in SETTINGS {
         let [strong, weak] = values(setting.kind);
@@ -108,7 +109,7 @@ fn the_stronger_of_two_layers_counts_for_every_setting() {
                 pairs += 1;
                 for (strong, weak) in [(strong, weak), (weak, strong)] {
                     let given = [(*weaker, weak), (*stronger, strong)];
-                    let resolved = resolved(setting, &given, Care::Strict);
+                    let resolved = resolved(setting, &given, OnBadSetting::Fail);
                     let what = format!("{} by {stronger:?} and {weaker:?}", setting.name);
                     assert_eq!(resolved.text(setting.name).as_deref(), Some(strong), "{what}");
                     assert!(stronger.is(&resolved.row(setting.name).unwrap().origin), "{what}");
@@ -120,14 +121,14 @@ fn the_stronger_of_two_layers_counts_for_every_setting() {
 }
 
 #[test]
-fn a_layer_that_may_not_give_a_setting_has_no_effect_and_is_told_of() {
+fn setting_in_the_wrong_file_is_ignored_with_a_warning() {
     for setting in SETTINGS {
         let [text, _] = values(setting.kind);
         for from in [From::Project, From::Profile, From::User] {
             if from.gives(setting) {
                 continue;
             }
-            let resolved = resolved(setting, &[(from, text)], Care::Strict);
+            let resolved = resolved(setting, &[(from, text)], OnBadSetting::Fail);
             let row = resolved.row(setting.name).unwrap();
             assert_eq!((row.value.clone(), &row.origin), (None, &Origin::Default));
             let [warning] = &*resolved.warnings else { panic!("{:?}", resolved.warnings) };
@@ -139,7 +140,7 @@ fn a_layer_that_may_not_give_a_setting_has_no_effect_and_is_told_of() {
 }
 
 #[test]
-fn only_what_changes_how_things_look_may_stand_in_a_project() {
+fn project_file_sets_only_the_appearance() {
     let may: Vec<&str> = SETTINGS
         .iter()
         .filter(|setting| setting.scope.project())
@@ -149,7 +150,7 @@ fn only_what_changes_how_things_look_may_stand_in_a_project() {
 }
 
 #[test]
-fn what_is_wrong_fails_unless_the_command_mends_it() {
+fn bad_setting_fails_unless_the_command_fixes_it() {
     for setting in SETTINGS {
         if !From::User.gives(setting) {
             continue;
@@ -162,27 +163,27 @@ fn what_is_wrong_fails_unless_the_command_mends_it() {
         };
         let entries = Entries { entries: vec![entry], ..Entries::default() };
         let user = Layer { path: "config.toml".into(), entries };
-        let resolve = |care| {
+        let resolve = |on_bad| {
             let layers = Layers {
                 flags: Vec::new(),
                 env: &|_| None,
                 project: None,
                 user: Some(user.clone()),
-                care,
-                care_for_profile: care,
+                on_bad,
+                on_missing_profile: on_bad,
             };
             layers.resolve()
         };
-        let error = resolve(Care::Strict).unwrap_err().brief();
+        let error = resolve(OnBadSetting::Fail).unwrap_err().brief();
         assert!(error.contains("config.toml:3") && error.contains("float"), "{error}");
-        let mended = resolve(Care::Lenient).unwrap();
+        let mended = resolve(OnBadSetting::Warn).unwrap();
         assert_eq!(mended.row(setting.name).unwrap().origin, Origin::Default);
         assert_eq!(mended.warnings.len(), 1, "{:?}", mended.warnings);
     }
 }
 
 #[test]
-fn a_wrong_variable_is_named_and_a_switch_may_be_a_number() {
+fn bad_variable_is_named_and_switch_may_be_a_number() {
     let resolve = |variable: &'static str, text: &'static str| {
         let env = move |name: &str| (name == variable).then(|| OsString::from(text));
         Layers {
@@ -190,8 +191,8 @@ fn a_wrong_variable_is_named_and_a_switch_may_be_a_number() {
             env: &env,
             project: None,
             user: None,
-            care: Care::Lenient,
-            care_for_profile: Care::Lenient,
+            on_bad: OnBadSetting::Warn,
+            on_missing_profile: OnBadSetting::Warn,
         }
         .resolve()
     };
