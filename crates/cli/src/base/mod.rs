@@ -5,8 +5,6 @@ pub mod env;
 pub(crate) mod files;
 pub(crate) mod masked;
 pub(crate) mod paths;
-#[cfg(unix)]
-pub(crate) mod private_file;
 pub(crate) mod sanitize;
 pub(crate) mod shell;
 pub(crate) mod stdin;
