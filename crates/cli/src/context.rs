@@ -11,7 +11,6 @@ use formsvc_client::{Client, RateLimit, Timeouts};
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -27,7 +26,6 @@ use crate::output::TimeStyle;
 use crate::output::progress::Progress;
 use crate::output::prompt;
 use crate::settings::args::Rate;
-use crate::settings::base_url;
 use crate::settings::{KeySource, Service, Settings};
 
 /// Time to connect, unless an attempt has less.
@@ -60,12 +58,13 @@ pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
 
 impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
-        let progress = Progress::new(&settings, &env::of_process);
+        let options = settings.output_options();
+        let progress = Progress::new(&options, &env::of_process);
         for warning in &settings.resolved.warnings {
             progress.warn(warning);
         }
         let cx = Self {
-            output: Output::new(&settings, &env::of_process, abort.clone()),
+            output: Output::new(&options, &env::of_process, abort.clone()),
             progress,
             abort,
             runs_until_stopped: Cell::new(false),
@@ -177,7 +176,7 @@ impl Context {
             Service::Demo => self.demo().await,
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
-                base_url::read(&base_url)?;
+                self.settings.base_url(&base_url)?;
                 self.check_network(&base_url)?;
                 let key = self.key(key.as_ref(), &base_url).await?;
                 Ok((base_url, key))
@@ -208,7 +207,7 @@ impl Context {
 
     /// A client of a service with a key, whatever the settings say of both.
     pub(crate) fn client_at(&self, base_url: &str, key: &SecretString) -> Result<Client, CliError> {
-        base_url::read(base_url)?;
+        self.settings.base_url(base_url)?;
         self.check_network(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let rate = self.settings.max_rate;
@@ -217,6 +216,8 @@ impl Context {
             .api_key(key.expose_secret())
             .timeouts(self.timeouts())
             .network(self.network()?.clone())
+            // `Settings::base_url` has checked the host.
+            .danger_allow_http(true)
             .user_agent(concat!("formsvc/", env!("CARGO_PKG_VERSION")))
             .on_event(move |event| report(&progress, verbose, rate, event));
         if let Some(max_wait) = self.settings.max_wait {
@@ -242,7 +243,7 @@ impl Context {
             Ok(found) => found,
             Err(missing) => {
                 // Before anybody is asked for a key that could not be sent.
-                base_url::read(base_url)?;
+                self.settings.base_url(base_url)?;
                 if !self.settings.may_ask {
                     return Err(missing.into());
                 }
@@ -382,11 +383,6 @@ fn describe_fallback(reason: FallbackReason) -> &'static str {
         FallbackReason::CursorNotTime => "the cursors of the service are not times of submissions",
         _ => "the service cannot be checked",
     }
-}
-
-/// An item as the JSON it came from.
-pub(crate) fn to_json(item: &impl Serialize) -> String {
-    serde_json::to_string(item).expect("the wire's types have text keys and serialise")
 }
 
 #[cfg(test)]

@@ -9,5 +9,5 @@ pub(crate) mod sanitize;
 pub(crate) mod shell;
 pub(crate) mod stdin;
 pub(crate) mod suggest;
+pub(crate) mod text;
 pub(crate) mod when;
-pub(crate) mod wrap;

@@ -8,8 +8,8 @@ use crate::account::key::{self, Key};
 use crate::base::env;
 use crate::base::masked::masked;
 use crate::context::{Context, no_base_url};
-use crate::settings::Kept;
 use crate::settings::KeySource;
+use crate::settings::ProfileService;
 use crate::settings::Store;
 
 /// Everything that has to do with the key of this run, and the key itself, which is looked for once: a
@@ -58,7 +58,7 @@ fn service(cx: &Context, base_url: Option<&str>) -> Check {
 /// Variables that hide what is kept.
 fn environment(cx: &Context) -> Check {
     const NAME: &str = "environment";
-    let Kept { base_url, .. } = &cx.settings.kept;
+    let ProfileService { base_url, .. } = &cx.settings.kept;
     let mut hides = Vec::new();
     if cx.settings.kept.has_key() {
         hides.extend(key::stronger_variables());

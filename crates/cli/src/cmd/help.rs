@@ -9,7 +9,7 @@ use crate::error::{CODES, CliError, Code, FIELDS, usage};
 use crate::exit::EXITS;
 use crate::output;
 use crate::process::run::laid_out;
-use crate::settings::early::Early;
+use crate::settings::early::ParsedEarly;
 
 /// Explain a command or a topic: environment, output, exit-codes, errors
 ///
@@ -44,7 +44,7 @@ pub(crate) fn topics() -> impl Iterator<Item = &'static str> {
 }
 
 impl Help {
-    pub(crate) fn run(&self, early: Early) -> Result<(), CliError> {
+    pub(crate) fn run(&self, early: ParsedEarly) -> Result<(), CliError> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         if let [word] = words[..]
             && let Some(topic) = TOPICS.iter().find(|topic| topic.name == word)

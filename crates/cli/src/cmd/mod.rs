@@ -29,9 +29,9 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
-use crate::settings::Care;
+use crate::settings::OnBadSetting;
 use crate::settings::args::Globals;
-use crate::settings::early::Early;
+use crate::settings::early::ParsedEarly;
 
 /// Read and export form submissions, and receive and test webhook deliveries.
 #[derive(Debug, Parser)]
@@ -91,17 +91,17 @@ pub(crate) enum Command {
 
 impl Command {
     /// What the command makes of a configuration that is wrong.
-    pub(crate) fn care(&self) -> Care {
+    pub(crate) fn care(&self) -> OnBadSetting {
         match self {
             Self::Auth(auth) => auth.care(),
             Self::Config(config) => config.care(),
-            Self::Doctor(_) => Care::LooksItself,
-            _ => Care::Strict,
+            Self::Doctor(_) => OnBadSetting::Ignore,
+            _ => OnBadSetting::Fail,
         }
     }
 
     /// Carries out what needs neither settings nor a service.
-    pub(crate) fn alone(&self, early: Early) -> Option<Result<(), CliError>> {
+    pub(crate) fn alone(&self, early: ParsedEarly) -> Option<Result<(), CliError>> {
         match self {
             Self::Completion(completion) => Some(completion.run()),
             Self::Man(man) => Some(man.run()),

@@ -7,10 +7,10 @@ use anstream::AutoStream;
 use clap::builder::Styles;
 
 use crate::base::env;
-use crate::base::wrap::{self, WIDTH_MIN};
+use crate::base::text::{self, WIDTH_MIN};
 use crate::error::CliError;
 use crate::output::choice;
-use crate::settings::early::Early;
+use crate::settings::early::ParsedEarly;
 
 /// Widest that text is laid out: longer lines are hard to read.
 pub(crate) const WIDTH_MAX: usize = 100;
@@ -18,7 +18,7 @@ pub(crate) const WIDTH_MAX: usize = 100;
 pub(crate) const WIDTH: usize = 80;
 
 /// Shows text with looks, which go where no colours are due.
-pub(crate) fn show(text: &impl fmt::Display, early: Early) -> Result<(), CliError> {
+pub(crate) fn show(text: &impl fmt::Display, early: ParsedEarly) -> Result<(), CliError> {
     let out =
         BufWriter::new(AutoStream::new(io::stdout().lock(), choice(early.color, &io::stdout())));
     written(out, &text.to_string())
@@ -76,7 +76,7 @@ pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let words: Vec<_> = line.split_whitespace().collect();
-        for line in wrap::wrapped(&words.join(" "), width.saturating_sub(indent)) {
+        for line in text::wrap(&words.join(" "), width.saturating_sub(indent)) {
             if !line.is_empty() {
                 out.extend(std::iter::repeat_n(' ', indent));
             }

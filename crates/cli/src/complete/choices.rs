@@ -6,11 +6,11 @@ use clap_complete::engine::CompletionCandidate;
 
 use super::beginning;
 use crate::cmd::topics;
-use crate::settings::config::keys::setting;
+use crate::settings::config::keys::find;
 
 /// The values of the setting that `config set` was given before the word that is being typed.
 pub(super) fn of_setting(words: &[OsString]) -> Vec<String> {
-    let named = after(words, "set").find_map(|word| setting(word.rsplit('.').next()?));
+    let named = after(words, "set").find_map(|word| find(word.rsplit('.').next()?));
     named.map(|setting| setting.kind.choices()).unwrap_or_default()
 }
 

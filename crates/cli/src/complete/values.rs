@@ -20,7 +20,7 @@ use crate::base::when;
 use crate::settings::args::Globals;
 use crate::settings::config::{self, keys::SETTINGS};
 use crate::settings::early::value_of;
-use crate::settings::{self, Care, Service, Settings, Terminal};
+use crate::settings::{self, OnBadSetting, Service, Settings, Terminal};
 
 /// Longest that a shell waits for the service.
 const NETWORK_MAX: Duration = Duration::from_millis(150);
@@ -47,7 +47,7 @@ impl Values {
             ..Globals::default()
         };
         // Settings that are wrong complete nothing; the command will say so when it runs.
-        Self(Arc::new(settings::load(globals, env, Terminal::default(), Care::Lenient).ok()))
+        Self(Arc::new(settings::load(globals, env, Terminal::default(), OnBadSetting::Warn).ok()))
     }
 
     /// Forms by public id, by id where one was begun, and by the beginning of a title.
@@ -109,11 +109,10 @@ impl Values {
 
     /// The profiles of the configuration.
     pub(super) fn profiles(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let named = self
-            .0
-            .as_ref()
-            .as_ref()
-            .and_then(|settings| config::File::load(&settings.paths).ok()?.profiles().ok());
+        let named =
+            self.0.as_ref().as_ref().and_then(|settings| {
+                config::ConfigFile::load(&settings.paths).ok()?.profiles().ok()
+            });
         let named = named.unwrap_or_default();
         let default = settings::PROFILE_DEFAULT;
         let rest = named.iter().map(String::as_str).filter(|name| *name != default);

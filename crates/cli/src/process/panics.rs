@@ -3,15 +3,15 @@
 
 use std::panic::{self, PanicHookInfo};
 
-use crate::base::wrap::stderr_width;
+use crate::base::text::stderr_width;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::to_stderr;
-use crate::settings::early::Early;
+use crate::settings::early::ParsedEarly;
 
 /// Tells of panics from now on in the words of every other error. Whoever catches the panic ends
 /// with [`Exit::Failed`], and says nothing more.
-pub(crate) fn tell(early: Early) {
+pub(crate) fn tell(early: ParsedEarly) {
     panic::set_hook(Box::new(move |info| {
         // The library of workbooks panics if its disk is full; the export then ends with an error of its own.
         if info.location().is_some_and(|place| place.file().contains("rust_xlsxwriter")) {
@@ -73,7 +73,7 @@ mod tests {
         let Ok(on) = std::env::var(ASKED) else { return };
         let args: Vec<_> = std::env::args_os().collect();
         let at = args.iter().position(|arg| arg == "--").unwrap_or_default();
-        tell(Early::of(&args[at..], &|_| None));
+        tell(ParsedEarly::new(&args[at..], &|_| None));
         let exit = caught(|| {
             if on == "command" {
                 // As the thread of the command does: nobody asks how it ended.

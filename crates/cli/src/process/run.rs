@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::abort::{Abort, Busy};
 use crate::at_once;
 use crate::base::env;
-use crate::base::wrap::stderr_width;
+use crate::base::text::stderr_width;
 use crate::cmd::Cli;
 use crate::cmd::page;
 use crate::complete;
@@ -26,7 +26,7 @@ use crate::exit::Exit;
 use crate::output::to_stderr;
 use crate::process::log;
 use crate::process::panics;
-use crate::settings::early::Early;
+use crate::settings::early::ParsedEarly;
 use crate::settings::{self, Settings, Terminal};
 use crate::signals::Signals;
 
@@ -39,7 +39,7 @@ const STACK: usize = 64 << 20;
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    let mut early = Early::of(&args, &env::of_process);
+    let mut early = ParsedEarly::new(&args, &env::of_process);
     panics::tell(early);
     let exit = panics::caught(|| {
         if complete::answered(&args, &env::of_process) {
@@ -67,7 +67,7 @@ pub(crate) fn laid_out() -> Command {
     }
 }
 
-fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
+fn understood(early: &mut ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
     // Never dropped: the process is about to end or to do what was asked, and taking the tree apart is a
     // seventh of the work of `--help`.
     let mut command = ManuallyDrop::new(laid_out());
@@ -89,7 +89,7 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
         page::show(&command.render_help().ansi(), *early)?;
         return Err(CliError::silent(Exit::Done));
     }
-    early.ask_configuration(&env::of_process);
+    early.read_configuration(&env::of_process);
     command.build();
     let path = usage::path(&command, args);
     let missing = matches!(
@@ -106,13 +106,13 @@ fn understood(early: &mut Early, args: &[OsString]) -> Result<Cli, CliError> {
 }
 
 /// Tells of a failure on standard error, and says how the run ends.
-fn tell(error: &CliError, early: Early) -> Exit {
+fn tell(error: &CliError, early: ParsedEarly) -> Exit {
     // With standard error closed, the exit code still says it.
     let _ = to_stderr(early.color, |err| error.print(err, early.error_format, stderr_width()));
     error.exit
 }
 
-fn carry_out(cli: Cli, early: &mut Early) -> Result<(), CliError> {
+fn carry_out(cli: Cli, early: &mut ParsedEarly) -> Result<(), CliError> {
     if let Some(done) = cli.command.alone(*early) {
         return done;
     }
@@ -122,7 +122,7 @@ fn carry_out(cli: Cli, early: &mut Early) -> Result<(), CliError> {
         stderr: io::stderr().is_terminal(),
     };
     let settings = settings::load(cli.globals, &env::of_process, terminal, cli.command.care())
-        .inspect_err(|_| early.ask_configuration(&env::of_process))?;
+        .inspect_err(|_| early.read_configuration(&env::of_process))?;
     early.adopt(&settings);
     panics::tell(*early);
     log::to_stderr(settings.verbose, settings.error_format);

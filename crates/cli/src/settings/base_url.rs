@@ -59,7 +59,8 @@ pub(crate) fn without_password(text: &str) -> String {
     match text.rsplit_once('@') {
         None => text.to_owned(),
         Some((before, host)) => {
-            let scheme = before.split_once("://").map_or(String::new(), |(it, _)| format!("{it}://"));
+            let scheme =
+                before.split_once("://").map_or(String::new(), |(it, _)| format!("{it}://"));
             format!("{scheme}…@{host}")
         }
     }
@@ -90,7 +91,8 @@ mod tests {
 
     #[test]
     fn quotation_marks_are_named() {
-        for text in ["\"https://forms.example\"", "'https://forms.example", "“https://forms.example”"]
+        for text in
+            ["\"https://forms.example\"", "'https://forms.example", "“https://forms.example”"]
         {
             let error = parse(text).unwrap_err();
             assert!(error.told().contains(&format!("`{text}` contains quotation marks")));
@@ -109,11 +111,9 @@ mod tests {
 
     #[test]
     fn password_is_not_in_output() {
-        for (url, shown) in [
-            ("https://u:p@h/x", "https://…@h/x"),
-            ("u:p@h", "…@h"),
-            ("https://h", "https://h"),
-        ] {
+        for (url, shown) in
+            [("https://u:p@h/x", "https://…@h/x"), ("u:p@h", "…@h"), ("https://h", "https://h")]
+        {
             assert_eq!(without_password(url), shown);
         }
     }

@@ -21,7 +21,8 @@ use crate::base::env::{self, Lookup};
 use crate::base::paths::Paths;
 use crate::error::CliError;
 use crate::error::ErrorFormat;
-use crate::output::{Color, OutputFormat, TimeStyle};
+pub(crate) use crate::output::Json;
+use crate::output::{Color, OutputFormat, OutputOptions, TimeStyle};
 use crate::settings::args::{Globals, Rate};
 use crate::settings::config::Value;
 use crate::settings::config::keys::{SETTINGS, names, one_of};
@@ -85,19 +86,6 @@ pub struct Settings {
     pub(crate) given: CommandLine,
     /// All settings with their sources.
     pub resolved: Resolved,
-}
-
-/// Filters and formats of JSON output: `--json`, `--jq`, `--template`.
-#[derive(Clone, Debug, Default)]
-pub struct Json {
-    /// The fields, separated by commas; an empty text lists the fields.
-    pub fields: Option<String>,
-    /// The format of the fields: `--output`, but not its variable or setting.
-    pub format: Option<OutputFormat>,
-    /// A jq expression.
-    pub jq: Option<String>,
-    /// A template.
-    pub template: Option<String>,
 }
 
 /// The service of a run.
@@ -245,6 +233,22 @@ impl Settings {
             network.add_root_certificate_file(origin.clone())?;
         }
         Ok(network)
+    }
+
+    /// Returns the options of the output.
+    pub(crate) fn output_options(&self) -> OutputOptions {
+        OutputOptions {
+            json: self.json.clone(),
+            format: self.output,
+            time_style: self.time_style,
+            color: self.color,
+            error_format: self.error_format,
+            quiet: self.quiet,
+            stdout_is_terminal: self.terminal.stdout,
+            stderr_is_terminal: self.terminal.stderr,
+            pager: self.pager,
+            pager_command: self.pager_command.clone(),
+        }
     }
 
     /// Returns the output format. The default is a table on a terminal, TSV elsewhere.

@@ -407,7 +407,7 @@ fn a_file_that_others_can_write_is_not_used_until_it_is_mended() {
         let said = home.run("config get output");
         assert_eq!((said.code, said.stdout.as_str()), (Some(0), "tsv\n"), "{}", said.stderr);
         assert!(
-            said.stderr.contains("it can be changed by other users; none of it counts"),
+            said.stderr.contains("it can be changed by other users; the file is ignored"),
             "{}",
             said.stderr
         );

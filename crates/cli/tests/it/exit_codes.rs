@@ -136,8 +136,8 @@ fn an_address_that_cannot_be_meant_is_told_a_better_one() {
         ("127.0.0.1:8080", "hint: did you mean `http://127.0.0.1:8080`?"),
         ("localhost:8080", "hint: did you mean `http://localhost:8080`?"),
         ("forms.example.org", "hint: did you mean `https://forms.example.org`?"),
-        ("me:hunter2@example.org", "hint: an address is https://"),
-        ("http://example.org", "to the network; use `https`\n"),
+        ("me:hunter2@example.org", "hint: a base URL is https://"),
+        ("http://example.org", "would get the API key without encryption"),
     ] {
         let said = formsvc(&["me", "--base-url", address]).env("FORMSVC_API_KEY", "fsk_x").output();
         let said = Said::from(said.unwrap());

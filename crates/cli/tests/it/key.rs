@@ -243,7 +243,7 @@ fn an_address_is_checked_before_a_key_is_looked_for() {
     for args in [&["me"][..], &["auth", "login"]] {
         let said = run(&[args, &["--base-url", "http://forms.example"]].concat());
         assert_eq!(said.code, Some(2), "{}", said.stderr);
-        assert!(said.stderr.contains("the service address uses `http`"), "{}", said.stderr);
+        assert!(said.stderr.contains("without encryption"), "{}", said.stderr);
     }
 }
 

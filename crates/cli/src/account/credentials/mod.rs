@@ -5,8 +5,6 @@
 //! way to ask for a key without naming the origin it will be sent to, so that a key saved for one service
 //! never reaches another.
 
-#![expect(dead_code, reason = "`auth` and the reading of keys come next")]
-
 mod account;
 mod bounded;
 mod error;
@@ -19,7 +17,6 @@ mod signing;
 use std::fmt;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use secrecy::{ExposeSecret, SecretString};
 
 pub(crate) use account::Account;
@@ -31,7 +28,7 @@ pub(crate) use signing::{StoredSecrets, check_secret_name};
 
 use crate::base::env;
 use crate::settings::Settings;
-use crate::settings::{Choice, Store};
+use crate::settings::{Store, StoreChoice};
 
 /// Longest call to a keyring. One that takes longer is left behind on its thread.
 const KEYRING_MAX: Duration = Duration::from_secs(3);
@@ -64,7 +61,7 @@ pub(crate) struct Put {
 /// The stores of this user.
 #[derive(Debug)]
 pub(crate) struct Stores {
-    choice: Choice,
+    choice: StoreChoice,
     file: KeyFile,
     keyring: Keyring,
 }
@@ -81,7 +78,7 @@ impl Stores {
 
     /// Where a new key goes unless somebody says otherwise.
     pub(crate) fn preferred(&self) -> Store {
-        if self.choice == Choice::File { Store::File } else { Store::Keyring }
+        if self.choice == StoreChoice::File { Store::File } else { Store::Keyring }
     }
 
     /// What people call a store.
@@ -99,11 +96,9 @@ impl Stores {
         if !self.uses(Store::Keyring) {
             return Ok(in_file()?.and_then(|key| found(Store::File, key, None)));
         }
-        // Most often right, and then the keyring need not be woken.
-        if account.kept() == Some(Store::File)
-            && let Some(key) = in_file()?
-        {
-            return Ok(found(Store::File, key, None));
+        // The configuration names the file: the keyring does not have the key.
+        if account.kept() == Some(Store::File) && self.uses(Store::File) {
+            return Ok(in_file()?.and_then(|key| found(Store::File, key, None)));
         }
         match self.keyring.get(account) {
             Ok(Some(key)) => Ok(found(Store::Keyring, key, None)),
@@ -240,7 +235,7 @@ impl Stores {
     /// Whether a store could be used now.
     pub(crate) fn check(&self, store: Store) -> Result<(), StoreError> {
         match store {
-            Store::Keyring if self.choice == Choice::File => {
+            Store::Keyring if self.choice == StoreChoice::File => {
                 Err(StoreError::Absent(Absence::SwitchedOff))
             }
             Store::Keyring => self.keyring.check(),
@@ -255,9 +250,9 @@ impl Stores {
 
     fn uses(&self, store: Store) -> bool {
         match self.choice {
-            Choice::Auto => true,
-            Choice::Keyring => store == Store::Keyring,
-            Choice::File => store == Store::File,
+            StoreChoice::Auto => true,
+            StoreChoice::Keyring => store == Store::Keyring,
+            StoreChoice::File => store == Store::File,
         }
     }
 
@@ -290,11 +285,6 @@ impl Store {
             Self::Keyring => Self::File,
             Self::File => Self::Keyring,
         }
-    }
-
-    /// The one of that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::from_str(name, false).ok()
     }
 
     /// Its name, as it is written in flags and configuration.

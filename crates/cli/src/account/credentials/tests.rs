@@ -66,7 +66,7 @@ struct Setup {
     stores: Stores,
 }
 
-fn setup(choice: Choice) -> Setup {
+fn setup(choice: StoreChoice) -> Setup {
     let folder = tempfile::tempdir().unwrap();
     let keyring = Arc::new(Fake::default());
     let file = KeyFile::new(Some(&folder.path().join("formsvc")));
@@ -115,7 +115,7 @@ fn broken() -> StoreError {
 
 #[test]
 fn a_key_has_one_copy_whichever_store_it_moves_to() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     assert_eq!(it.both(), ["", "1"]);
     let _ = it.save(&kept(Store::File), &"2".into(), Store::Keyring).unwrap();
@@ -127,7 +127,7 @@ fn a_key_has_one_copy_whichever_store_it_moves_to() {
 #[test]
 fn until_it_is_settled_a_key_that_moves_has_the_one_before_beside_it() {
     for (from, to) in [(Store::File, Store::Keyring), (Store::Keyring, Store::File)] {
-        let it = setup(Choice::Auto);
+        let it = setup(StoreChoice::Auto);
         it.save(&account(), &"1".into(), from).unwrap();
         let put = it.stores.put(&kept(from), &"2".into(), to).unwrap();
         // By the record of before it is the old key, and by that of after the new one.
@@ -143,7 +143,7 @@ fn until_it_is_settled_a_key_that_moves_has_the_one_before_beside_it() {
 
 #[test]
 fn a_key_that_cannot_be_kept_leaves_the_one_before() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     *it.keyring.garbles.lock().unwrap() = true;
     let error = it.save(&account(), &"2".into(), Store::Keyring).unwrap_err();
@@ -158,7 +158,7 @@ fn a_key_that_cannot_be_kept_leaves_the_one_before() {
 
 #[test]
 fn an_older_copy_out_of_reach_is_told_where_there_is_one() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     it.keyring.fail(locked);
     let saved = it.save(&account(), &"1".into(), Store::File).unwrap();
     assert!(saved.is_none());
@@ -168,7 +168,7 @@ fn an_older_copy_out_of_reach_is_told_where_there_is_one() {
 
 #[test]
 fn a_keyring_that_fails_is_passed_over_for_a_key_in_the_file() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     it.keyring.fail(locked);
     let found = it.stores.find(&account()).unwrap().unwrap();
@@ -182,7 +182,7 @@ fn a_keyring_that_fails_is_passed_over_for_a_key_in_the_file() {
 
 #[test]
 fn a_keyring_is_asked_for_no_key_that_is_known_to_be_in_the_file() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     let asked = *it.keyring.asked.lock().unwrap();
     assert!(it.stores.find(&kept(Store::File)).unwrap().unwrap().passed_over.is_none());
@@ -198,12 +198,12 @@ fn a_copy_that_may_survive_fails_the_removal() {
         // It is elsewhere.
         (Some(Store::File), false),
     ] {
-        let it = setup(Choice::Auto);
+        let it = setup(StoreChoice::Auto);
         it.keyring.fail(locked);
         let removed = it.stores.remove(&account().kept_in(record));
         assert_eq!(removed.is_err(), survives, "{record:?}: {removed:?}");
     }
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     it.keyring.fail(broken);
     let error = it.stores.remove(&kept(Store::File)).unwrap_err();
     assert!(matches!(error, StoreError::Survives { store: Store::Keyring, .. }), "{error:?}");
@@ -211,7 +211,7 @@ fn a_copy_that_may_survive_fails_the_removal() {
 
 #[test]
 fn what_can_be_removed_is_removed_though_a_copy_survives() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     it.keyring.fail(locked);
     assert!(it.stores.remove(&kept(Store::Keyring)).is_err());
@@ -227,7 +227,7 @@ fn what_can_be_removed_is_removed_though_a_copy_survives() {
 
 #[test]
 fn a_store_that_is_switched_off_is_asked_only_if_it_is_known_to_have_a_copy() {
-    let it = setup(Choice::File);
+    let it = setup(StoreChoice::File);
     assert_eq!(it.stores.preferred(), Store::File);
     let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
     assert!(it.stores.find(&account()).unwrap().is_some());
@@ -240,7 +240,7 @@ fn a_store_that_is_switched_off_is_asked_only_if_it_is_known_to_have_a_copy() {
 
 #[test]
 fn what_is_no_key_is_kept_nowhere() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     let long = "k".repeat(KEY_MAX + 1);
     for bad in ["", "a b", "a\nb", "a\0b", "a\u{7f}", &long] {
         for store in [Store::Keyring, Store::File] {
@@ -254,7 +254,7 @@ fn what_is_no_key_is_kept_nowhere() {
 
 #[test]
 fn each_failure_says_what_to_do_and_shows_no_key() {
-    let it = setup(Choice::Auto);
+    let it = setup(StoreChoice::Auto);
     let _ = it.save(&account(), &"fsk_SECRET".into(), Store::File).unwrap();
     let shown = format!("{:?} {:?}", it.stores, it.stores.find(&account()));
     assert!(!shown.contains("SECRET"), "{shown}");

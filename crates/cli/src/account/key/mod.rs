@@ -22,7 +22,8 @@ use crate::output::progress::Progress;
 use crate::output::prompt;
 use crate::settings::KeySource;
 use crate::settings::Store;
-use crate::settings::{Kept, Service, Settings};
+use crate::settings::repeat_command::CommandLine;
+use crate::settings::{ProfileService, Service, Settings};
 
 pub(crate) use crate::error::usage::{KEY_PREFIX, KEY_TYPED};
 pub(crate) use given::unless_a_key;
@@ -161,7 +162,7 @@ impl KeySource {
 pub(crate) async fn stored(
     settings: &Settings,
     profile: &str,
-    kept: &Kept,
+    kept: &ProfileService,
     base_url: &str,
     progress: &Progress,
 ) -> Result<Result<Key, Missing>, CliError> {
@@ -178,6 +179,8 @@ pub(crate) async fn stored(
     let stores = Stores::of(settings);
     let asked = account.clone();
     let left_out = stores.left_out(&account);
+    let empty_store = account.kept().map(|store| stores.place(store));
+    let login = login_command(settings);
     let why = match aside(move || stores.find(&asked)).await? {
         Ok(Some(found)) => {
             if let Some(why) = found.passed_over {
@@ -190,7 +193,20 @@ pub(crate) async fn stored(
         // Something is wrong that another way to give a key would only hide.
         Err(why) => return Err(why.into()),
     };
-    Ok(Err(Missing { elsewhere: profile.elsewhere(&account), account, why, left_out }))
+    Ok(Err(Missing {
+        elsewhere: profile.elsewhere(&account),
+        account,
+        why,
+        left_out,
+        empty_store,
+        login,
+    }))
+}
+
+/// Returns the command that stores a key for the service of this run.
+pub(crate) fn login_command(settings: &Settings) -> String {
+    let line = CommandLine::new(settings, &["auth", "login"]);
+    line.shown().unwrap_or_else(|| "formsvc auth login".to_owned())
 }
 
 /// There is no key for an address.
@@ -201,14 +217,19 @@ pub(crate) struct Missing {
     elsewhere: Option<String>,
     /// Why a store could not be asked.
     pub(crate) why: Option<StoreError>,
-    /// Which store was not asked, and why.
+    /// The store that was not asked, and the reason.
     left_out: Option<String>,
+    /// The store of the profile, if it has no key.
+    empty_store: Option<String>,
+    /// The command that stores a key for this service.
+    login: String,
 }
 
 impl Missing {
-    /// What to ask somebody for.
+    /// Returns the text of a prompt for the key.
     pub(crate) fn prompt(&self) -> String {
-        format!("API key for {}", self.account.origin())
+        let (origin, login) = (self.account.origin(), &self.login);
+        format!("API key for {origin} (used once; `{login}` stores it)")
     }
 }
 
@@ -219,6 +240,11 @@ impl From<Missing> for CliError {
         if let Some(why) = &missing.why {
             error = error.because(why);
         }
+        if let (None, Some(store)) = (&missing.why, &missing.empty_store) {
+            error = error.cause(format!(
+                "the profile `{profile}` stores its key in {store}, which has none"
+            ));
+        }
         if let Some(left_out) = &missing.left_out {
             error = error.cause(left_out.as_str());
         }
@@ -227,13 +253,14 @@ impl From<Missing> for CliError {
                 "the key of the profile `{profile}` is for `{elsewhere}`, and goes nowhere else"
             ));
         }
-        let hint = match missing.why.as_ref().and_then(StoreError::hint) {
-            Some(hint) => hint,
-            None => "store a key with `formsvc auth login`, set FORMSVC_API_KEY, or pass \
-                     `--api-key-file PATH`; `--demo` needs no key"
-                .to_owned(),
-        };
-        error.hint(hint)
+        let login = &missing.login;
+        let hint = missing.why.as_ref().and_then(StoreError::hint).unwrap_or_else(|| {
+            format!(
+                "store a key with `{login}`, set FORMSVC_API_KEY, or pass `--api-key-file PATH`; \
+                 `--demo` needs no key"
+            )
+        });
+        error.hint(hint.replace("formsvc auth login", login))
     }
 }
 
@@ -245,7 +272,7 @@ struct Profile {
 }
 
 impl Profile {
-    fn of(name: &str, kept: &Kept) -> Result<Self, CliError> {
+    fn of(name: &str, kept: &ProfileService) -> Result<Self, CliError> {
         let base_url = kept.base_url.as_ref();
         let account = base_url.map(|url| Account::new(name, url)).transpose()?;
         Ok(Self {

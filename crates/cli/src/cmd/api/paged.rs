@@ -132,7 +132,8 @@ impl Paged<'_> {
     /// The error, and how to go on after what was written.
     fn unfinished(&self, cx: &Context, error: CliError, pages: &RawPages) -> CliError {
         let Some(cursor) = pages.next_cursor() else { return error };
-        let mut line = repeat_command::Line::of(&cx.settings, &["api", self.path, "--paginate"]);
+        let mut line =
+            repeat_command::CommandLine::new(&cx.settings, &["api", self.path, "--paginate"]);
         let left = self.limit.map(|limit| limit.saturating_sub(self.shown.count));
         line.maybe("--limit", left.map(|left| left.to_string()).as_deref());
         for (name, value) in self.fields.iter().filter(|(name, _)| name != "cursor") {

@@ -3,6 +3,7 @@
 use secrecy::SecretString;
 
 use crate::account::credentials::{Account, Put, StoreError, Stores};
+use crate::account::key;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::prompt;
@@ -14,11 +15,11 @@ pub(super) async fn put(
     cx: &Context,
     stores: &Stores,
     account: &Account,
-    key: &SecretString,
+    secret: &SecretString,
     named: Option<Store>,
 ) -> Result<Put, CliError> {
     let store = named.unwrap_or_else(|| stores.preferred());
-    let mut put = stores.put(account, key, store);
+    let mut put = stores.put(account, secret, store);
     if let Err(why) = &put
         && named.is_none()
         && store == Store::Keyring
@@ -28,10 +29,17 @@ pub(super) async fn put(
         cx.progress.remark(&format!("{why}."));
         let place = stores.place(Store::File);
         if prompt::confirm(&format!("Keep the key in {place}, which only you can read?")).await? {
-            put = stores.put(account, key, Store::File);
+            put = stores.put(account, secret, Store::File);
         }
     }
-    Ok(put?)
+    // The hints name the login command: it repeats the flags of this one.
+    put.map_err(|why| match why.hint() {
+        Some(hint) => {
+            let hint = hint.replace("formsvc auth login", &key::login_command(&cx.settings));
+            CliError::from(why).hint(hint)
+        }
+        None => why.into(),
+    })
 }
 
 /// Has the stores as they were before a key was put.

@@ -7,7 +7,7 @@ use super::profile::Profile;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
-use crate::settings::config::File;
+use crate::settings::config::ConfigFile;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("profile"), Field::address("base_url"), Field::new("store"), Field::new("active")];
@@ -33,7 +33,7 @@ impl List {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let Self {} = self;
         let mut listing = cx.output.listing(FIELDS)?;
-        let profiles = Profile::all(&File::load(&cx.settings.paths)?)?;
+        let profiles = Profile::all(&ConfigFile::load(&cx.settings.paths)?)?;
         for profile in &profiles {
             listing.push(&Row {
                 profile: &profile.name,

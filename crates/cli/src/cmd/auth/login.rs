@@ -13,8 +13,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::prompt;
 use crate::settings::Store;
-use crate::settings::base_url;
-use crate::settings::config::File;
+use crate::settings::config::ConfigFile;
 use crate::settings::{KeySource, Service};
 
 /// Verify an API key and store it for a profile
@@ -72,7 +71,8 @@ impl Login {
         let put = if by_command {
             None
         } else {
-            Some(keep::put(cx, &stores, &account, &key, self.store).await?)
+            let named = self.store.or(account.kept().filter(|store| *store == Store::File));
+            Some(keep::put(cx, &stores, &account, &key, named).await?)
         };
         let noted = self.note(&mut file, &account, put.as_ref().map(|put| put.store), first);
         let settled = noted.and_then(|()| {
@@ -149,7 +149,7 @@ impl Login {
     /// Writes down which service the profile is for, and where the key is.
     fn note(
         &self,
-        file: &mut File,
+        file: &mut ConfigFile,
         account: &Account,
         store: Option<Store>,
         first: bool,
@@ -173,7 +173,7 @@ async fn address(cx: &Context, known: Option<&String>) -> Result<String, CliErro
         }
         None => return Err(no_base_url()),
     };
-    base_url::read(&address)?;
+    cx.settings.base_url(&address)?;
     Ok(address)
 }
 

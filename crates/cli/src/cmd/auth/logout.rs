@@ -9,8 +9,8 @@ use crate::base::sanitize::one_line;
 use crate::complete;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::Service;
-use crate::settings::config::File;
+use crate::settings::config::ConfigFile;
+use crate::settings::{Service, Store};
 
 /// Delete the stored API key of a profile
 ///
@@ -104,7 +104,7 @@ fn of_its_own_service(profile: Profile, named: Option<&str>) -> Result<Profile, 
 fn forget(
     cx: &Context,
     stores: &Stores,
-    record: Option<&mut File>,
+    record: Option<&mut ConfigFile>,
     profile: &Profile,
     listed: &[Account],
 ) -> Result<bool, CliError> {
@@ -127,7 +127,9 @@ fn forget(
         cx.progress.remark(&format!("the profile `{name}` no longer asks `{command}` for a key"));
     }
     if file.profiles()?.contains(&profile.name) {
-        Profile::set_kept(file, &profile.name, None, &[])?;
+        // `store = "file"` stays: it is a choice of the user, and the default of the next login.
+        let store = profile.store.filter(|store| *store == Store::File);
+        Profile::set_kept(file, &profile.name, store, &[])?;
         file.save()?;
     }
     Ok(any || !profile.command.is_empty())

@@ -19,7 +19,7 @@ use secrecy::SecretString;
 use crate::account::key;
 use crate::context::{Context, no_base_url};
 use crate::error::CliError;
-use crate::settings::{Care, Service};
+use crate::settings::{OnBadSetting, Service};
 
 /// Store API keys and show which one is used
 #[derive(Debug, Subcommand)]
@@ -35,10 +35,10 @@ pub(crate) enum Auth {
 
 impl Auth {
     /// What the command makes of a configuration that is wrong, or lacks the profile.
-    pub(crate) fn care(&self) -> Care {
+    pub(crate) fn care(&self) -> OnBadSetting {
         match self {
-            Self::Login(_) | Self::Use(_) | Self::List(_) | Self::Doctor(_) => Care::LooksItself,
-            Self::Status(_) | Self::Logout(_) | Self::Token(_) => Care::Strict,
+            Self::Login(_) | Self::Use(_) | Self::List(_) | Self::Doctor(_) => OnBadSetting::Ignore,
+            Self::Status(_) | Self::Logout(_) | Self::Token(_) => OnBadSetting::Fail,
         }
     }
 

@@ -5,8 +5,8 @@ use clap::ValueEnum;
 use crate::account::credentials::Account;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::Kept;
-use crate::settings::config::{File, Place, Value};
+use crate::settings::ProfileService;
+use crate::settings::config::{ConfigFile, SettingLocation, Value};
 use crate::settings::{Store, check_profile};
 
 /// A profile as the configuration has it: which service, and where the key is.
@@ -22,7 +22,7 @@ pub(super) struct Profile {
 
 impl Profile {
     /// Reads one; what is not set there is absent. Refuses what cannot be the name of a profile.
-    pub(super) fn read(file: &File, name: &str) -> Result<Self, CliError> {
+    pub(super) fn read(file: &ConfigFile, name: &str) -> Result<Self, CliError> {
         check_profile(name)?;
         let get = |setting: &str| file.get(&place(name, setting));
         let store = get("store")?.and_then(|store| Store::from_str(&store, false).ok());
@@ -30,7 +30,7 @@ impl Profile {
             name: name.to_owned(),
             base_url: get("base_url")?,
             store,
-            command: match file.value(&Place::parse(&place(name, "api_key_command"))?)? {
+            command: match file.value(&SettingLocation::parse(&place(name, "api_key_command"))?)? {
                 Some(Value::Words(words)) => words,
                 _ => Vec::new(),
             },
@@ -38,7 +38,7 @@ impl Profile {
     }
 
     /// All of them, by name.
-    pub(super) fn all(file: &File) -> Result<Vec<Self>, CliError> {
+    pub(super) fn all(file: &ConfigFile) -> Result<Vec<Self>, CliError> {
         let mut names = file.profiles()?;
         names.sort_unstable();
         names.iter().map(|name| Self::read(file, name)).collect()
@@ -56,8 +56,8 @@ impl Profile {
     }
 
     /// What settings would say of it, were it the profile of this run.
-    pub(super) fn settings(&self) -> Kept {
-        Kept {
+    pub(super) fn settings(&self) -> ProfileService {
+        ProfileService {
             base_url: self.base_url.clone(),
             store: self.store,
             api_key_command: self.command.clone(),
@@ -65,7 +65,11 @@ impl Profile {
     }
 
     /// Has the configuration say what it said of this profile when it was read.
-    pub(super) fn put_back(&self, file: &mut File, was_none_in_use: bool) -> Result<(), CliError> {
+    pub(super) fn put_back(
+        &self,
+        file: &mut ConfigFile,
+        was_none_in_use: bool,
+    ) -> Result<(), CliError> {
         let (name, at) = (&self.name, place(&self.name, "base_url"));
         match &self.base_url {
             Some(base_url) => file.set(&at, base_url)?,
@@ -80,7 +84,7 @@ impl Profile {
 
     /// What the configuration is told of where the key is.
     pub(super) fn set_kept(
-        file: &mut File,
+        file: &mut ConfigFile,
         name: &str,
         store: Option<Store>,
         command: &[String],
@@ -103,8 +107,8 @@ pub(super) fn place(profile: &str, setting: &str) -> String {
 }
 
 /// The configuration, and the profile of this run in it.
-pub(super) fn of_this_run(cx: &Context) -> Result<(File, Profile), CliError> {
-    let file = File::load(&cx.settings.paths)?;
+pub(super) fn of_this_run(cx: &Context) -> Result<(ConfigFile, Profile), CliError> {
+    let file = ConfigFile::load(&cx.settings.paths)?;
     let profile = Profile::read(&file, &cx.settings.profile)?;
     Ok((file, profile))
 }

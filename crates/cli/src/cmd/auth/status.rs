@@ -14,8 +14,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
 use crate::settings::KeySource;
-use crate::settings::base_url;
-use crate::settings::config::File;
+use crate::settings::config::ConfigFile;
 use crate::settings::{Origin, Service};
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -94,7 +93,7 @@ impl Status {
         if let Some(flag) = flag_of_one_service(cx) {
             return Err(CliError::usage(format!("`--all` and `{flag}` cannot be used together")));
         }
-        let profiles = Profile::all(&File::load(&cx.settings.paths)?)?;
+        let profiles = Profile::all(&ConfigFile::load(&cx.settings.paths)?)?;
         let mut errors = Vec::new();
         for profile in &profiles {
             let (row, error) = self.of_profile(cx, profile).await;
@@ -114,7 +113,7 @@ impl Status {
     async fn of_this_run(&self, cx: &Context) -> Result<(Row, Option<CliError>), CliError> {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_base_url()) };
         let base_url = base_url.clone().ok_or_else(no_base_url)?;
-        base_url::read(&base_url)?;
+        cx.settings.base_url(&base_url)?;
         if !self.offline {
             cx.check_network(&base_url)?;
         }

@@ -6,7 +6,7 @@ use super::profile::Profile;
 use crate::base::env;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::config::{File, no_profile};
+use crate::settings::config::{ConfigFile, no_profile};
 
 /// Set the default profile
 ///
@@ -21,7 +21,7 @@ pub(crate) struct Use {
 
 impl Use {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
-        let mut file = File::load(&cx.settings.paths)?;
+        let mut file = ConfigFile::load(&cx.settings.paths)?;
         let profile = Profile::read(&file, &self.profile_name)?;
         let known = file.profiles()?;
         if !known.contains(&profile.name) {

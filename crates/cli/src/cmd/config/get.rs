@@ -8,7 +8,7 @@ use super::effective;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::config::{File, Place};
+use crate::settings::config::{ConfigFile, SettingLocation};
 
 /// Print the effective value of a setting
 ///
@@ -27,9 +27,10 @@ pub(crate) struct Get {
 impl Get {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let profile = &cx.settings.profile;
-        let place = Place::within(&self.key, Some(profile)).or_else(|_| Place::parse(&self.key))?;
+        let place = SettingLocation::within(&self.key, Some(profile))
+            .or_else(|_| SettingLocation::parse(&self.key))?;
         let value = if self.key.contains('.') {
-            File::load(&cx.settings.paths)?.get(&self.key)?
+            ConfigFile::load(&cx.settings.paths)?.get(&self.key)?
         } else {
             let row = cx.settings.resolved.row(place.setting.name);
             row.and_then(|row| effective(cx, row))

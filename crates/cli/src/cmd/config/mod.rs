@@ -14,8 +14,9 @@ use crate::account::credentials::{Account, Stores};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::OutputFormat;
-use crate::settings::config::{File, Place};
-use crate::settings::{Care, Origin, Row};
+use crate::settings::base_url::without_password;
+use crate::settings::config::{ConfigFile, SettingLocation};
+use crate::settings::{OnBadSetting, Origin, Row, Store};
 
 /// Show and change the saved settings
 #[derive(Debug, Subcommand)]
@@ -29,10 +30,10 @@ pub(crate) enum Config {
 
 impl Config {
     /// What it makes of a configuration that is wrong: it is there to mend it.
-    pub(crate) fn care(&self) -> Care {
+    pub(crate) fn care(&self) -> OnBadSetting {
         match self {
-            Self::Set(_) | Self::Unset(_) => Care::LooksItself,
-            _ => Care::Lenient,
+            Self::Set(_) | Self::Unset(_) => OnBadSetting::Ignore,
+            _ => OnBadSetting::Warn,
         }
     }
 
@@ -49,14 +50,16 @@ impl Config {
 
 /// Where a command sets a setting: where its name says, else in the profile of `--profile`, else at
 /// the top. What belongs to a profile alone goes into the one that is used.
-fn place(cx: &Context, key: &str) -> Result<Place, CliError> {
+fn place(cx: &Context, key: &str) -> Result<SettingLocation, CliError> {
     let settings = &cx.settings;
     let by_flag =
         matches!(settings.resolved.row("profile").map(|row| &row.origin), Some(Origin::Flag(_)));
     let named = by_flag.then_some(&*settings.profile);
-    match Place::within(key, named) {
-        Err(_) if named.is_none() && Place::within(key, Some(&settings.profile)).is_ok() => {
-            let place = Place::within(key, Some(&settings.profile))?;
+    match SettingLocation::within(key, named) {
+        Err(_)
+            if named.is_none() && SettingLocation::within(key, Some(&settings.profile)).is_ok() =>
+        {
+            let place = SettingLocation::within(key, Some(&settings.profile))?;
             cx.progress.remark(&format!("this is `{place}`, of the profile that is used"));
             Ok(place)
         }
@@ -66,14 +69,16 @@ fn place(cx: &Context, key: &str) -> Result<Place, CliError> {
 
 /// The value that counts; none where nobody set one and there is no default.
 fn effective(cx: &Context, row: &Row) -> Option<String> {
-    row.value.as_ref().map(crate::settings::config::Value::text).or_else(|| {
-        match row.setting.name {
-            "output" => Some(match cx.settings.output_format() {
-                OutputFormat::Table => "table".to_owned(),
-                _ => "tsv".to_owned(),
-            }),
-            _ => row.setting.default.map(str::to_owned),
-        }
+    let text = row.value.as_ref().map(crate::settings::config::Value::text);
+    if row.setting.name == "base_url" {
+        return text.as_deref().map(without_password);
+    }
+    text.or_else(|| match row.setting.name {
+        "output" => Some(match cx.settings.output_format() {
+            OutputFormat::Table => "table".to_owned(),
+            _ => "tsv".to_owned(),
+        }),
+        _ => row.setting.default.map(str::to_owned),
     })
 }
 
@@ -81,8 +86,8 @@ fn effective(cx: &Context, row: &Row) -> Option<String> {
 /// nobody would look for it. The same place in another spelling is no other address.
 fn no_key_is_left(
     cx: &Context,
-    file: &File,
-    place: &Place,
+    file: &ConfigFile,
+    place: &SettingLocation,
     new: Option<&str>,
 ) -> Result<(), CliError> {
     let Some(name) = &place.profile else { return Ok(()) };
@@ -93,7 +98,8 @@ fn no_key_is_left(
     if new.is_some_and(same) {
         return Ok(());
     }
-    let recorded = file.get(&format!("profiles.{name}.store"))?.is_some();
+    let store = file.get(&format!("profiles.{name}.store"))?;
+    let recorded = store.as_deref() == Some(Store::Keyring.name());
     let stores = Stores::of(&cx.settings);
     if !recorded && !stores.find_in_file(&old).is_ok_and(|key| key.is_some()) {
         return Ok(());
@@ -106,7 +112,7 @@ fn no_key_is_left(
 }
 
 /// Says so when what was just changed does not count, because something stronger does.
-fn hidden(cx: &Context, place: &Place) {
+fn hidden(cx: &Context, place: &SettingLocation) {
     let Some(row) = cx.settings.resolved.row(place.setting.name) else { return };
     if matches!(row.origin, Origin::Env(_) | Origin::Project(..)) {
         cx.progress.remark(&format!("{} is stronger, and set as well", row.origin));

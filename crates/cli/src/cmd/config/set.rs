@@ -3,11 +3,11 @@
 use clap::Args;
 
 use super::{hidden, no_key_is_left, place};
-use crate::account::key::KEY_PREFIX;
+use crate::base::masked::secret_prefix;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::PROFILE_DEFAULT;
-use crate::settings::config::{File, NO_KEYS, PROFILE, no_profile};
+use crate::settings::config::{ConfigFile, NO_KEYS, PROFILE, no_profile};
 
 /// Save a setting, in the profile of `--profile` or for all profiles
 #[derive(Debug, Args)]
@@ -26,10 +26,11 @@ pub(crate) struct Set {
 impl Set {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let place = place(cx, &self.key)?;
-        if self.value.contains(KEY_PREFIX) {
-            return Err(CliError::usage(format!("`{place}` cannot hold an API key")).hint(NO_KEYS));
+        if secret_prefix(&self.value).is_some() {
+            let what = format!("`{place}` cannot contain an API key or a signing secret");
+            return Err(CliError::usage(what).hint(NO_KEYS));
         }
-        let mut file = File::load(&cx.settings.paths)?;
+        let mut file = ConfigFile::load(&cx.settings.paths)?;
         if place.setting.name == PROFILE.name {
             exists(&file, &self.value)?;
         }
@@ -44,7 +45,7 @@ impl Set {
 }
 
 /// A profile that is not there would stop every command that comes after.
-fn exists(file: &File, profile: &str) -> Result<(), CliError> {
+fn exists(file: &ConfigFile, profile: &str) -> Result<(), CliError> {
     let known = file.profiles()?;
     if profile == PROFILE_DEFAULT || known.iter().any(|known| known == profile) {
         return Ok(());

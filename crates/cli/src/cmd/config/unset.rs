@@ -5,7 +5,7 @@ use clap::Args;
 use super::{hidden, no_key_is_left, place};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::config::File;
+use crate::settings::config::ConfigFile;
 
 /// Remove a saved setting
 ///
@@ -23,7 +23,7 @@ pub(crate) struct Unset {
 impl Unset {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let place = place(cx, &self.key)?;
-        let mut file = File::load(&cx.settings.paths)?;
+        let mut file = ConfigFile::load(&cx.settings.paths)?;
         if place.setting.name == "base_url" {
             no_key_is_left(cx, &file, &place, None)?;
         }

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref;
-use crate::settings::repeat_command::Line;
+use crate::settings::repeat_command::CommandLine;
 
 /// Show one form
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ impl View {
                 let what = format!("the form `{id}` exists, but the list of forms ends before it");
                 CliError::new(Exit::NotFound, what)
             };
-            let line = Line::of(&cx.settings, &["submissions", "list", form.id.as_str()]);
+            let line = CommandLine::new(&cx.settings, &["submissions", "list", form.id.as_str()]);
             return Err(match line.shown() {
                 Some(line) => error.hint(format!("its submissions can be read: {line}")),
                 None => error,

@@ -76,8 +76,10 @@ impl List {
         // A demo service ends with this command.
         let lasts = !matches!(cx.settings.service, Service::Demo);
         if let Some(last) = oldest.filter(|_| has_more && lasts && cx.settings.terminal.stdout) {
-            let mut line =
-                repeat_command::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
+            let mut line = repeat_command::CommandLine::new(
+                &cx.settings,
+                &["submissions", "list", hint_name(&form)],
+            );
             line.flag("--limit", &self.limit.to_string());
             bounds.say_again(&mut line);
             line.maybe("--columns", self.columns.as_deref());

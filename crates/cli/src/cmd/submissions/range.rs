@@ -10,7 +10,7 @@ use jiff::Zoned;
 use crate::base::when::{When, local, now};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::repeat_command::Line;
+use crate::settings::repeat_command::CommandLine;
 
 /// A range of time, from `--since` on and before `--until`.
 #[derive(Debug, Default, Args)]
@@ -121,7 +121,7 @@ impl Bounds {
     }
 
     /// How flags say the same again, whenever that is.
-    pub(crate) fn say_again(&self, line: &mut Line) {
+    pub(crate) fn say_again(&self, line: &mut CommandLine) {
         for (flag, at) in [("--since", &self.since), ("--until", &self.until)] {
             line.maybe(flag, at.as_ref().map(ToString::to_string).as_deref());
         }

@@ -247,7 +247,7 @@ fn a_profile_is_forgotten_with_its_key_unless_this_run_points_elsewhere() {
 
 #[test]
 fn the_rule_for_names_of_profiles_is_told_wherever_it_is_broken() {
-    let rule = "up to 64 of A-Z, a-z, 0-9, `-` and `_`";
+    let rule = "up to 64 characters of A-Z, a-z, 0-9, `-` and `_`";
     let told = |said: crate::support::Said, at: &str, code: i32| {
         assert_eq!(said.code, Some(code), "{at}: {}", said.stderr);
         let line = said.stderr.lines().find(|line| line.contains("`a.b`"));

@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Jq, labels};
 use crate::settings::args::whole;
-use crate::settings::repeat_command::Line;
+use crate::settings::repeat_command::CommandLine;
 
 /// Largest column map, in bytes.
 const MAP_MAX: u64 = 16 << 20;
@@ -211,7 +211,7 @@ impl FormatOptions {
     }
 
     /// Adds the flags to a command that continues.
-    pub(super) fn repeat(&self, line: &mut Line) {
+    pub(super) fn repeat(&self, line: &mut CommandLine) {
         for (flag, value) in self.flags() {
             line.maybe(flag, value.as_deref());
         }

@@ -35,7 +35,7 @@ use crate::form_ref::{self, FormMatch};
 use crate::output::progress::Expected;
 use crate::settings::Service;
 use crate::settings::args::{duration, whole};
-use crate::settings::repeat_command::Line;
+use crate::settings::repeat_command::CommandLine;
 
 /// Export the submissions of a form to a file or to standard output
 ///
@@ -374,7 +374,8 @@ impl Export {
             return None;
         }
         let forms: Vec<&str> = self.forms.iter().map(String::as_str).collect();
-        let mut line = Line::of(&cx.settings, &[&["submissions", "export"], &forms[..]].concat());
+        let mut line =
+            CommandLine::new(&cx.settings, &[&["submissions", "export"], &forms[..]].concat());
         if self.all {
             line.switch("--all");
         }

@@ -20,9 +20,10 @@ use crate::exit::Exit;
 use crate::form_ref::FormMatch;
 use crate::output::OutputFormat;
 use crate::output::Stream;
+use crate::settings::Service;
+use crate::settings::args::format_duration;
 use crate::settings::args::{duration, whole};
 use crate::settings::repeat_command;
-use crate::settings::{Service, written};
 use lookup::{known_form, newest};
 use patience::Patience;
 
@@ -195,12 +196,12 @@ impl Follower<'_> {
             return None;
         }
         let command = ["submissions", "tail", hint_name(&self.form)];
-        let mut line = repeat_command::Line::of(settings, &command);
+        let mut line = repeat_command::CommandLine::new(settings, &command);
         line.flag("--since", place.created_at.as_str());
         line.maybe("--after", place.id.as_ref().map(SubmissionId::as_str));
-        line.maybe("--interval", self.asked.interval.map(written).as_deref());
+        line.maybe("--interval", self.asked.interval.map(format_duration).as_deref());
         line.maybe("--count", self.left.map(|left| left.to_string()).as_deref());
-        line.maybe("--max-time", self.asked.max_time.map(written).as_deref());
+        line.maybe("--max-time", self.asked.max_time.map(format_duration).as_deref());
         line.shown()
     }
 

@@ -10,7 +10,7 @@ use crate::base::when::{LOCAL, When, now};
 use crate::cmd::place;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::repeat_command::Line;
+use crate::settings::repeat_command::CommandLine;
 
 /// The value of `--verdict` for all refusals.
 const INVALID: &str = "invalid";
@@ -126,7 +126,7 @@ impl FilterArgs {
 
 impl CaptureFilter {
     /// Adds the flags to a command line.
-    pub(in crate::cmd) fn repeat(&self, line: &mut Line) {
+    pub(in crate::cmd) fn repeat(&self, line: &mut CommandLine) {
         for (flag, value) in &self.flags {
             line.flag(flag, value);
         }

@@ -59,7 +59,7 @@ pub(in crate::cmd) fn response_timeout(cx: &Context, flag: TimeoutFlag) -> Durat
     let row = cx.settings.resolved.row("timeout");
     let counts = row.is_some_and(|row| {
         let is_flag = matches!(row.origin, Origin::Flag(_));
-        row.origin.is_said() && (flag == TimeoutFlag::Response || !is_flag)
+        row.origin.is_of_this_run() && (flag == TimeoutFlag::Response || !is_flag)
     });
     cx.settings.timeout.filter(|_| counts).unwrap_or(DELIVERY_TIMEOUT)
 }

@@ -12,7 +12,7 @@ use super::super::text::verdict_label;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::args::whole;
-use crate::settings::repeat_command::Line;
+use crate::settings::repeat_command::CommandLine;
 
 /// Default of `--limit`.
 const LIMIT: usize = 30;
@@ -70,7 +70,7 @@ impl List {
         cx.output.list(listing)?;
         let last = listed.last().and_then(|last| last.number).filter(|_| has_more);
         if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
-            let mut line = Line::of(&cx.settings, &["webhook", "events", "list"]);
+            let mut line = CommandLine::new(&cx.settings, &["webhook", "events", "list"]);
             filter.repeat(&mut line);
             line.flag("--limit", &self.limit.to_string()).flag("--before", &last.to_string());
             if let Some(more) = line.shown() {

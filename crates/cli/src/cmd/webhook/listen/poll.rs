@@ -21,8 +21,9 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref::FormMatch;
+use crate::settings::Service;
 use crate::settings::args::duration;
-use crate::settings::{Service, written};
+use crate::settings::args::format_duration;
 
 /// The flags of the poll.
 #[derive(Debug, Default, Args)]
@@ -126,7 +127,7 @@ fn report(cx: &Context, form: &FormMatch, continued: Option<&PollStart>, interva
         }
         Some(PollStart::Point(_)) => "continues where the previous run ended".to_owned(),
     };
-    cx.progress.remark(&format!("polls `{}` every {}", form.title, written(interval)));
+    cx.progress.remark(&format!("polls `{}` every {}", form.title, format_duration(interval)));
     cx.progress.remark(&format!("  {start}"));
     cx.progress.remark("  its deliveries have the header X-Formsvc-Synthetic: poll");
 }
