@@ -15,16 +15,17 @@ const QUOTATION_MARKS: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘',
 ///
 /// [`Settings::base_url`]: super::Settings::base_url
 pub(crate) fn parse(text: &str) -> Result<BaseUrl, CliError> {
-    let error = match BaseUrl::danger_parse_http(text) {
-        Ok(url) => return Ok(url),
-        Err(error) => error,
-    };
     if secret_prefix(text).is_some() {
         return Err(CliError::usage("the base URL is an API key or a signing secret")
             .hint("other users can read arguments: replace the key or secret"));
     }
+    let error = match BaseUrl::danger_parse_http(text) {
+        Ok(url) => return Ok(url),
+        Err(error) => error,
+    };
     let bare = text.trim().trim_matches(QUOTATION_MARKS);
-    if text.contains('@') {
+    // User name, query and fragment may contain a secret.
+    if text.contains(['@', '?', '#']) {
         return Err(CliError::usage(error.to_string()).hint(FORM));
     }
     let is = |rule: &str| CliError::usage(format!("the base URL `{}` {rule}", text.trim()));
