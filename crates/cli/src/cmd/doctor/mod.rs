@@ -94,7 +94,7 @@ fn terminal(cx: &Context) -> Check {
     let width = terminal_size::terminal_size()
         .map_or(String::new(), |(width, _)| format!(", {} columns", width.0));
     match &named[..] {
-        [] => Check::ok("terminal", "none: lists are for programs, and nobody is asked"),
+        [] => Check::ok("terminal", "no terminal: lists are TSV, prompts are disabled"),
         named => Check::ok("terminal", format!("standard {}{width}", named.join(", "))),
     }
 }

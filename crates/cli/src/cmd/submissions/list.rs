@@ -18,7 +18,7 @@ use crate::settings::repeat_command;
 
 /// The fields of a submission; `data` has a column for each label.
 pub(in crate::cmd) const FIELDS: [Field; 3] =
-    [Field::id("id").last(), Field::time("created_at"), Field::object("data")];
+    [Field::id("id"), Field::time("created_at"), Field::object("data")];
 
 /// List the newest submissions of a form
 ///
@@ -128,7 +128,7 @@ impl List {
             };
             has_excess = rows.len() > limit - count;
             for submission in rows.into_iter().take(limit - count) {
-                listing.push(&submission);
+                listing.try_push(&submission)?;
                 count += 1;
                 oldest = Some(submission);
             }
