@@ -5,8 +5,8 @@ use formsvc_client::{Cursor, FormHandle, PAGE_SIZE_MAX, Submission};
 use formsvc_export::LeftOut;
 use formsvc_protocol::FormInstant;
 
+use super::incomplete;
 use super::range::{Bounds, Range};
-use super::{hint_name, incomplete};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -77,7 +77,7 @@ impl List {
         let lasts = !matches!(cx.settings.service, Service::Demo);
         if let Some(last) = oldest.filter(|_| has_more && lasts && cx.settings.terminal.stdout) {
             let mut line =
-                repeat_command::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
+                repeat_command::Line::of(&cx.settings, &["submissions", "list", form.name()]);
             line.flag("--limit", &self.limit.to_string());
             bounds.say_again(&mut line);
             line.maybe("--columns", self.columns.as_deref());

@@ -8,7 +8,7 @@ mod sync;
 pub(in crate::cmd) mod tail;
 mod view;
 
-pub(in crate::cmd) use export::{counted, incomplete, incomplete_list, larger_pages};
+pub(in crate::cmd) use export::{counted, first_causes, incomplete, incomplete_list, larger_pages};
 pub(in crate::cmd) use exports::FIELDS as EXPORTS_FIELDS;
 pub(super) use list::FIELDS;
 pub(in crate::cmd) use sync::{
@@ -19,7 +19,6 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::form_ref::FormMatch;
 
 /// List, show, follow, export and synchronize the submissions of a form
 #[derive(Debug, Subcommand)]
@@ -44,10 +43,4 @@ impl Submissions {
             Self::Exports(exports) => exports.run(cx),
         }
     }
-}
-
-/// What to call a form in a command: what people know it by, unless that looks like a flag.
-fn hint_name(form: &FormMatch) -> &str {
-    let public_id = form.listed.as_ref().map(|listed| listed.public_id.as_str());
-    public_id.filter(|id| !id.starts_with('-')).unwrap_or(form.id.as_str())
 }

@@ -231,7 +231,18 @@ pub(super) fn check_exported(unusable: &[SkippedItem]) -> Result<(), CliError> {
     let what =
         format!("the result is incomplete: {count} of the list cannot be exported without an id");
     let error = CliError::new(Exit::DataPolicy, what);
-    Err(unusable.iter().take(20).fold(error, |error, item| error.cause(item.to_string())))
+    Err(first_causes(error, unusable))
+}
+
+/// Adds the first items as causes, and the number of the others.
+pub(in crate::cmd) fn first_causes(error: CliError, items: &[SkippedItem]) -> CliError {
+    const SHOWN_MAX: usize = 20;
+    let error =
+        items.iter().take(SHOWN_MAX).fold(error, |error, item| error.cause(item.to_string()));
+    match items.len().saturating_sub(SHOWN_MAX) {
+        0 => error,
+        more => error.cause(format!("and {more} more")),
+    }
 }
 
 #[cfg(test)]

@@ -20,14 +20,16 @@ use formsvc_export::{
 use secrecy::SecretString;
 use tokio::time::Instant;
 
-pub(in crate::cmd) use failure::{explain_stopped, incomplete, incomplete_list, larger_pages};
+pub(in crate::cmd) use failure::{
+    explain_stopped, first_causes, incomplete, incomplete_list, larger_pages,
+};
 pub(in crate::cmd) use output::counted;
 
 use self::failure::{Saved, check_exported, left_out};
 use self::format_options::{FormatOptions, check_options};
 use self::output::{file_names, manifest_path, report_rendered, summary};
 use super::range::{Bounds, Range};
-use super::{hint_name, sync};
+use super::sync;
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -195,7 +197,7 @@ impl Export {
             return Ok(());
         }
         self.create_folder()?;
-        let names: Vec<_> = forms.iter().map(|form| (hint_name(form), form.id.as_str())).collect();
+        let names: Vec<_> = forms.iter().map(|form| (form.name(), form.id.as_str())).collect();
         let names = file_names(&names, format);
         let spools = spools_to_continue(cx)?;
         let (mut done, mut all_left_out, mut failure) = (Vec::new(), LeftOut::default(), None);

@@ -11,7 +11,7 @@ use formsvc_client::{RequestOptions, RetryPolicy, Submission, SubmissionId, Time
 use tokio::time::{Instant, sleep_until};
 
 use super::list::FIELDS;
-use super::{hint_name, range};
+use super::range;
 use crate::base::stdin;
 use crate::base::when::{When, now};
 use crate::context::Context;
@@ -194,7 +194,7 @@ impl Follower<'_> {
         if matches!(settings.service, Service::Demo) {
             return None;
         }
-        let command = ["submissions", "tail", hint_name(&self.form)];
+        let command = ["submissions", "tail", self.form.name()];
         let mut line = repeat_command::Line::of(settings, &command);
         line.flag("--since", place.created_at.as_str());
         line.maybe("--after", place.id.as_ref().map(SubmissionId::as_str));
