@@ -65,7 +65,7 @@ fn a_submission_that_is_not_there_is_exit_3_and_how_far_was_looked_is_said() {
     assert_eq!((said.code, &*said.stdout), (Some(3), ""));
     assert!(said.stderr.contains("no submission `sub_gone`"), "{}", said.stderr);
     assert!(said.stderr.contains("none of the 344, back to 20"), "{}", said.stderr);
-    let view = ["--demo", "submissions", "view", "penguins", "sub_gone", "--before"];
+    let view = ["--demo", "submissions", "view", "penguins", "sub_gone", "--around"];
     let before = run(&[&view[..], &["1990-01-01T00:00:00Z"]].concat());
     assert_eq!(before.code, Some(3));
     assert!(before.stderr.contains("there are none before 1990"), "{}", before.stderr);
