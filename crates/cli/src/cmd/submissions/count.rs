@@ -14,10 +14,10 @@ use super::database::{Database, DatabaseSource, check_stored};
 use super::export::{stored_json, time_zone};
 use super::incomplete_list;
 use super::range::{Bounds, Range};
-use crate::context::{Context, to_json};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
-use crate::output::{Field, Jq};
+use crate::output::{Field, Jq, to_json};
 use crate::settings::args::duration;
 
 /// The fields of the result without `--by`.

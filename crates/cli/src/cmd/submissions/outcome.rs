@@ -4,18 +4,13 @@ use formsvc_client::event::SkippedItem;
 use formsvc_client::list::SubmissionPages;
 use formsvc_client::{Completeness, PAGE_SIZE_MAX};
 use formsvc_export::LeftOut;
-use indicatif::HumanCount;
 
+pub(in crate::cmd) use crate::base::text::count as counted;
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 
 /// Items of one kind that an error lists at most.
 const LISTED_MAX: usize = 20;
-
-/// Returns a number with its noun.
-pub(in crate::cmd) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", HumanCount(number), if number == 1 { "" } else { "s" })
-}
 
 /// Returns the word for a completeness in output.
 pub(super) fn completeness_name(completeness: Completeness) -> &'static str {

@@ -6,9 +6,9 @@ use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
 use indicatif::HumanCount;
 
 use super::{Export, Run, counted, spools};
+use crate::base::text::approximate;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
-use crate::output::progress::about;
 use crate::settings::args::Rate;
 
 impl Export {
@@ -60,7 +60,7 @@ impl Export {
         let rows_mark = if is_exact && !self.options.has_filter() { "" } else { "~" };
         let requests_mark = if is_exact { "" } else { "~" };
         let (rows, requests) = (counted(rows, "submission"), counted(requests, "request"));
-        let time = about(time);
+        let time = approximate(time);
         let text = format!("{rows_mark}{rows} in {requests_mark}{requests}, {time} {limit}");
         if is_exact {
             return text;

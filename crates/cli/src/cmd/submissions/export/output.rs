@@ -13,13 +13,13 @@ use formsvc_export::{
 use sha2::{Digest, Sha256};
 
 use super::{Export, counted};
+use crate::base::sanitize::SanitizingWriter;
+use crate::base::text::duration;
 use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::error::message::Message;
 use crate::exit::Exit;
-use crate::output::Harmless;
-use crate::output::progress::took;
 
 /// Names of standard output. Opened by one of the last three names, it would be written from its start, so
 /// that `>>` would not append.
@@ -30,7 +30,7 @@ pub(super) fn stdout(cx: &Context) -> Destination<'static> {
     let (out, progress) = (io::stdout(), cx.progress.clone());
     if cx.settings.terminal.stdout {
         let on_first_write = Some(move || progress.share_terminal());
-        Destination::stream(Box::new(Harmless::new(Stdout { out, on_first_write })))
+        Destination::stream(Box::new(SanitizingWriter::new(Stdout { out, on_first_write })))
     } else {
         let on_first_write = Some(move || progress.step_aside());
         Destination::stream(Box::new(Stdout { out, on_first_write }))
@@ -211,7 +211,7 @@ pub(super) fn summary(
         columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
-    let (submissions, time) = (counted(rendered.rows, "submission"), took(elapsed));
+    let (submissions, time) = (counted(rendered.rows, "submission"), duration(elapsed));
     let complete = completeness_name(completeness);
     let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
     let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))

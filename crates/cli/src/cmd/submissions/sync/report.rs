@@ -6,12 +6,12 @@ use std::time::Duration;
 use formsvc_export::{SyncSummary, SyncTarget, ViewChanges};
 use serde_json::{Value, json};
 
+use crate::base::text::duration;
 use crate::cmd::submissions::counted;
 use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
 use crate::form_ref::FormMatch;
 use crate::output::Field;
-use crate::output::progress::took;
 
 /// The fields of a synchronized form.
 pub(in crate::cmd) const FIELDS: [Field; 9] = [
@@ -65,7 +65,7 @@ pub(super) fn describe(
         doubt => format!("; complete: {doubt}"),
     };
     let (rows, requests) = (counted(pull.rows, "submission"), counted(pull.requests, "request"));
-    let (title, view, time) = (&form.title, &summary.view, took(elapsed));
+    let (title, view, time) = (&form.title, &summary.view, duration(elapsed));
     format!(
         "{title}: {new}{replaced}; {rows} → {target}, view `{view}`, in {time} and {requests}{doubt}"
     )
