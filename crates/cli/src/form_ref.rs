@@ -131,7 +131,7 @@ pub(crate) struct FormNames<'a> {
 /// either id. Titles are equal if their Unicode normal forms are: a keyboard and a service may write `é` in
 /// different ways.
 pub(crate) fn matching<T>(
-    forms: impl Iterator<Item = T> + Clone,
+    forms: &(impl Iterator<Item = T> + Clone),
     text: &str,
     names: impl Fn(&T) -> FormNames<'_>,
 ) -> Vec<T> {
@@ -164,7 +164,7 @@ fn pick<'a>(forms: &'a Forms, text: &str) -> Result<Option<Candidate<'a>>, CliEr
         let names = FormNames { id: item.id(), public_id: item.public_id(), title: item.title() };
         Candidate { form: Err(item), names }
     });
-    let found = matching(valid.chain(invalid), text, |form| form.names);
+    let found = matching(&valid.chain(invalid), text, |form| form.names);
     if found.len() > 1 { Err(ambiguous(text, &found)) } else { Ok(found.first().copied()) }
 }
 

@@ -86,7 +86,7 @@ impl DatabaseSource {
 impl Database {
     /// Finds a form by its id, its public id, its title or the beginning of either id.
     pub(super) fn find(&self, name: &str) -> Result<&SyncStatus, CliError> {
-        let found = matching(self.forms.iter(), name, |form| FormNames {
+        let found = matching(&self.forms.iter(), name, |form| FormNames {
             id: Some(&form.form_id),
             public_id: form.public_id.as_deref(),
             title: form.title.as_deref(),

@@ -30,7 +30,7 @@ const SILENT_REQUESTS: u64 = 5;
 /// starts nearer, and `--from` reads a database without a request. In a pipe the output is JSON, exactly as the service sent it.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc submissions view penguins sub_0198e1f2 --around 2026-03-01\n  formsvc submissions view contact sub_0198e1f2 --output json\n  formsvc submissions view contact sub_0198e1f2 --from sqlite:contact.db"
+    after_help = "Examples:\n  formsvc submissions view penguins sub_0198e1f2 --around today\n  formsvc submissions view contact sub_0198e1f2 --output json\n  formsvc submissions view contact sub_0198e1f2 --from sqlite:contact.db"
 )]
 pub(crate) struct View {
     /// The form: its id, public id, exact title, or the beginning of either id

@@ -38,7 +38,7 @@ fn count_by_day_fills_gaps_in_the_time_zone() {
     assert_eq!(said.stdout, "period,count\n2026-01-01,1\n2026-01-02,1\n2026-01-03,1\n");
     let json =
         service().run(&["submissions", "count", "survey", "--by", "month", "--output", "json"]);
-    assert_eq!(json.stdout.trim_end(), r#"[{"period":"2026-01","count":3}]"#);
+    assert_eq!(json.stdout.trim_end(), "[\n{\"period\":\"2026-01\",\"count\":3}\n]");
 }
 
 #[test]

@@ -40,7 +40,6 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
 #[command(
     after_help = "Examples:\n  formsvc submissions sync verify survey --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted\n  formsvc submissions sync verify survey --to sqlite:survey.db --purge-deleted"
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Verify {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
