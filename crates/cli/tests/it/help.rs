@@ -71,7 +71,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "reads a database of `submissions sync`",
     ),
     (
-        "formsvc submissions count survey --by week --from sqlite:survey.db --output csv",
+        "formsvc submissions count survey --by week --from sqlite:survey.db",
         "reads a database of `submissions sync`",
     ),
     (

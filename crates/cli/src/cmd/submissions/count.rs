@@ -36,7 +36,7 @@ const BAR_MAX: u64 = 40;
 /// has the date of its Monday. A terminal shows a bar for each period.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo submissions count penguins\n  formsvc --demo submissions count penguins --by month\n  formsvc --demo submissions count anes96 --by day --since 30d --time-zone Europe/Berlin\n  formsvc submissions count survey --by week --from sqlite:survey.db --output csv"
+    after_help = "Examples:\n  formsvc --demo submissions count penguins\n  formsvc --demo submissions count penguins --by month\n  formsvc --demo submissions count anes96 --by day --time-zone Europe/Berlin\n  formsvc submissions count survey --by week --from sqlite:survey.db"
 )]
 pub(crate) struct Count {
     /// The form: its id, public id, exact title, or the beginning of either id

@@ -54,6 +54,9 @@ fn failed_export_is_saved_and_its_command_continues() {
         listed[0]["command"].as_str().unwrap().starts_with("formsvc submissions export survey")
     );
     let said = run(&mut service.formsvc(&["submissions", "exports", "list"]), &state);
+    let table = ["submissions", "exports", "list", "--output", "table"];
+    let table = run(&mut service.formsvc(&table), &state).stdout;
+    assert!(table.contains(" KiB") || table.contains(" MiB"), "{table}");
     let command = "continue Survey with: formsvc submissions export survey";
     assert!(said.stderr.contains(command), "{}", said.stderr);
     let said = run(&mut service.formsvc(&["submissions", "exports", "clean"]), &state);
