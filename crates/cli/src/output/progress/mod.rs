@@ -50,6 +50,9 @@ struct OperationState {
     wait: Option<Wait>,
     /// The time of all waits since the beginning.
     waited: Duration,
+    /// The time of the waits that the next operation includes: those before the first one.
+    waited_before: Duration,
+    has_begun: bool,
 }
 
 /// The current status.
@@ -103,22 +106,24 @@ impl Progress {
             estimate: Estimate::default(),
             wait: None,
             waited: Duration::ZERO,
+            waited_before: Duration::ZERO,
+            has_begun: false,
         };
         let told = Arc::new(Mutex::new(told));
         Self(Arc::new(Mutex::new(State { mode, format, told })))
     }
 
-    /// Starts an operation.
+    /// Starts an operation. The time of the first one includes the waits before it.
     pub(crate) fn begin(&self) {
-        let status = Status::Words(String::new());
-        let estimate = Estimate::default();
-        *locked(&self.state().told) = OperationState {
-            began: Instant::now(),
-            status,
-            estimate,
-            wait: None,
-            waited: Duration::ZERO,
-        };
+        let state = self.state();
+        let mut operation = locked(&state.told);
+        let (now, waited) = (Instant::now(), std::mem::take(&mut operation.waited_before));
+        operation.began = now.checked_sub(waited).unwrap_or(now);
+        operation.waited = waited;
+        operation.has_begun = true;
+        operation.status = Status::Words(String::new());
+        operation.estimate = Estimate::default();
+        operation.wait = None;
     }
 
     /// Sets the end of the walk that begins now, for an estimate of the remaining time.
@@ -161,6 +166,9 @@ impl Progress {
         {
             let mut progress = locked(&state.told);
             progress.waited += wait;
+            if !progress.has_begun {
+                progress.waited_before += wait;
+            }
             progress.estimate.wait(wait);
         }
         if let Mode::Lines { last } = &state.mode
@@ -229,14 +237,9 @@ impl Progress {
         }
     }
 
-    /// Formats the time since the beginning, with the waits: `45.0 s (42.5 s waiting)`.
-    pub(crate) fn elapsed_text(&self) -> String {
-        let (elapsed, waited) =
-            (self.elapsed(), locked(&self.state().told).waited.min(self.elapsed()));
-        if waited < Duration::from_secs(1) {
-            return duration(elapsed);
-        }
-        format!("{} ({} waiting)", duration(elapsed), duration(waited))
+    /// Returns the time of all waits since the beginning.
+    pub(crate) fn waited(&self) -> Duration {
+        locked(&self.state().told).waited
     }
 
     /// Returns the time since the beginning.
@@ -396,6 +399,8 @@ mod tests {
             estimate: Estimate::default(),
             wait: Some(wait),
             waited: Duration::ZERO,
+            waited_before: Duration::ZERO,
+            has_begun: false,
         };
         for (millis, line) in [
             (1_000, "waiting 30 s for the service's rate limit · 5,900 submissions · 5,900/s"),
