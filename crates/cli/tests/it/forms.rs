@@ -13,7 +13,7 @@ fn me_shows_the_account_of_the_key() {
 #[test]
 fn forms_list_is_newest_first_in_every_format() {
     let tsv = succeed(&["--demo", "forms", "list"]);
-    let ids: Vec<&str> = tsv.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    let ids: Vec<&str> = tsv.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert_eq!(ids, ["randhie", "anes96", "penguins", "naughty", "contact"]);
     let json = succeed(&["--demo", "forms", "list", "--output", "json"]);
     let forms: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();

@@ -77,7 +77,7 @@ fn columns_flag_selects_labels() {
     let lines: Vec<&str> = said.stdout.lines().collect();
     assert_eq!(lines[0], "id,created_at,generated 19-007,Real question,gone");
     assert!(lines[1].ends_with("Z,,Bob,") && lines[3].ends_with("Z,7.0,,"), "{lines:?}");
-    assert!(said.stderr.contains("nothing that is shown has `gone`"), "{}", said.stderr);
+    assert!(said.stderr.contains("none of the items has `gone`"), "{}", said.stderr);
     for other in [&["--output", "json"][..], &["--json", "id"], &["--jq", "."]] {
         let said = run(&[&["--columns", "a"], other].concat());
         assert_eq!(said.code, Some(2), "{other:?}: {}", said.stderr);
