@@ -24,13 +24,17 @@ use crate::delivery::{
 };
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
-use crate::verdict::verify;
+use crate::verdict::{Verdict, verify};
 use crate::warning::{Warning, WarningCode};
 
 /// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
-/// Capacity of the channel of events, in addition to one event for each delivery in flight.
+/// Capacity of the channel of events, in addition to one event for each delivery in flight. Refused requests and
+/// rejected deliveries use only this part of the channel, so that they do not delay other deliveries.
 const WAITING_EVENTS: usize = 64;
+/// Maximum number of rejected deliveries in flight. They do not count for [`ListenLimits::in_flight`], so that
+/// requests without a valid signature do not block other deliveries.
+const MAX_REJECTED: usize = 16;
 /// Maximum number of deliveries by which a subscriber may lag behind.
 const BROADCAST_LEN: usize = 256;
 /// Number of consecutive stored deliveries after which the next failure counts as a new outage. A single success
@@ -107,6 +111,8 @@ pub(super) struct Intake {
     /// Channel that publishes each delivery when it is stored and again when it is answered.
     pub(super) deliveries: broadcast::Sender<Arc<Delivery>>,
     in_flight: Arc<Semaphore>,
+    /// Permits of rejected deliveries.
+    rejected: Arc<Semaphore>,
     attempts: Mutex<AttemptCounter>,
     /// Number of deliveries that count for [`ListenLimits::deliveries`]. Never exceeds that limit.
     counted: AtomicU64,
@@ -126,6 +132,15 @@ pub(super) struct Intake {
 struct Slot {
     event: OwnedPermit<ListenerEvent>,
     in_flight: OwnedSemaphorePermit,
+}
+
+/// A request with its verdict.
+struct VerifiedRequest {
+    request: CompleteRequest,
+    received_at: Timestamp,
+    started: Instant,
+    verdict: Verdict,
+    is_rejected: bool,
 }
 
 /// A response, its origin, and the results of forwarding.
@@ -161,6 +176,7 @@ impl Intake {
             events,
             deliveries: broadcast::channel(BROADCAST_LEN).0,
             in_flight: Arc::new(Semaphore::new(limits.in_flight)),
+            rejected: Arc::new(Semaphore::new(MAX_REJECTED)),
             attempts: Mutex::default(),
             counted: AtomicU64::new(0),
             attempts_without_id: AtomicU32::new(0),
@@ -178,7 +194,8 @@ impl Intake {
         self: &Arc<Self>,
         request: CompleteRequest,
     ) -> Result<Handled, Refusal> {
-        let slot = self.slot().await?;
+        let request = self.verify(request);
+        let slot = self.slot(request.is_rejected).await?;
         let intake = Arc::clone(self);
         let handling = async move { intake.handle(request, slot).await };
         let handling = self.abort.clone().run_until_cancelled_owned(handling);
@@ -192,10 +209,35 @@ impl Intake {
     /// Sends the event of a refused request if the channel has room.
     pub(super) fn report_refusal(&self, method: Method, request_target: String, refusal: Refusal) {
         let refused = RefusedRequest { at: Timestamp::now(), method, request_target, refusal };
-        let _ = self.events.try_send(ListenerEvent::Refused(refused));
+        if self.has_room_for_untrusted() {
+            let _ = self.events.try_send(ListenerEvent::Refused(refused));
+        }
     }
 
-    async fn slot(&self) -> Result<Slot, Refusal> {
+    /// Returns false if an event of an untrusted request would use room that is reserved for deliveries in flight.
+    fn has_room_for_untrusted(&self) -> bool {
+        self.events.capacity() > self.limits.in_flight
+    }
+
+    fn verify(&self, request: CompleteRequest) -> VerifiedRequest {
+        let (started, received_at) = (Instant::now(), Timestamp::now());
+        let CompleteRequest { headers, body, .. } = &request;
+        let (verdict, _) = verify(self.rules.verifier.as_ref(), headers, body, received_at);
+        let is_rejected = verdict.code.is_refusal() && self.rules.on_invalid == OnInvalid::Reject;
+        VerifiedRequest { request, received_at, started, verdict, is_rejected }
+    }
+
+    async fn slot(&self, is_rejected: bool) -> Result<Slot, Refusal> {
+        if is_rejected {
+            if self.is_limit_reached() {
+                return Err(Refusal::Stopping);
+            }
+            let in_flight = Arc::clone(&self.rejected).try_acquire_owned().ok();
+            let in_flight = in_flight.filter(|_| self.has_room_for_untrusted());
+            let event = self.events.clone().try_reserve_owned().ok();
+            let (event, in_flight) = event.zip(in_flight).ok_or(Refusal::TooManyInvalid)?;
+            return Ok(Slot { event, in_flight });
+        }
         let in_flight = Arc::clone(&self.in_flight).try_acquire_owned();
         let in_flight = in_flight.map_err(|_| Refusal::Busy)?;
         match tokio::time::timeout(EVENT_WAIT, self.events.clone().reserve_owned()).await {
@@ -206,9 +248,9 @@ impl Intake {
         }
     }
 
-    async fn handle(&self, request: CompleteRequest, slot: Slot) -> Result<Handled, Refusal> {
-        let started = Instant::now();
-        let mut delivery = Arc::new(self.examine(request, started)?);
+    async fn handle(&self, request: VerifiedRequest, slot: Slot) -> Result<Handled, Refusal> {
+        let started = request.started;
+        let mut delivery = Arc::new(self.delivery(request)?);
         let mut warnings = Vec::new();
         match self.store.insert(Arc::clone(&delivery)).await {
             Ok(number) => {
@@ -243,20 +285,18 @@ impl Intake {
         Ok((response, delivery))
     }
 
-    /// Verifies a request, counts it, and returns the delivery.
-    fn examine(&self, request: CompleteRequest, now: Instant) -> Result<Delivery, Refusal> {
+    /// Counts a request and returns its delivery.
+    fn delivery(&self, request: VerifiedRequest) -> Result<Delivery, Refusal> {
+        let VerifiedRequest { request, received_at, started, verdict, is_rejected } = request;
         let CompleteRequest { source, method, request_target, headers, body } = request;
-        let received_at = Timestamp::now();
-        let (verdict, _) = verify(self.rules.verifier.as_ref(), &headers, &body, received_at);
         // A rejected delivery does not count, because anyone can send an unsigned request.
-        let is_rejected = verdict.code.is_refusal() && self.rules.on_invalid == OnInvalid::Reject;
         if !is_rejected && !self.count() {
             return Err(Refusal::Stopping);
         }
         let names = EventNames::of_body(&body);
         let attempt = match &names.submission_id {
             // A forged delivery must not count as an attempt for a genuine submission.
-            Some(id) if verdict.code.is_trusted() => self.attempts().arrived(id, now),
+            Some(id) if verdict.code.is_trusted() => self.attempts().arrived(id, started),
             _ => Attempt::FIRST,
         };
         let summary = DeliverySummary {

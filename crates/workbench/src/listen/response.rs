@@ -19,13 +19,15 @@ pub enum Refusal {
     Unreadable,
     /// The limit of deliveries in flight is reached, or the events are not read.
     Busy,
+    /// The delivery is not valid, and the limit of rejected deliveries in flight is reached. It is not stored.
+    TooManyInvalid,
     Stopping,
     /// The handling of the request panicked.
     Internal,
 }
 
 /// All reasons, each with the status of the response, its name in JSON and its meaning.
-pub const REFUSALS: [(Refusal, u16, &str, &str); 9] = [
+pub const REFUSALS: [(Refusal, u16, &str, &str); 10] = [
     (Refusal::NotFound, 404, "not_found", "this listener accepts deliveries at another path"),
     (Refusal::MethodNotAllowed, 405, "method_not_allowed", "a delivery is a POST request"),
     (Refusal::CrossSite, 403, "cross_site", "pages in a browser cannot send deliveries"),
@@ -33,6 +35,12 @@ pub const REFUSALS: [(Refusal, u16, &str, &str); 9] = [
     (Refusal::TooSlow, 408, "body_timeout", "the body was not complete within the time limit"),
     (Refusal::Unreadable, 400, "unreadable_body", "the body could not be read"),
     (Refusal::Busy, 503, "busy", "too many deliveries are in flight"),
+    (
+        Refusal::TooManyInvalid,
+        401,
+        "too_many_invalid",
+        "the delivery is not valid, and too many such deliveries are in flight",
+    ),
     (Refusal::Stopping, 503, "stopping", "this listener is stopping"),
     (Refusal::Internal, 500, "internal_error", "the listener failed"),
 ];
@@ -51,7 +59,9 @@ impl Refusal {
             Self::Busy | Self::Stopping => (header::RETRY_AFTER, "1"),
             // The connection cannot be reused, because the rest of the body was not read.
             Self::TooLarge | Self::TooSlow | Self::Unreadable => (header::CONNECTION, "close"),
-            Self::NotFound | Self::CrossSite | Self::Internal => return response,
+            Self::NotFound | Self::CrossSite | Self::TooManyInvalid | Self::Internal => {
+                return response;
+            }
         };
         response.headers_mut().insert(name, HeaderValue::from_static(value));
         response
