@@ -15,9 +15,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::permits::Permits;
 use super::policy::{Fault, Faults, OnInvalid};
 use super::response::{self, Refusal};
-use super::wait_queue::WaitQueue;
 use crate::attempts::AttemptCounter;
 use crate::delivery::{
     AnsweredBy, Attempt, Delivery, DeliverySummary, EventNames, Response, Source,
@@ -32,6 +32,10 @@ const EVENT_WAIT: Duration = Duration::from_secs(1);
 /// Capacity of the channel of events, in addition to one event for each delivery in flight. Refused requests and
 /// rejected deliveries use only this part of the channel, so that they do not delay other deliveries.
 const WAITING_EVENTS: usize = 64;
+/// Unit of the permits for memory, in bytes.
+const MEMORY_UNIT: usize = 1 << 10;
+/// Smallest limit of the memory for bodies, in bytes.
+const MIN_MEMORY: usize = 256 << 20;
 /// Maximum number of rejected deliveries in flight. They do not count for [`ListenLimits::in_flight`], so that
 /// requests without a valid signature do not block other deliveries.
 const MAX_REJECTED: usize = 16;
@@ -56,7 +60,8 @@ pub struct ListenRules {
 /// The limits of a listener.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenLimits {
-    /// Longest body, in bytes.
+    /// Longest body, in bytes. The bodies that are being received and handled use at most four times as much memory
+    /// together, but at least 256 MiB are allowed.
     pub body: usize,
     /// Time limit for the head of a request, and again for its body.
     pub read_timeout: Duration,
@@ -97,6 +102,8 @@ pub(super) struct CompleteRequest {
     pub(super) request_target: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// Permits for the memory of the body.
+    pub(super) memory: Option<OwnedSemaphorePermit>,
 }
 
 /// The response, or `None` to close the connection, and the delivery with its outcome.
@@ -119,7 +126,9 @@ pub(super) struct Intake {
     /// Number of deliveries without a submission id, which faults count as attempts of one submission.
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
-    pub(super) waiting: WaitQueue,
+    pub(super) connections: Permits,
+    /// Permits for the memory of bodies, in units of [`MEMORY_UNIT`].
+    pub(super) memory: Permits,
     /// The tasks of connections and of deliveries in flight.
     pub(super) tasks: TaskTracker,
     /// Stops accepting connections and requests.
@@ -181,7 +190,8 @@ impl Intake {
             counted: AtomicU64::new(0),
             attempts_without_id: AtomicU32::new(0),
             stored_in_a_row: AtomicU64::new(OUTAGE_END),
-            waiting: WaitQueue::default(),
+            connections: Permits::new(limits.connections as usize),
+            memory: Permits::new(limits.body.saturating_mul(4).max(MIN_MEMORY) / MEMORY_UNIT),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             abort: CancellationToken::new(),
@@ -204,6 +214,12 @@ impl Intake {
             Ok(None) => Err(Refusal::Stopping),
             Err(_) => Err(Refusal::Internal),
         }
+    }
+
+    /// Acquires permits for the memory of a body.
+    pub(super) async fn body_memory(&self, bytes: usize) -> OwnedSemaphorePermit {
+        let units = u32::try_from(bytes.div_ceil(MEMORY_UNIT)).unwrap_or(u32::MAX);
+        self.memory.acquire(units).await
     }
 
     /// Sends the event of a refused request if the channel has room.
@@ -248,7 +264,8 @@ impl Intake {
         }
     }
 
-    async fn handle(&self, request: VerifiedRequest, slot: Slot) -> Result<Handled, Refusal> {
+    async fn handle(&self, mut request: VerifiedRequest, slot: Slot) -> Result<Handled, Refusal> {
+        let _memory = request.request.memory.take();
         let started = request.started;
         let mut delivery = Arc::new(self.delivery(request)?);
         let mut warnings = Vec::new();
@@ -288,7 +305,7 @@ impl Intake {
     /// Counts a request and returns its delivery.
     fn delivery(&self, request: VerifiedRequest) -> Result<Delivery, Refusal> {
         let VerifiedRequest { request, received_at, started, verdict, is_rejected } = request;
-        let CompleteRequest { source, method, request_target, headers, body } = request;
+        let CompleteRequest { source, method, request_target, headers, body, .. } = request;
         // A rejected delivery does not count, because anyone can send an unsigned request.
         if !is_rejected && !self.count() {
             return Err(Refusal::Stopping);

@@ -11,6 +11,7 @@ mod connection;
 mod goal;
 mod intake;
 mod line;
+mod permits;
 mod policy;
 mod response;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
 
 use super::connection;
@@ -21,8 +21,6 @@ use crate::store::CaptureStore;
 const BACKLOG: u32 = 1024;
 /// Pause after an error of `accept` that concerns all connections, for example "too many open files".
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// Wait for a closed connection to release its permit.
-const CLOSE_TIME: Duration = Duration::from_millis(50);
 /// Time that incomplete requests have to complete when the listener shuts down.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 /// Number of ports that [`free_port_near`] tries, and [`Sockets::open`] if it chooses the port.
@@ -125,9 +123,8 @@ impl Listener {
     ) -> (Self, mpsc::Receiver<ListenerEvent>) {
         let (intake, events) = Intake::new(rules, limits, store);
         let (intake, address) = (Arc::new(intake), sockets.address);
-        let permits = Arc::new(Semaphore::new(limits.connections as usize));
         for listener in sockets.listeners {
-            intake.tasks.spawn(run(listener, Arc::clone(&intake), Arc::clone(&permits)));
+            intake.tasks.spawn(run(listener, Arc::clone(&intake)));
         }
         (Self { intake, address }, events)
     }
@@ -149,7 +146,7 @@ impl Listener {
         intake.tasks.close();
         let drain = async {
             if timeout(DRAIN_TIME, intake.tasks.wait()).await.is_err() {
-                while intake.waiting.close_first() {}
+                while intake.connections.waiting.close_first() {}
                 intake.tasks.wait().await;
             }
         };
@@ -183,7 +180,8 @@ impl ListenerHandle {
             return Err(Refusal::Stopping);
         }
         let source = Source::Poll;
-        let request = CompleteRequest { source, method, request_target, headers, body };
+        let request =
+            CompleteRequest { source, method, request_target, headers, body, memory: None };
         Ok(self.0.accept(request).await?.1)
     }
 
@@ -199,11 +197,11 @@ impl ListenerHandle {
 }
 
 /// Accepts and serves the connections of one socket.
-async fn run(listener: TcpListener, intake: Arc<Intake>, permits: Arc<Semaphore>) {
+async fn run(listener: TcpListener, intake: Arc<Intake>) {
     let router = connection::router();
     let next = async || {
         let (stream, peer) = accept(&listener).await;
-        (stream, peer, permit(&intake, &permits).await)
+        (stream, peer, intake.connections.acquire(1).await)
     };
     while let Some((stream, peer, permit)) = intake.stop.run_until_cancelled(next()).await {
         let serving = connection::serve(stream, peer, Arc::clone(&intake), router.clone());
@@ -211,18 +209,6 @@ async fn run(listener: TcpListener, intake: Arc<Intake>, permits: Arc<Semaphore>
             serving.await;
             drop(permit);
         });
-    }
-}
-
-/// Acquires the permit of a connection. While no permit is free, closes connections that wait for their peers.
-async fn permit(intake: &Intake, permits: &Arc<Semaphore>) -> OwnedSemaphorePermit {
-    let mut wait = Duration::ZERO;
-    loop {
-        if let Ok(permit) = timeout(wait, Arc::clone(permits).acquire_owned()).await {
-            return permit.expect("the semaphore is never closed");
-        }
-        intake.waiting.close_first();
-        wait = CLOSE_TIME;
     }
 }
 

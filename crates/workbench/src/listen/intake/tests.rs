@@ -31,6 +31,7 @@ fn unsigned() -> CompleteRequest {
         request_target: "/".to_owned(),
         headers: HeaderMap::new(),
         body: Bytes::from_static(BODY.as_bytes()),
+        memory: None,
     }
 }
 

@@ -88,3 +88,28 @@ async fn slow_body_gets_408_and_delays_no_other() {
     read_to_end(&mut broken).await;
     assert!(running.end().await.0.is_empty());
 }
+
+#[tokio::test]
+async fn exhausted_memory_closes_the_slowest_body() {
+    // 256 MiB are four bodies.
+    let running = start(|_, limits| {
+        limits.body = 64 << 20;
+        limits.read_timeout = Duration::from_secs(3_600);
+    });
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let mut stream = running.connect().await;
+        let headers = "Expect: 100-continue\r\nContent-Length: 67108864\r\n";
+        stream
+            .write_all(format!("POST / HTTP/1.1\r\nHost: x\r\n{headers}\r\n").as_bytes())
+            .await
+            .unwrap();
+        // The listener reads the body, so it has acquired the memory.
+        read_until(&mut stream, "HTTP/1.1 100 Continue\r\n\r\n").await;
+        slow.push(stream);
+    }
+    assert_eq!(status(&running.exchange(last_request("", "{}")).await), 200);
+    assert_eq!(read_to_end(&mut slow[0]).await, "", "the first one was closed");
+    let open = timeout(Duration::ZERO, read_to_end(&mut slow[1])).await;
+    assert!(open.is_err(), "{open:?}");
+}
