@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -127,6 +127,8 @@ pub(super) struct Intake {
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
     pub(super) connections: Permits,
+    /// Logs the first error of `accept`.
+    pub(super) accept_error: Once,
     /// Permits for the memory of bodies, in units of [`MEMORY_UNIT`].
     pub(super) memory: Permits,
     /// The tasks of connections and of deliveries in flight.
@@ -190,6 +192,7 @@ impl Intake {
             counted: AtomicU64::new(0),
             attempts_without_id: AtomicU32::new(0),
             stored_in_a_row: AtomicU64::new(OUTAGE_END),
+            accept_error: Once::new(),
             connections: Permits::new(limits.connections as usize),
             memory: Permits::new(limits.body.saturating_mul(4).max(MIN_MEMORY) / MEMORY_UNIT),
             tasks: TaskTracker::new(),

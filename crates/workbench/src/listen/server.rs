@@ -20,7 +20,7 @@ use crate::store::CaptureStore;
 /// Length of the operating system's queue of connections that the listener has not accepted yet.
 const BACKLOG: u32 = 1024;
 /// Pause after an error of `accept` that concerns all connections, for example "too many open files".
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time that incomplete requests have to complete when the listener shuts down.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 /// Number of ports that [`free_port_near`] tries, and [`Sockets::open`] if it chooses the port.
@@ -200,7 +200,7 @@ impl ListenerHandle {
 async fn run(listener: TcpListener, intake: Arc<Intake>) {
     let router = connection::router();
     let next = async || {
-        let (stream, peer) = accept(&listener).await;
+        let (stream, peer) = accept(&listener, &intake).await;
         (stream, peer, intake.connections.acquire(1).await)
     };
     while let Some((stream, peer, permit)) = intake.stop.run_until_cancelled(next()).await {
@@ -212,8 +212,8 @@ async fn run(listener: TcpListener, intake: Arc<Intake>) {
     }
 }
 
-/// Accepts the next connection. Errors of `accept` are logged.
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+/// Accepts the next connection.
+async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
@@ -225,10 +225,25 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections");
+                handle_accept_error(&error, intake);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
+    }
+}
+
+/// Logs an error of `accept` if it is the first one. If no file descriptor is free, closes the connection that has waited
+/// for its peer for the longest time.
+fn handle_accept_error(error: &io::Error, intake: &Intake) {
+    intake.accept_error.call_once(|| tracing::warn!(%error, "cannot accept connections"));
+    #[cfg(unix)]
+    let codes =
+        [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(|code| code.raw_os_error());
+    // WSAEMFILE.
+    #[cfg(not(unix))]
+    let codes = [10_024];
+    if error.raw_os_error().is_some_and(|code| codes.contains(&code)) {
+        intake.connections.waiting.close_first();
     }
 }
 
@@ -241,6 +256,22 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::StoreLimits;
+
+    #[cfg(unix)]
+    #[test]
+    fn lack_of_file_descriptors_closes_a_connection() {
+        use rustix::io::Errno;
+        let limits = StoreLimits { bytes: 1 << 20, age: Duration::MAX };
+        let store = CaptureStore::in_memory(limits).unwrap();
+        let (intake, _events) = Intake::new(ListenRules::default(), ListenLimits::default(), store);
+        let tokens = [(); 3].map(|()| tokio_util::sync::CancellationToken::new());
+        tokens.iter().for_each(|token| drop(intake.connections.waiting.push(token.clone())));
+        for error in [Errno::MFILE, Errno::NOBUFS, Errno::NFILE] {
+            handle_accept_error(&error.into(), &intake);
+        }
+        assert_eq!([true, true, false], tokens.map(|token| token.is_cancelled()));
+    }
 
     #[test]
     fn only_errors_of_all_connections_pause_accepting() {
