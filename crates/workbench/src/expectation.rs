@@ -8,7 +8,7 @@ use formsvc_contract::send::SendError;
 use crate::mask;
 
 /// Longest text in [`ResponseTally::first_unexpected`], in characters.
-const EXCERPT_MAX: usize = 200;
+const MAX_EXCERPT: usize = 200;
 
 /// A set of response statuses, parsed from a text such as `5xx`, `failed` or `404`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl ResponseTally {
                     self.unexpected += 1;
                     let body = String::from_utf8_lossy(body);
                     // A target's debug page may contain the request's headers.
-                    let excerpt = mask::text(body.trim()).chars().take(EXCERPT_MAX).collect();
+                    let excerpt = mask::text(body.trim()).chars().take(MAX_EXCERPT).collect();
                     self.first_unexpected.get_or_insert((status, excerpt));
                 }
             }

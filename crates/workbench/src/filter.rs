@@ -297,10 +297,10 @@ impl Op {
 }
 
 /// Longest text in a message, in characters.
-const SHOWN_MAX: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_MAX) {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

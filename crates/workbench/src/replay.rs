@@ -64,7 +64,7 @@ pub enum ReplayError {
     #[error("capture {0} was not forwarded to a target; pass the URL")]
     NotForwarded(CaptureNumber),
     /// An unknown sender may have sent the capture. With a fresh signature, a receiver would accept it.
-    #[error("capture {number} may not be from the service: {meaning}")]
+    #[error("delivery {number} may not be from the service: {meaning}")]
     Untrusted { number: CaptureNumber, meaning: &'static str },
     #[error("a fresh signature needs a signing secret")]
     NoSecret,
@@ -113,7 +113,12 @@ impl Selection {
 
     /// Checks that a capture may be sent. A capture that an unknown sender may have sent must be selected by number
     /// or verdict, because a receiver accepts such a capture if it gets a fresh signature.
-    pub fn check(self, delivery: &Delivery, signature: ReplaySignature) -> Result<(), ReplayError> {
+    pub fn check(
+        self,
+        number: CaptureNumber,
+        delivery: &Delivery,
+        signature: ReplaySignature,
+    ) -> Result<(), ReplayError> {
         let code = delivery.summary.verdict.code;
         let is_allowed = match signature {
             ReplaySignature::Fresh => code.row().has_valid_signature,
@@ -122,7 +127,7 @@ impl Selection {
         if is_allowed || self != Self::Conditions {
             return Ok(());
         }
-        Err(ReplayError::Untrusted { number: number(delivery), meaning: code.row().meaning })
+        Err(ReplayError::Untrusted { number, meaning: code.row().meaning })
     }
 }
 
@@ -138,7 +143,11 @@ impl Destination<'_> {
     /// # Errors
     /// [`ReplayError::NotForwarded`] if the destination is [`Forwards`](Self::Forwards) and the capture was not
     /// forwarded.
-    pub fn targets(&self, delivery: &Delivery) -> Result<Vec<ReplayTarget>, ReplayError> {
+    pub fn targets(
+        &self,
+        number: CaptureNumber,
+        delivery: &Delivery,
+    ) -> Result<Vec<ReplayTarget>, ReplayError> {
         let request_target = &*delivery.summary.request_target;
         let url = match self {
             Self::Forwards(running) => {
@@ -152,7 +161,7 @@ impl Destination<'_> {
                     })
                     .collect();
                 return match targets[..] {
-                    [] => Err(ReplayError::NotForwarded(number(delivery))),
+                    [] => Err(ReplayError::NotForwarded(number)),
                     _ => Ok(targets),
                 };
             }
@@ -180,17 +189,17 @@ impl<'a> ReplayPlan<'a> {
     ///
     /// # Errors
     /// [`ReplayError::NotForwarded`] if the capture was selected by number.
-    pub fn add(&mut self, delivery: &Delivery) -> Result<(), ReplayError> {
+    pub fn add(&mut self, number: CaptureNumber, delivery: &Delivery) -> Result<(), ReplayError> {
         // Anyone can repeat an old delivery of the service, so conditions do not select it either.
         let is_repeatable =
             self.selection == Selection::Conditions && !delivery.summary.verdict.code.is_trusted();
-        if is_repeatable || self.selection.check(delivery, self.signature).is_err() {
+        if is_repeatable || self.selection.check(number, delivery, self.signature).is_err() {
             self.untrusted += 1;
             return Ok(());
         }
-        match self.destination.targets(delivery) {
+        match self.destination.targets(number, delivery) {
             Ok(targets) => {
-                self.sends.extend(targets.into_iter().map(|target| (number(delivery), target)));
+                self.sends.extend(targets.into_iter().map(|target| (number, target)));
             }
             Err(error) if self.selection == Selection::Numbers => return Err(error),
             Err(_) => self.not_forwarded += 1,
@@ -292,10 +301,6 @@ fn asks_for_password(response: &TargetResponse) -> bool {
         && challenges.iter().any(|challenge| {
             challenge.as_bytes().get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"basic"))
         })
-}
-
-fn number(delivery: &Delivery) -> CaptureNumber {
-    delivery.summary.number.unwrap_or_default()
 }
 
 #[cfg(test)]

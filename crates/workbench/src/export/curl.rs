@@ -19,7 +19,7 @@ use crate::http::end_to_end;
 use crate::mask;
 
 /// Longest body that is passed as an argument, in bytes: systems limit the length of an argument.
-const ARGUMENT_MAX: usize = 64 << 10;
+const MAX_ARGUMENT: usize = 64 << 10;
 /// Headers that curl adds unless the command disables them.
 const ADDED_BY_CURL: [header::HeaderName; 4] =
     [header::ACCEPT, header::USER_AGENT, header::CONTENT_TYPE, header::EXPECT];
@@ -93,7 +93,7 @@ struct BodyArgument {
 impl BodyArgument {
     fn new(body: &[u8]) -> Self {
         let text = std::str::from_utf8(body).ok();
-        match text.filter(|text| text.len() <= ARGUMENT_MAX && !text.contains('\0')) {
+        match text.filter(|text| text.len() <= MAX_ARGUMENT && !text.contains('\0')) {
             // Unlike --data, --data-raw does not read a file if the value begins with @.
             Some(text) if text.chars().all(is_plain) => {
                 Self { input: String::new(), flag: "--data-raw", value: text.to_owned() }

@@ -5,7 +5,7 @@ use crate::expectation::StatusSet;
 use crate::verdict::{VERDICTS, VerdictCode};
 
 /// Longest expression, in bytes.
-const LEN_MAX: usize = 4_096;
+const MAX_LEN: usize = 4_096;
 const RULE: &str = "an expression is `FIELD OP VALUE`, joined by `&&`, such as \
     'event=submission.created && status<300'";
 /// Operators. `<=` is before `<`, and so on, because the first match counts.
@@ -22,8 +22,8 @@ const OPS: [(&str, Op); 8] = [
 
 /// Parses an expression.
 pub(super) fn terms(text: &str) -> Result<Vec<Term>, String> {
-    if text.len() > LEN_MAX {
-        return Err(format!("an expression has at most {LEN_MAX} bytes"));
+    if text.len() > MAX_LEN {
+        return Err(format!("an expression has at most {MAX_LEN} bytes"));
     }
     split(text)?.into_iter().map(term_of_text).collect()
 }

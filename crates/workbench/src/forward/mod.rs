@@ -23,7 +23,7 @@ use crate::warning::{Warning, WarningCode};
 
 pub use relay::relay;
 pub use route::Route;
-pub use sender::{MAX_RESPONSE_BODY, advice, parse_header, sender_for_entered_address};
+pub use sender::{MAX_RESPONSE_BODY, advice, parse_added_header, sender_for_entered_address};
 
 /// Maximum number of requests in flight to one target.
 const MAX_REQUESTS: usize = 128;

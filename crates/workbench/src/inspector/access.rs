@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq as _;
 use url::form_urlencoded;
 
 use super::reply::{Problem, protect};
-use super::{BODY_MAX, Shared};
+use super::{MAX_BODY, Shared};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -110,7 +110,7 @@ impl Access {
         // Checked here, because reading the body would send `100 Continue`.
         let length = only(&parts.headers, &header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.parse::<usize>().ok());
-        if length.is_some_and(|length| length > BODY_MAX) {
+        if length.is_some_and(|length| length > MAX_BODY) {
             return Err(TOO_LARGE);
         }
         Ok(has_token)

@@ -19,9 +19,9 @@ use crate::verdict::{VerdictCode, sentence};
 use crate::verify;
 
 /// Longest body that is part of the record, in bytes. The page requests a longer body with a separate request.
-const INLINE_BODY_MAX: usize = 1 << 20;
+const MAX_INLINE_BODY: usize = 1 << 20;
 /// Maximum number of attempts to list. The newest attempts are listed.
-const ATTEMPTS_MAX: usize = 50;
+const MAX_ATTEMPTS: usize = 50;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct NumberQuery {
@@ -51,7 +51,7 @@ struct SignatureReport {
 }
 
 impl SignatureReport {
-    fn of(delivery: &Delivery) -> Self {
+    fn of(number: CaptureNumber, delivery: &Delivery) -> Self {
         let verdict = &delivery.summary.verdict;
         let row = verdict.code.row();
         let (title, description) = match (verdict.code, verdict.age_secs, &verdict.secret) {
@@ -65,7 +65,7 @@ impl SignatureReport {
             ),
             _ => (sentence(&row.label()), verdict.description()),
         };
-        let check = Selection::Conditions.check(delivery, ReplaySignature::Fresh);
+        let check = Selection::Conditions.check(number, delivery, ReplaySignature::Fresh);
         Self {
             title: title.trim_end_matches('.').to_owned(),
             description,
@@ -97,7 +97,7 @@ pub(super) async fn delivery(
     let text = run_blocking(move || {
         let mut record = DeliveryRecord::of(&delivery, reveal);
         if let Some(content) = &mut record.content
-            && delivery.body.len() > INLINE_BODY_MAX
+            && delivery.body.len() > MAX_INLINE_BODY
         {
             (content.body_b64, content.body) = (String::new(), None);
         }
@@ -105,7 +105,7 @@ pub(super) async fn delivery(
         serde_json::to_vec(&DeliveryDetail {
             delivery: record,
             relayed_forward: delivery.relayed_forward,
-            signature: SignatureReport::of(&delivery),
+            signature: SignatureReport::of(query.number, &delivery),
             attempts: attempts.iter().map(attempt).collect(),
             has_more_attempts,
         })
@@ -121,11 +121,11 @@ async fn attempts(
     let Some(id) = &delivery.summary.names.submission_id else { return Ok((Vec::new(), false)) };
     let mut filter = DeliveryFilter::default();
     filter.and("submission_id", "=", id).map_err(Problem::bad_request)?;
-    let limit = Some(ATTEMPTS_MAX + 1);
+    let limit = Some(MAX_ATTEMPTS + 1);
     let mut found =
         shared.state.store.list(CaptureQuery { filter, limit, ..Default::default() }).await?;
-    let has_more = found.len() > ATTEMPTS_MAX;
-    found.truncate(ATTEMPTS_MAX);
+    let has_more = found.len() > MAX_ATTEMPTS;
+    found.truncate(MAX_ATTEMPTS);
     // The filter treats an id that ends in `*` as a prefix.
     found.retain(|other| other.names.submission_id.as_ref() == Some(id));
     found.reverse();

@@ -41,9 +41,9 @@ use crate::store::CaptureStore;
 use crate::verdict::VERDICTS;
 
 /// Maximum request body, in bytes: a 1 MiB body is up to 6 MiB as an escaped JSON string, plus room.
-const BODY_MAX: usize = 8 << 20;
+const MAX_BODY: usize = 8 << 20;
 /// Maximum number of open streams of live changes.
-const STREAMS_MAX: usize = 16;
+const MAX_STREAMS: usize = 16;
 
 /// The data that the page shows, and what it needs to replay deliveries.
 pub struct InspectorState {
@@ -133,7 +133,7 @@ impl Shared {
             access: Access::new(port)?,
             plain: sender_for_entered_address(&state.sender)?,
             state,
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             explanations: Arc::new(Semaphore::new(1)),
             stop: CancellationToken::new(),
         })
@@ -163,7 +163,7 @@ fn router(shared: &Arc<Shared>) -> axum::Router {
     }
     router
         .fallback(async || Problem::not_found("there is no such page"))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn_with_state(Arc::clone(shared), access::check))
         .with_state(Arc::clone(shared))
 }

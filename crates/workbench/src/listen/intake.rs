@@ -290,9 +290,9 @@ impl Intake {
         answered.summary.response = Some(Response { status, answered_by, took: started.elapsed() });
         (answered.forwards, answered.relayed_forward) = (forwarded.forwards, forwarded.relayed);
         self.count_acceptance(&delivery, started);
-        if delivery.summary.number.is_some() {
+        if let Some(number) = delivery.summary.number {
             // An error means that the store was closed.
-            let _ = self.store.set_outcome(Arc::clone(&delivery)).await;
+            let _ = self.store.set_outcome(number, Arc::clone(&delivery)).await;
         }
         self.publish(&delivery);
         if !self.store.is_on_disk() {

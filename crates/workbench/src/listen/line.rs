@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::goal::{Ended, Expectation};
 use super::intake::RefusedRequest;
+use super::response::RefusalRow;
 use super::totals::Totals;
 use crate::delivery::Delivery;
 use crate::mask;
@@ -79,7 +80,7 @@ impl<'a> ListenerLine<'a> {
 
     /// Creates the line of a refused request. Secrets are masked unless `reveal`.
     pub fn refused(refused: &'a RefusedRequest, reveal: bool) -> Self {
-        let (_, status, code, message) = *refused.refusal.row();
+        let RefusalRow { status, code, message, .. } = *refused.refusal.row();
         Self::Refused {
             at: instant(refused.at),
             code,
@@ -200,7 +201,7 @@ mod tests {
         assert!(listed("summary", "ended").eq(Ended::ALL.map(|(_, name)| name)));
         assert!(listed("ready", "on_invalid").eq(OnInvalid::ALL.map(|(_, name)| name)));
         assert!(listed("warning", "code").eq(WarningCode::ALL.map(|(_, name)| name)));
-        assert!(listed("refused", "code").eq(REFUSALS.map(|row| row.2)));
+        assert!(listed("refused", "code").eq(REFUSALS.map(|row| row.code)));
         assert_eq!(schema["$defs"]["ready"]["properties"]["schema"]["const"], SCHEMA_VERSION);
     }
 

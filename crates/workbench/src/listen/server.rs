@@ -266,7 +266,9 @@ mod tests {
         let store = CaptureStore::in_memory(limits).unwrap();
         let (intake, _events) = Intake::new(ListenRules::default(), ListenLimits::default(), store);
         let tokens = [(); 3].map(|()| tokio_util::sync::CancellationToken::new());
-        tokens.iter().for_each(|token| drop(intake.connections.waiting.push(token.clone())));
+        for token in &tokens {
+            intake.connections.waiting.push(token.clone());
+        }
         for error in [Errno::MFILE, Errno::NOBUFS, Errno::NFILE] {
             handle_accept_error(&error.into(), &intake);
         }

@@ -16,7 +16,7 @@ const CHUNK_ROWS: usize = 256;
 /// Maximum number of pages that one step returns to the file system.
 const STEP_PAGES: u64 = 256;
 /// Free pages that remain in the file for the next captures.
-const FREE_PAGES_MAX: u64 = 512;
+const MAX_FREE_PAGES: u64 = 512;
 
 /// Removes expired captures that are among the oldest `?2` captures.
 const REMOVE_EXPIRED: &str = "DELETE FROM captures WHERE received_at < ?1 AND
@@ -61,7 +61,7 @@ pub(super) fn step(db: &mut Connection, limits: StoreLimits) -> rusqlite::Result
     let expired = remove_expired(&transaction, limits)?;
     let excess = remove_excess(&transaction, limits, Usage::MAX, STEP_ROWS)?;
     transaction.commit()?;
-    Ok(expired || excess || return_pages(db, FREE_PAGES_MAX)?)
+    Ok(expired || excess || return_pages(db, MAX_FREE_PAGES)?)
 }
 
 /// Removes some expired captures within a transaction. Returns true if there were any.

@@ -89,10 +89,13 @@ pub(super) fn insert(db: &Connection, delivery: &Delivery) -> rusqlite::Result<C
 }
 
 /// Stores the response and the forwards of a capture. Does nothing if the capture was removed or already has a
-/// response. Returns the number of the capture.
-pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Result<CaptureNumber> {
-    let number = delivery.summary.number.unwrap_or_default();
-    let Some(response) = &delivery.summary.response else { return Ok(number) };
+/// response.
+pub(super) fn set_outcome(
+    db: &Connection,
+    number: CaptureNumber,
+    delivery: &Delivery,
+) -> rusqlite::Result<()> {
+    let Some(response) = &delivery.summary.response else { return Ok(()) };
     let mut insert = db.prepare_cached(
         "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took_us, relayed_forward,
             untrusted_bytes)
@@ -107,7 +110,7 @@ pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Res
         i64::try_from(forwards_size(&delivery.forwards)).unwrap_or(i64::MAX),
     ])?;
     if inserted == 0 {
-        return Ok(number);
+        return Ok(());
     }
     let mut insert = db.prepare_cached(
         "INSERT INTO forwards (number, position, url, took_us, error_kind, error, status, is_truncated,
@@ -130,7 +133,7 @@ pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Res
             response.map(|response| &response.body[..]),
         ])?;
     }
-    Ok(number)
+    Ok(())
 }
 
 /// Reads a delivery.

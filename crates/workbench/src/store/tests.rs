@@ -179,7 +179,7 @@ async fn store_reopened_has_captures_and_outcomes() {
     let stored = store.get(1).await.unwrap().unwrap();
     assert_same(&stored, &Delivery { summary: stored.summary.clone(), ..one.clone() });
     for (number, status) in [(1, 200), (1, 500), (77, 500)] {
-        store.set_outcome(answered(one.clone(), number, status).into()).await.unwrap();
+        store.set_outcome(number, answered(one.clone(), number, status).into()).await.unwrap();
     }
     store.close().await;
     let store = CaptureStore::open_existing(&home.folder()).unwrap().unwrap();
@@ -216,7 +216,7 @@ async fn store_in_memory_has_captures_until_closed() {
     assert!(!store.is_on_disk() && store.folder().is_none());
     let one = delivery(vec![0, 255, 10]);
     let number = store.insert(one.clone().into()).await.unwrap();
-    store.set_outcome(answered(one.clone(), number, 502).into()).await.unwrap();
+    store.set_outcome(number, answered(one.clone(), number, 502).into()).await.unwrap();
     assert_same(&store.get(number).await.unwrap().unwrap(), &answered(one, number, 502));
     assert_eq!(all_numbers(&store).await, [1]);
     store.clone().close().await;
@@ -255,7 +255,7 @@ async fn list_returns_matches_newest_first() {
             one.summary.request_target = format!("/hook/{at}?a=b");
             one.summary.received_at = format!("2026-03-01T09:30:0{at}Z").parse().unwrap();
             let number = store.insert(one.clone().into()).await.unwrap();
-            store.set_outcome(answered(one, number, status).into()).await.unwrap();
+            store.set_outcome(number, answered(one, number, status).into()).await.unwrap();
         }
         insert(&store, &delivery("in flight"), 1).await;
         // Runs after the outcomes.
@@ -305,7 +305,7 @@ async fn prune_removes_and_overwrites_selected_captures() {
     let mut new = delivery("needle");
     new.summary.received_at = old.summary.received_at + Duration::from_secs(1);
     insert(&store, &old, 600).await;
-    store.set_outcome(answered(old, 600, 200).into()).await.unwrap();
+    store.set_outcome(600, answered(old, 600, 200).into()).await.unwrap();
     insert(&store, &new, 2).await;
     let before = Some(new.summary.received_at);
     let report = store.prune(before, true).await.unwrap();

@@ -9,7 +9,8 @@ use formsvc_workbench::delivery::{
     Attempt, Delivery, DeliverySummary, EventNames, ForwardErrorKind, Source,
 };
 use formsvc_workbench::forward::{
-    Forwarded, Forwarder, MAX_RESPONSE_BODY, Route, parse_header, relay, sender_for_entered_address,
+    Forwarded, Forwarder, MAX_RESPONSE_BODY, Route, parse_added_header, relay,
+    sender_for_entered_address,
 };
 use formsvc_workbench::http::as_received;
 use formsvc_workbench::target;
@@ -177,7 +178,7 @@ async fn target_without_path_gets_the_path_of_the_delivery() {
 #[tokio::test]
 async fn sender_for_entered_address_has_no_extra_headers() {
     let (address, mut requests) = target(200).await;
-    let headers = HeaderMap::from_iter([parse_header("X-Tenant: 7").unwrap()]);
+    let headers = HeaderMap::from_iter([parse_added_header("X-Tenant: 7").unwrap()]);
     let options = HttpSenderOptions { headers, ..HttpSenderOptions::default() };
     let sender = HttpSender::new(options).unwrap();
     let entered = sender_for_entered_address(&sender).unwrap();

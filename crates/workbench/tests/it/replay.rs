@@ -84,7 +84,7 @@ async fn replay<'a>(
     signature: ReplaySignature,
 ) -> Replayed<'a> {
     let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
-    let to = destination.targets(delivery).unwrap().remove(0);
+    let to = destination.targets(7, delivery).unwrap().remove(0);
     let replay = Replay { delivery, to, body: None, signature };
     replay.send(&sender, &secrets(), NOW).await.unwrap()
 }

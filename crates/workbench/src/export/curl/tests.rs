@@ -73,7 +73,7 @@ fn control_and_invisible_characters_are_written_by_printf() {
 
 #[test]
 fn long_body_is_piped() {
-    let body = vec![b'a'; ARGUMENT_MAX + 1];
+    let body = vec![b'a'; MAX_ARGUMENT + 1];
     let command = curl(&outgoing("http://host/", &[], &body), false).on_one_line();
     assert!(command.starts_with("printf %s 'YWFh") && command.ends_with("--data-binary @-"));
 }

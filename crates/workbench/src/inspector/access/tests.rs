@@ -148,7 +148,7 @@ fn only_scripts_of_the_page_may_act() {
         let headers: Vec<_> = [vec![host.clone()], refused].concat();
         assert_eq!(post(&headers), Err(FOREIGN), "{headers:?}");
     }
-    let length = (BODY_MAX + 1).to_string();
+    let length = (MAX_BODY + 1).to_string();
     let large = [host, own, json, (header::CONTENT_LENGTH, &length)];
     assert_eq!(post(&large), Err(TOO_LARGE));
 }

@@ -97,7 +97,7 @@ async fn forwards_count_as_bytes_of_untrusted_captures() {
             let result = Ok(response.clone());
             let (url, took) = ("http://a.test/".to_owned(), Duration::ZERO);
             answered.forwards = vec![Forward { url, result, took }];
-            store.set_outcome(answered.into()).await.unwrap();
+            store.set_outcome(number, answered.into()).await.unwrap();
         }
         let is_counted = usage().await.unwrap() > 500_000;
         assert_eq!(is_counted, sample("").summary.verdict.code != VerdictCode::Valid);
