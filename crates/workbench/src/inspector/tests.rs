@@ -273,7 +273,7 @@ async fn curl_command_is_signed_only_for_a_valid_delivery() {
     assert!(unsigned["command"].as_str().unwrap().contains("…'"), "{unsigned}");
     let note = unsigned["note"].as_str().unwrap();
     assert!(
-        note.contains("is masked, so receivers reject the delivery: capture 2 may not be"),
+        note.contains("is masked, so receivers reject the delivery: delivery 2 may not be"),
         "{note}"
     );
 
