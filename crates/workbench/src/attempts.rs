@@ -41,7 +41,7 @@ impl AttemptCounter {
         Self { recent: HashMap::new(), older: HashMap::new(), remembered }
     }
 
-    /// Counts an attempt that arrived at `now`.
+    /// Counts an attempt that arrived at `now`. Returns its position among the attempts at the same submission.
     pub fn arrived(&mut self, id: &str, now: Instant) -> Attempt {
         if id.len() > MAX_ID_LEN {
             return Attempt::FIRST;

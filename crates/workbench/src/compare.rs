@@ -19,9 +19,9 @@ use crate::mask;
 const MAX_COMPARED_DEPTH: usize = 32;
 /// Longest name in a path, in characters.
 const MAX_NAME: usize = 100;
-/// Most differences of a body that are listed.
+/// Maximum number of differences of a body that are listed.
 const MAX_LISTED: usize = 10_000;
-/// Time limit of a comparison by line. After it, the remaining lines count as replaced.
+/// Time limit of a comparison by line. When the limit is reached, the remaining lines count as replaced.
 const LINES_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One difference between two deliveries, responses or bodies.
@@ -55,7 +55,7 @@ pub enum ChangeKind {
     Added,
     Removed,
     Changed,
-    /// The same JSON in other bytes.
+    /// The JSON values are equal, but their bytes differ, for example in white space.
     Spelling,
     /// A note that there are more differences than are listed.
     More,
@@ -127,7 +127,6 @@ fn headers(old: &HeaderMap, new: &HeaderMap, reveal: bool) -> Vec<Difference> {
         .collect()
 }
 
-/// Compares two bodies.
 pub fn bodies(old: &[u8], new: &[u8]) -> Vec<Difference> {
     let mut differences = Differences::default();
     if old == new {
@@ -229,7 +228,7 @@ struct Node<'a> {
 
 #[derive(PartialEq)]
 enum NodeKind<'a> {
-    /// Members by name. Of members with the same name, only the last one.
+    /// Members by name. If several members have the same name, only the last of them is present.
     Object(BTreeMap<Cow<'a, str>, Node<'a>>),
     Array(Vec<Node<'a>>),
     String(Cow<'a, str>),

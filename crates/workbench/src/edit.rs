@@ -1,5 +1,5 @@
-//! Changes values of a JSON text and keeps every other byte. If the text was parsed and printed instead, its
-//! numbers and escapes would change, so a signature over it would not match.
+//! Changes values of a JSON text and keeps every other byte. Parsing and printing the text instead would change its
+//! numbers and escapes, so a signature of the text would no longer match.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub enum EditError {
     /// The path names a member of a value that is neither an object nor an array.
     #[error("{parent} is {kind}, which has no member `{member}`")]
     NotContainer { parent: String, kind: &'static str, member: String },
-    /// The next name of the path is neither an index of the array nor the index after the last.
+    /// The path leads to an array, and the next name is neither the index of an element nor the number of elements.
     #[error("{parent} has {length} elements, counted from 0: there is no element `{member}`")]
     NoElement { parent: String, length: usize, member: String },
     /// The value to remove does not exist.
@@ -45,10 +45,10 @@ pub enum EditError {
 impl Change {
     /// Parses `PATH=VALUE`. A value that is not JSON becomes a string.
     ///
-    /// A path consists of names separated by `.`; `\.` is a point within a name. If the rest of a path is, as a
-    /// whole, the name of an existing member, then it refers to that member: `data.v1.2` finds the label `v1.2`.
-    /// The names of array elements are their indexes, from 0; the index after the last one appends an element.
-    /// Of several members with the same name, a path refers to the last one, as in most JSON parsers.
+    /// A path consists of names separated by `.`; `\.` is a dot within a name. If the rest of a path equals the name of
+    /// an existing member, the path refers to that member: `data.v1.2` finds the member `v1.2` of `data`. The name of
+    /// an array element is its index, which starts at 0; the index after the last element appends an element. If
+    /// several members have the same name, a path refers to the last of them, as in most JSON parsers.
     pub fn parse_set(text: &str) -> Result<Self, EditError> {
         let assignment = text.split_once('=').filter(|(path, _)| !path.is_empty());
         let (path, value) = assignment.ok_or(EditError::NotAssignment)?;
@@ -66,7 +66,7 @@ impl Change {
 /// Applies changes to a body, in order. Returns the new body, and true if a change added a value.
 pub fn apply(body: &[u8], changes: &[Change]) -> Result<(Bytes, bool), EditError> {
     if changes.is_empty() {
-        // The body may be any bytes.
+        // Without changes, the body need not be JSON.
         return Ok((Bytes::copy_from_slice(body), false));
     }
     let mut text = std::str::from_utf8(body).map_err(|_| EditError::NotUtf8)?.to_owned();
@@ -84,7 +84,7 @@ pub fn apply(body: &[u8], changes: &[Change]) -> Result<(Bytes, bool), EditError
     Ok((text.into(), has_added))
 }
 
-/// Sets the value at a path, and creates missing objects. Returns true if the path is new.
+/// Sets the value at a path, and creates missing objects. Returns true if the path did not exist before.
 fn set(text: &str, path: &str, value: &str) -> Result<(String, bool), EditError> {
     let Position { node, name, missing, child, .. } = Position::find(text, path)?;
     if let Some(range) = child {
@@ -127,7 +127,7 @@ fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("a string serializes")
 }
 
-/// The end of the existing part of a path.
+/// The position in a text to which a path leads, or at which the missing part of the path can be added.
 struct Position {
     /// The object or array that contains the child `name`, or to which it can be added.
     node: Node,
@@ -165,7 +165,7 @@ impl Position {
     }
 }
 
-/// Splits a path into its names. Each name comes with the part of the path that begins at it.
+/// Splits a path into its names. Returns each name with the part of the path that begins at this name.
 fn split(path: &str) -> Vec<(String, &str)> {
     let mut names = vec![(String::new(), path)];
     let mut chars = path.char_indices();
@@ -193,9 +193,9 @@ struct Node {
 
 /// A member of an object or an element of an array.
 struct Child {
-    /// The key, or the index.
+    /// The key of a member, or the index of an element.
     name: String,
-    /// The start of the key, or of the element.
+    /// Start of the member's key, or of the element.
     start: usize,
     value: Range<usize>,
 }
@@ -230,7 +230,7 @@ impl Node {
         self.children.iter().rev().find(|child| child.name == name).map(|child| child.value.clone())
     }
 
-    /// Fails if no child of this name can be added.
+    /// Returns an error if no child of this name can be added.
     fn check_new_child(&self, parent: &str, member: &str) -> Result<(), EditError> {
         let (length, member) = (self.children.len(), member.to_owned());
         let path = parent.strip_suffix('.').map(|parent| format!("`{parent}`"));

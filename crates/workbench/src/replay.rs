@@ -21,7 +21,7 @@ use crate::{http as headers, mask};
 pub enum Selection {
     /// By number.
     Numbers,
-    /// By conditions of which one names the verdict.
+    /// By conditions, at least one of which selects a verdict.
     Verdict,
     /// By other conditions, so captures of unknown senders may match unintentionally.
     Conditions,
@@ -41,7 +41,8 @@ pub enum ReplaySignature {
 pub enum Destination<'a> {
     /// A URL that the user passes. It is not changed.
     Url(Url),
-    /// A target of the running listener, or the listener itself. If the URL has no path, the capture's path is used.
+    /// A target of the running listener, or the listener itself. If the URL has no path, the path of the capture's
+    /// request is used.
     Target(Url),
     /// The targets to which the capture was forwarded. Captures contain no passwords, so the passwords are taken from
     /// the targets of the running listener.
@@ -52,7 +53,7 @@ pub enum Destination<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayTarget {
     pub url: Url,
-    /// Index of the capture's forward whose response is compared with the new response.
+    /// Index of the capture's forward that is compared with the new response.
     pub earlier: Option<usize>,
     /// True for a target of [`Destination::Forwards`].
     pub is_of_forward: bool,
@@ -70,7 +71,7 @@ pub enum ReplayError {
     NoSecret,
 }
 
-/// The captures to send, and the numbers of captures that are left out.
+/// The captures to send, and the counts of captures that are left out.
 #[derive(Debug)]
 pub struct ReplayPlan<'a> {
     pub selection: Selection,
@@ -96,7 +97,7 @@ pub struct Replay<'a> {
 /// The result of a replay.
 #[derive(Debug)]
 pub struct Replayed<'a> {
-    /// That of [`Replay::earlier_status`].
+    /// The result of [`Replay::earlier_status`].
     pub earlier_status: Option<u16>,
     pub result: Result<TargetResponse, SendError>,
     pub took: Duration,
@@ -105,8 +106,8 @@ pub struct Replayed<'a> {
 }
 
 impl Selection {
-    /// Returns the selection of captures that match a filter. Only `=` selects by verdict: with `verdict!=x`,
-    /// the user may not think of captures that unknown senders sent.
+    /// Returns the selection of captures that match a filter. Only `=` selects by verdict: with `verdict!=x`, the user
+    /// may not expect captures from unknown senders.
     pub fn of_filter(filter: &DeliveryFilter) -> Self {
         if filter.selects_verdict() { Self::Verdict } else { Self::Conditions }
     }
@@ -190,7 +191,7 @@ impl<'a> ReplayPlan<'a> {
     /// # Errors
     /// [`ReplayError::NotForwarded`] if the capture was selected by number.
     pub fn add(&mut self, number: CaptureNumber, delivery: &Delivery) -> Result<(), ReplayError> {
-        // Anyone can repeat an old delivery of the service, so conditions do not select it either.
+        // Anyone can repeat an old delivery of the service, so conditions select only trusted captures.
         let is_repeatable =
             self.selection == Selection::Conditions && !delivery.summary.verdict.code.is_trusted();
         if is_repeatable || self.selection.check(number, delivery, self.signature).is_err() {
@@ -244,13 +245,14 @@ impl<'a> Replay<'a> {
         Ok(outgoing)
     }
 
-    /// Returns the earlier response of a target that the new one is compared with.
+    /// Returns the earlier response of a target, which is compared with the new response.
     fn earlier(&self) -> Option<&'a TargetResponse> {
         let forward = self.delivery.forwards.get(self.to.earlier?)?;
         forward.result.as_ref().ok()
     }
 
-    /// Returns the status before: that of the forward to the same target, else that of the listener.
+    /// Returns the earlier status. For a target of a forward, this is the status of the target's response; for other
+    /// URLs, it is the status of the listener's response.
     pub fn earlier_status(&self) -> Option<u16> {
         if self.to.is_of_forward {
             return self.earlier().map(|response| response.status);
@@ -288,8 +290,8 @@ impl Replayed<'_> {
         Some(compare::responses(self.earlier?, new, reveal))
     }
 
-    /// Returns true if the target of a forward asks for a password. Captures do not contain it, so the user
-    /// has to pass the target's URL.
+    /// Returns true if the target of a forward asks for a password. Captures contain no passwords, so the user has to
+    /// pass the target's URL with the password.
     pub fn needs_password(&self) -> bool {
         self.needs_password
     }

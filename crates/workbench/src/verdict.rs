@@ -17,7 +17,7 @@ pub struct Verdict {
     /// The name of the secret that made the signature.
     pub secret: Option<Arc<str>>,
     /// Seconds from the signature's time to the request's arrival. Negative if the signature's time is in the future.
-    /// Untrusted unless [`VerdictRow::has_valid_signature`].
+    /// The age is untrusted unless [`VerdictRow::has_valid_signature`] is true.
     pub age_secs: Option<i64>,
 }
 
@@ -63,7 +63,7 @@ const HEADER_RULE: &str = "SPEC §5: each delivery has one header X-Service-Sign
 const TIME_RULE: &str = "SPEC §5: t is at most 300 seconds from now, which prevents replays of old \
     deliveries.";
 
-/// The row from which the others take their defaults.
+/// The row of a signature mismatch, from which the other rows take their defaults.
 const REJECTED: VerdictRow = VerdictRow {
     code: VerdictCode::SignatureMismatch,
     name: "signature_mismatch",
@@ -171,7 +171,6 @@ impl VerdictRow {
 }
 
 impl VerdictCode {
-    /// Returns the row of this kind.
     pub fn row(self) -> &'static VerdictRow {
         VERDICTS.iter().find(|row| row.code == self).expect("every code has a row")
     }
@@ -227,7 +226,7 @@ pub fn sentence(clause: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Verifies a request with its time of arrival as the current time. Returns the event too if the verdict is valid.
+/// Verifies a request, with its time of arrival as the current time. If the verdict is valid, also returns the event.
 pub fn verify(
     verifier: Option<&Verifier>,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! Parses requests that a user has as text, and explains their signatures. [`crate::verdict`] verifies them.
+//! Parses requests that users provide as text, and explains their signatures. [`crate::verdict`] verifies them.
 
 mod dump;
 mod explanation;

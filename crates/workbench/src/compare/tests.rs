@@ -66,7 +66,7 @@ fn many_members_are_compared_in_linear_time() {
     assert_eq!(kinds(old.as_bytes(), reversed.as_bytes()), [ChangeKind::Spelling]);
     let all = bodies(old.as_bytes(), b"{}");
     assert_eq!((all.len(), all[MAX_LISTED].change), (MAX_LISTED + 1, ChangeKind::More));
-    // With quadratic time, this takes minutes.
+    // A comparison in quadratic time would take minutes.
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 

@@ -102,7 +102,7 @@ impl BodyArgument {
                 let format = printf_format(text.as_bytes());
                 Self::from_input(format!("printf {format} | "), "@-".to_owned())
             }
-            // The `printf` of shells is built in, so the system's limit of arguments does not apply.
+            // `printf` is a built-in command of the shell, so the system does not limit the length of its arguments.
             None => {
                 let base64 = STANDARD.encode(body);
                 Self::from_input(format!("printf %s '{base64}' | base64 -d | "), "@-".to_owned())
@@ -150,7 +150,7 @@ fn word(bytes: &[u8]) -> String {
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.chars().all(is_plain));
     let Some(text) = text else { return format!("\"$(printf {})\"", printf_format(bytes)) };
     let is_unquoted = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+".contains(c);
-    // In zsh, `=ls` is the path of `ls`.
+    // zsh replaces `=ls` by the path of `ls`, so a word that begins with `=` is quoted.
     if !text.is_empty() && !text.starts_with('=') && text.chars().all(is_unquoted) {
         text.to_owned()
     } else {

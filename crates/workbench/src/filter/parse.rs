@@ -1,4 +1,4 @@
-//! Parses expressions.
+//! Parses filter expressions.
 
 use super::{FIELDS, Field, FieldKind, Op, Operand, Term};
 use crate::expectation::StatusSet;
@@ -8,7 +8,7 @@ use crate::verdict::{VERDICTS, VerdictCode};
 const MAX_LEN: usize = 4_096;
 const RULE: &str = "an expression is `FIELD OP VALUE`, joined by `&&`, such as \
     'event=submission.created && status<300'";
-/// Operators. `<=` is before `<`, and so on, because the first match counts.
+/// Operators. `<=` comes before `<`, for example, because the parser uses the first operator that matches.
 const OPS: [(&str, Op); 8] = [
     ("==", Op::Equal),
     ("!=", Op::NotEqual),
@@ -20,7 +20,6 @@ const OPS: [(&str, Op); 8] = [
     ("~", Op::Contains),
 ];
 
-/// Parses an expression.
 pub(super) fn terms(text: &str) -> Result<Vec<Term>, String> {
     if text.len() > MAX_LEN {
         return Err(format!("an expression has at most {MAX_LEN} bytes"));
@@ -169,7 +168,7 @@ fn signs() -> String {
     OPS[1..].iter().map(|(sign, _)| *sign).collect::<Vec<_>>().join(" ")
 }
 
-/// Describes the language.
+/// Returns a description of the filter language.
 pub(super) fn help() -> String {
     let names = |wanted: &[FieldKind]| {
         let rows = FIELDS.iter().filter(|row| wanted.contains(&row.kind));

@@ -27,8 +27,8 @@ pub use sender::{MAX_RESPONSE_BODY, advice, parse_added_header, sender_for_enter
 
 /// Maximum number of requests in flight to one target.
 const MAX_REQUESTS: usize = 128;
-/// Divides the listener's limit of deliveries in flight. With several targets, 1/8 of the limit is reserved: one
-/// target may have at most 7/8 of the deliveries in flight.
+/// With several targets, one target may have at most 7/8 of the deliveries in flight, so that 1/8 of the listener's
+/// limit is reserved for the other targets.
 const RESERVED_FRACTION: usize = 8;
 /// Time after which a response is reported as slow.
 const SLOW: Duration = Duration::from_secs(8);
@@ -68,7 +68,7 @@ pub struct Forwarded {
     pub forwards: Vec<Forward>,
     /// Index of the forward to relay: the first that failed, or index 0 if all succeeded.
     pub relayed: Option<usize>,
-    /// Warnings about targets whose state has changed.
+    /// Warnings about targets that stopped responding, responded slowly or respond again.
     pub warnings: Vec<Warning>,
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use crate::delivery::{Attempt, DeliverySummary, EventNames, Source};
 use crate::verdict::{Verdict, VerdictCode};
 
-/// A delivery of the form frm_1 with this request target.
+/// Returns a delivery of the form `frm_1` with this request target.
 fn delivery(request_target: &str) -> Delivery {
     Delivery {
         summary: DeliverySummary {
@@ -71,7 +71,7 @@ fn route_matches_deliveries_that_meet_its_condition() {
         ("path=/hook* && form_id = frm_1 =4242", "/hook/a", true),
         ("path=/hook*&&form_id=frm_2=4242", "/hook/a", false),
         ("path=/a*=4242", "/a/.b/c..d/...", true),
-        // The target may resolve this to another path.
+        // The target may resolve the path to `/b`, which the route does not match.
         ("path=/a*=4242", "/a/../b", false),
     ] {
         let parsed = Route::parse(route).unwrap();

@@ -18,7 +18,7 @@ use crate::store::CaptureQuery;
 use crate::verdict::{VerdictCode, sentence};
 use crate::verify;
 
-/// Longest body that is part of the record, in bytes. The page requests a longer body with a separate request.
+/// Longest body that is part of the record, in bytes. The page gets a longer body from a separate request.
 const MAX_INLINE_BODY: usize = 1 << 20;
 /// Maximum number of attempts to list. The newest attempts are listed.
 const MAX_ATTEMPTS: usize = 50;
@@ -31,7 +31,7 @@ pub(super) struct NumberQuery {
 #[derive(Serialize)]
 struct DeliveryDetail<'a> {
     delivery: DeliveryRecord<'a>,
-    /// Index of the forward whose response the sender got.
+    /// Index of the forward that was relayed to the sender.
     relayed_forward: Option<usize>,
     signature: SignatureReport,
     /// Deliveries of the same submission, oldest first.
@@ -56,7 +56,7 @@ impl SignatureReport {
         let row = verdict.code.row();
         let (title, description) = match (verdict.code, verdict.age_secs, &verdict.secret) {
             (VerdictCode::Valid, Some(age @ 0..), Some(secret)) => (
-                // Numbers and their units stay on one line.
+                // No-break spaces keep a number and its unit on one line.
                 format!(
                     "Valid signature, {age}\u{a0}s\u{a0}old (limit {}\u{a0}s)",
                     SIGNATURE_TOLERANCE.as_secs()
@@ -93,7 +93,7 @@ pub(super) async fn delivery(
     let delivery = find(&shared, query.number).await?;
     let (attempts, has_more_attempts) = attempts(&shared, &delivery).await?;
     let reveal = shared.state.reveal;
-    // Serializing a long body takes long enough to delay other tasks.
+    // A blocking thread serializes the record, because a long body would delay other tasks.
     let text = run_blocking(move || {
         let mut record = DeliveryRecord::of(&delivery, reveal);
         if let Some(content) = &mut record.content
@@ -113,7 +113,7 @@ pub(super) async fn delivery(
     Ok(json_text(text.await?.expect("a record serializes")))
 }
 
-/// Returns the deliveries of the same submission, oldest first, and true if there are more.
+/// Returns the deliveries of the same submission, oldest first, and true if the submission has more deliveries.
 async fn attempts(
     shared: &Shared,
     delivery: &Delivery,
@@ -153,7 +153,7 @@ pub(super) async fn explain(
     let secrets = shared.state.secrets.clone();
     let permit = Arc::clone(&shared.explanations).acquire_owned().await;
     let explanation = run_blocking(move || {
-        // Held by the thread, which continues when the client disconnects.
+        // The thread keeps the permit, because the thread continues when the client disconnects.
         let _permit = permit;
         verify::explain(&delivery, &secrets)
     });

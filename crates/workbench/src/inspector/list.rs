@@ -55,7 +55,7 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     let filter = query.filter().map_err(Problem::bad_request)?;
     let limit = query.limit.unwrap_or(MAX_LIMIT).clamp(1, MAX_LIMIT);
-    // One more than the limit, to find out whether there are older deliveries.
+    // Read one delivery more than the limit, to find out whether older deliveries exist.
     let query = CaptureQuery { filter, before: query.before, after: None, limit: Some(limit + 1) };
     let mut found = shared.state.store.list(query).await?;
     let has_older = found.len() > limit;

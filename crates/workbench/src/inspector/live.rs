@@ -25,7 +25,7 @@ use crate::store::{CaptureQuery, StoreError};
 
 /// Time between comments in the stream. They keep the connection open and detect a closed connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Time between reads of the store without a listener.
+/// Time between reads of the store if the inspector runs without a listener.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The state of one stream.

@@ -40,12 +40,12 @@ use crate::secrets::SigningSecrets;
 use crate::store::CaptureStore;
 use crate::verdict::VERDICTS;
 
-/// Maximum request body, in bytes: a 1 MiB body is up to 6 MiB as an escaped JSON string, plus room.
+/// Maximum request body, in bytes: a body of 1 MiB needs up to 6 MiB as an escaped JSON string.
 const MAX_BODY: usize = 8 << 20;
 /// Maximum number of open streams of live changes.
 const MAX_STREAMS: usize = 16;
 
-/// The data that the page shows, and what it needs to replay deliveries.
+/// The data that the page displays, and the settings of replays.
 pub struct InspectorState {
     pub store: CaptureStore,
     /// Channel that publishes each delivery when it is stored and again when it is answered. `None` without a
@@ -89,7 +89,7 @@ struct Shared {
     /// Sends replays to addresses that are entered on the page.
     plain: HttpSender,
     streams: Arc<Semaphore>,
-    /// One permit: one explanation at a time, because each occupies a CPU for up to seconds.
+    /// Has one permit: only one explanation is searched at a time, because a search may use a CPU for seconds.
     explanations: Arc<Semaphore>,
     stop: CancellationToken,
 }

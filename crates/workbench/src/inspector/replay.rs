@@ -1,4 +1,4 @@
-//! Replays from the page, and deliveries as curl commands.
+//! Replays deliveries that the user selects on the page, and formats deliveries as curl commands.
 
 use std::sync::Arc;
 
@@ -149,8 +149,8 @@ pub(super) async fn curl(
     Ok(json(&json!({ "command": command.on_one_line(), "note": note })))
 }
 
-/// Returns the target of a forward, else the first target, else the listener. Without any, the user replaces
-/// the host.
+/// Returns the target of the first forward. If the delivery was not forwarded, returns the first target of the
+/// listener, or else the listener. Without a listener, returns `localhost`, which the user has to replace.
 fn curl_target(shared: &Shared, number: CaptureNumber, delivery: &Delivery) -> ReplayTarget {
     let forwarder = shared.state.forwarder.as_deref();
     let first = forwarder.and_then(|forwarder| forwarder.targets().next());
@@ -161,7 +161,7 @@ fn curl_target(shared: &Shared, number: CaptureNumber, delivery: &Delivery) -> R
     targets.into_iter().flatten().next().expect("a URL is a target")
 }
 
-/// Returns the error of a request that only a page of an earlier inspector can send.
+/// Returns the error for a request that the current page cannot send, so the page is from an earlier inspector.
 fn outdated() -> Problem {
     Problem::bad_request("the inspector does not understand the request")
         .hint("Reload the page: the listener may have been restarted.")

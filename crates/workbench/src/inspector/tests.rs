@@ -20,7 +20,7 @@ use crate::verdict::{Verdict, VerdictCode};
 const PORT: u16 = 4545;
 const SECRET: &str = "whsec_of_a_test_of_the_inspector";
 
-/// A page without a socket.
+/// The inspector without a socket.
 struct Page {
     shared: Arc<Shared>,
     router: axum::Router,
@@ -107,7 +107,7 @@ fn delivery(code: VerdictCode, id: &str) -> Delivery {
     }
 }
 
-/// Reads the names of server-sent events; the stream must have that many.
+/// Reads the names of the next `count` server-sent events.
 async fn event_names(body: &mut axum::body::BodyDataStream, count: usize) -> Vec<String> {
     let mut text = String::new();
     while text.matches("event: ").count() < count {

@@ -119,7 +119,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Returns the service of all connections.
+/// Returns the routes of the listener.
 pub(super) fn router() -> axum::Router {
     let healthy = async || response::healthy().map(Body::from);
     axum::Router::new().route("/healthz", get(healthy).fallback(receive)).fallback(receive)
@@ -195,7 +195,7 @@ fn is_from_browser(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || site.is_some_and(|site| site != "none")
 }
 
-/// Reads a body of at most `max` bytes into memory that is allocated for `capacity` bytes first.
+/// Reads a body of at most `max` bytes. Allocates `capacity` bytes in advance.
 async fn read_body(mut body: Body, max: usize, capacity: usize) -> Result<Bytes, Refusal> {
     // The frames are copied, because each one keeps a whole read buffer of the connection in memory.
     let (mut buffer, mut length) = (Vec::with_capacity(capacity), 0);

@@ -45,7 +45,6 @@ const BROADCAST_LEN: usize = 256;
 /// does not end an outage, because on an almost full disk small deliveries are still stored.
 const OUTAGE_END: u64 = 16;
 
-/// The rules of a listener.
 #[derive(Debug, Default)]
 pub struct ListenRules {
     /// The only path that accepts deliveries; `None` accepts any path.
@@ -57,11 +56,10 @@ pub struct ListenRules {
     pub forwarder: Option<Arc<Forwarder>>,
 }
 
-/// The limits of a listener.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenLimits {
-    /// Longest body, in bytes. The bodies that are being received and handled use at most four times as much memory
-    /// together, but at least 256 MiB are allowed.
+    /// Longest body, in bytes. All bodies that are being received or handled use at most four times this size together,
+    /// or 256 MiB if that is more.
     pub body: usize,
     /// Time limit for the head of a request, and again for its body.
     pub read_timeout: Duration,
@@ -94,7 +92,6 @@ pub struct RefusedRequest {
     pub refusal: Refusal,
 }
 
-/// A complete request.
 #[derive(Debug)]
 pub(super) struct CompleteRequest {
     pub(super) source: Source,
@@ -123,7 +120,7 @@ pub(super) struct Intake {
     attempts: Mutex<AttemptCounter>,
     /// Number of deliveries that count for [`ListenLimits::deliveries`]. Never exceeds that limit.
     counted: AtomicU64,
-    /// Number of deliveries without a submission id, which faults count as attempts of one submission.
+    /// Number of deliveries without a submission id. Injected faults treat them as attempts at one submission.
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
     pub(super) connections: Permits,
@@ -145,7 +142,6 @@ struct Slot {
     in_flight: OwnedSemaphorePermit,
 }
 
-/// A request with its verdict.
 struct VerifiedRequest {
     request: CompleteRequest,
     received_at: Timestamp,

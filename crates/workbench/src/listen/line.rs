@@ -20,7 +20,6 @@ pub const SCHEMA: &str = include_str!("line.schema.json");
 /// The version of the schema. The version changes only if a field is removed or gets another meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ListenerLine<'a> {
@@ -91,12 +90,11 @@ impl<'a> ListenerLine<'a> {
         }
     }
 
-    /// Creates the line of a warning.
     pub fn warning(warning: &'a Warning, at: Timestamp) -> Self {
         Self::Warning { at: instant(at), code: warning.code.name(), message: &warning.message }
     }
 
-    /// Creates the line at the end of the run.
+    /// Creates the line that is printed at the end of the run.
     pub fn summary(
         totals: &'a Totals,
         ended: Ended,

@@ -17,16 +17,17 @@ pub enum Refusal {
     TooLarge,
     TooSlow,
     Unreadable,
-    /// The limit of deliveries in flight is reached, or the events are not read.
+    /// The limit of deliveries in flight is reached, or the caller does not read the events.
     Busy,
-    /// The delivery is not valid, and the limit of rejected deliveries in flight is reached. It is not stored.
+    /// The delivery is not valid, and the limit of rejected deliveries in flight is reached. Such a delivery is not
+    /// stored.
     TooManyInvalid,
     Stopping,
     /// The handling of the request panicked.
     Internal,
 }
 
-/// The response to refused requests.
+/// A reason to refuse a request, and the response.
 #[derive(Clone, Copy, Debug)]
 pub struct RefusalRow {
     pub refusal: Refusal,
@@ -66,7 +67,6 @@ const fn row(
 }
 
 impl Refusal {
-    /// Returns the row of this reason.
     pub fn row(self) -> &'static RefusalRow {
         REFUSALS.iter().find(|row| row.refusal == self).expect("every refusal has a row")
     }

@@ -23,7 +23,7 @@ const BACKLOG: u32 = 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time that incomplete requests have to complete when the listener shuts down.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
-/// Number of ports that [`free_port_near`] tries, and [`Sockets::open`] if it chooses the port.
+/// Number of ports that [`free_port_near`] tries. [`Sockets::open`] tries as many ports if the port is 0.
 const PORTS_TRIED: u16 = 20;
 
 /// Sockets that accept connections at one port.
@@ -44,8 +44,8 @@ pub struct Listener {
 pub struct ListenerHandle(Arc<Intake>);
 
 impl Sockets {
-    /// Opens a port; port 0 chooses a free one. Without `bind`, opens the port at 127.0.0.1 and, unless the
-    /// machine has no IPv6, at ::1, because `localhost` may mean either address.
+    /// Opens a port; port 0 chooses a free one. Without `bind`, opens the port at 127.0.0.1 and, if the machine has
+    /// IPv6, at ::1, because `localhost` may mean either address.
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`] if another process has the port.
@@ -53,7 +53,7 @@ impl Sockets {
         let mut result = Self::open_once(bind, port);
         for _ in 1..PORTS_TRIED {
             match &result {
-                // The chosen port is free at one address only.
+                // Another process uses the chosen port at ::1. Choose another port.
                 Err(error) if port == 0 && error.kind() == io::ErrorKind::AddrInUse => {
                     result = Self::open_once(bind, port);
                 }
@@ -99,7 +99,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 fn is_without_ipv6(error: &io::Error) -> bool {
     #[cfg(unix)]
     let unsupported = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
-    // WSAEAFNOSUPPORT.
+    // The error WSAEAFNOSUPPORT of Windows.
     #[cfg(not(unix))]
     let unsupported = 10_047;
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(unsupported)
@@ -232,14 +232,14 @@ async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAd
     }
 }
 
-/// Logs an error of `accept` if it is the first one. If no file descriptor is free, closes the connection that has waited
-/// for its peer for the longest time.
+/// Logs the first error of `accept`. If no file descriptor is free, closes the connection that has waited for its peer
+/// for the longest time.
 fn handle_accept_error(error: &io::Error, intake: &Intake) {
     intake.accept_error.call_once(|| tracing::warn!(%error, "cannot accept connections"));
     #[cfg(unix)]
     let codes =
         [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(|code| code.raw_os_error());
-    // WSAEMFILE.
+    // The error WSAEMFILE of Windows.
     #[cfg(not(unix))]
     let codes = [10_024];
     if error.raw_os_error().is_some_and(|code| codes.contains(&code)) {
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn only_errors_of_all_connections_pause_accepting() {
         assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
-        // "Too many open files" has no kind.
+        // The error "too many open files" has no [`io::ErrorKind`].
         assert!(!is_of_one_connection(&io::Error::other("too many open files")));
     }
 }

@@ -1,4 +1,4 @@
-//! Polls the new submissions of a form and delivers them to a listener, on machines that the service cannot reach.
+//! Polls the new submissions of a form and delivers them to a listener, for machines that the service cannot reach.
 
 use std::io;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub enum PollError {
     BadMark { path: PathBuf, source: serde_json::Error },
     #[error("cannot access `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// Other users have access to the file of the position.
+    /// Other users have access to the file of the mark.
     #[error(transparent)]
     Unsafe(#[from] StoreError),
     #[error(transparent)]

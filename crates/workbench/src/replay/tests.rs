@@ -121,7 +121,7 @@ fn stored_target_gets_password_of_running_listener() {
         targets.into_iter().map(|target| target.url.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(targets(&[]), ["http://localhost:1/hook?a=1", "https://shop.test/own"]);
-    // A target without a path gets that of the request.
+    // A target without a path gets the path of the request.
     assert_eq!(
         targets(&["http://ada:pw@localhost:1", "https://eve@shop.test/other"]),
         ["http://ada:pw@localhost:1/hook?a=1", "https://shop.test/own"]

@@ -24,7 +24,7 @@ pub enum BodySource {
     Sample,
     /// Generated answers to the questions of a form.
     Form { id: FormId, title: String, questions: Vec<(String, AnswerType)> },
-    /// These bodies, at least one. After the last body, the first one follows again.
+    /// The given bodies in rotation. At least one body is required.
     Fixed(Vec<Bytes>),
 }
 
@@ -52,7 +52,7 @@ pub struct UnsignedDelivery {
 pub enum UnusualChange {
     /// No submission of the form has this label.
     UnknownLabel { label: String, known: Vec<String> },
-    /// The answer is a number in submissions of the form, but the new value is not.
+    /// The question has numbers as answers, but the new value is not a number.
     NotNumber { label: String, value: String },
 }
 
@@ -170,7 +170,7 @@ fn unusual(change: &Change, known: &[(String, AnswerType)]) -> Option<UnusualCha
     }
 }
 
-/// Returns the time of a generated submission: the current time, or without randomness the time of the index.
+/// Returns the time of a generated submission: the current time, or a fixed time for each index if there is a seed.
 fn created_at(seeded_index: Option<u64>) -> Timestamp {
     let nanos = match seeded_index {
         Some(index) => SEEDED_START_NANOS + i128::from(index) * 1_000_000_000,

@@ -34,8 +34,8 @@ const MAX_CAPTURE_BYTES: u64 = 512 << 20;
 /// Largest store in memory, in bytes.
 const MAX_MEMORY_BYTES: u64 = 64 << 20;
 
-/// The limits of a store. The oldest captures are removed first, after the store is opened, at each insert, and in
-/// steps while the writer is idle after that. A store without inserts may contain expired captures.
+/// The limits of a store. The oldest captures are removed first: after the store is opened, at each insert, and while
+/// the writer is idle after an insert. A store without inserts may contain expired captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
     /// Maximum number of bytes. If captures that are not trusted ([`is_trusted`]) use more than half, only the oldest
@@ -151,8 +151,8 @@ impl CaptureStore {
         result.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Queues the response and the forwards of a stored delivery to be stored. Waits while the queue is full. A second
-    /// outcome for the same capture is ignored. A failure of storing is logged.
+    /// Queues a write of the response and the forwards of a stored delivery. Waits while the queue is full. A second
+    /// outcome for the same capture is ignored. If the write fails, the error is logged.
     ///
     /// # Errors
     /// [`StoreError::Closed`] if the store was closed.

@@ -88,7 +88,7 @@ fn access(metadata: &Metadata) -> (bool, bool) {
     (metadata.uid() != user, metadata.mode() & 0o077 != 0)
 }
 
-/// Returns false twice: on other systems, files in the user's profile are private by default.
+/// Returns false for both values, because files in the user's profile are private by default on other systems.
 #[cfg(not(unix))]
 fn access(_: &Metadata) -> (bool, bool) {
     (false, false)

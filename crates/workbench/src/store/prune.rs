@@ -6,12 +6,13 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreLimits;
 use super::rows::nanos_since_1970;
 
-/// Captures that a write removes in addition to those that make room for it. Several, so that the size
-/// converges to the limit.
+/// Number of captures that a write may remove in addition to those that make room for the write. With several, the size
+/// of the store converges to the limit.
 pub(super) const WRITE_ROWS: u32 = 8;
 /// Maximum number of captures that one step removes for each limit.
 const STEP_ROWS: u32 = 64;
-/// Captures that one transaction removes on demand. Writes of other processes wait for that transaction.
+/// Maximum number of captures that one transaction of [`prune`] removes. Writes of other processes wait for that
+/// transaction.
 const CHUNK_ROWS: usize = 256;
 /// Maximum number of pages that one step returns to the file system.
 const STEP_PAGES: u64 = 256;
@@ -54,8 +55,8 @@ impl Usage {
     }
 }
 
-/// Removes some captures over the limits. If there are none, returns some free pages to the file system. Returns
-/// false if nothing remains to be done.
+/// Removes some captures over the limits. If no capture is over the limits, returns some free pages to the file system.
+/// Returns false if nothing remains to be done.
 pub(super) fn step(db: &mut Connection, limits: StoreLimits) -> rusqlite::Result<bool> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let expired = remove_expired(&transaction, limits)?;
@@ -73,9 +74,9 @@ pub(super) fn remove_expired(db: &Connection, limits: StoreLimits) -> rusqlite::
     Ok(removed > 0)
 }
 
-/// Removes the oldest captures within a transaction until the rest meets the limits, or until `rows` are removed
-/// and the usage is not above `before`. So a write never increases an excess, whatever the size of the oldest
-/// captures, and an older excess is removed in small steps. Returns true if a capture was removed.
+/// Removes the oldest captures within a transaction until the rest meets the limits, or until `rows` are removed and
+/// the usage is not above `before`. So a write never increases the excess over a limit, and an earlier excess is
+/// removed in small steps. Returns true if a capture was removed.
 pub(super) fn remove_excess(
     db: &Connection,
     limits: StoreLimits,

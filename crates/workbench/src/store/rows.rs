@@ -43,7 +43,7 @@ pub(super) fn size(delivery: &Delivery) -> u64 {
     lengths.sum::<usize>() as u64 + ROW_OVERHEAD
 }
 
-/// Returns the bytes that the forwards of a delivery occupy, estimated.
+/// Estimates the bytes that the forwards of a delivery occupy.
 fn forwards_size(forwards: &[Forward]) -> u64 {
     let size = |forward: &Forward| {
         let content = match &forward.result {
@@ -257,7 +257,7 @@ impl Columns<'_> {
     }
 }
 
-/// Encodes headers as lines. A value contains no line feed.
+/// Encodes headers as lines, because a header value never contains a line feed.
 fn encode_headers(headers: &HeaderMap) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
     for (name, value) in headers {

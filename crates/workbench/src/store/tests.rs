@@ -95,7 +95,7 @@ impl Home {
         CaptureStore::open(&self.folder(), limits).unwrap()
     }
 
-    /// Returns the error of opening the store in each way.
+    /// Opens the store with `open` and `open_existing`, and returns their error, which must be the same.
     fn open_error(&self) -> StoreError {
         let existing = CaptureStore::open_existing(&self.folder()).unwrap_err();
         let opened = CaptureStore::open(&self.folder(), LIMITS).unwrap_err();
@@ -115,7 +115,7 @@ async fn insert(store: &CaptureStore, delivery: &Delivery, times: usize) {
     try_join_all(inserts).await.unwrap();
 }
 
-/// Blocks the writer until that many commands wait, which the future sends.
+/// Blocks the writer until `sends` has queued `len` commands.
 async fn while_blocked<T>(store: &CaptureStore, len: usize, sends: impl Future<Output = T>) -> T {
     let (is_blocked, block) = std::sync::mpsc::channel();
     let (unblock, is_unblocked) = std::sync::mpsc::channel::<()>();
@@ -258,7 +258,7 @@ async fn list_returns_matches_newest_first() {
             store.set_outcome(number, answered(one, number, status).into()).await.unwrap();
         }
         insert(&store, &delivery("in flight"), 1).await;
-        // Runs after the outcomes.
+        // The prune runs after the queued outcomes are stored.
         store.prune(None, true).await.unwrap();
         let cases: [(&str, CaptureQuery, &[CaptureNumber]); 13] = {
             let all = CaptureQuery::default;
@@ -272,7 +272,7 @@ async fn list_returns_matches_newest_first() {
                 ("status=failed", CaptureQuery { limit: Some(2), ..all() }, &[5, 3]),
                 ("verdict=invalid", all(), &[3]),
                 ("any~zoë && at>=2026-03-01T09:30:03Z", all(), &[4, 3]),
-                // Checked in memory, before the limit is applied.
+                // This condition is checked in memory before the limit is applied.
                 ("/at<3", CaptureQuery { limit: Some(1), ..all() }, &[2]),
                 ("/at<3 && status=200", all(), &[1]),
                 ("path=/hook/* && /at!=2", CaptureQuery { before: Some(4), ..all() }, &[3, 1]),

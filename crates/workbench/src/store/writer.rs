@@ -17,9 +17,9 @@ pub(super) type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
 pub(super) enum Command {
     Write(Write),
-    /// Runs after the writes before it.
+    /// Runs after all earlier writes.
     Run(Work),
-    /// Ends the thread after the commands before it.
+    /// Ends the thread after all earlier commands.
     Close,
 }
 

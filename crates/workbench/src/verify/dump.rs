@@ -40,7 +40,7 @@ pub fn parse_dump(dump: &Bytes) -> Result<(HeaderMap, Bytes), DumpError> {
         .get(header::TRANSFER_ENCODING)
         .is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
     if is_chunked {
-        // Some programs log the decoded body.
+        // Some programs log the decoded body of a chunked request.
         let body = decode_chunks(&body).unwrap_or(body);
         return Ok((headers, body));
     }

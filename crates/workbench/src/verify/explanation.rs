@@ -23,9 +23,9 @@ pub struct Explanation {
     pub proof: &'static str,
     /// The name of the secret that made the signature, if this is proven.
     pub secret: Option<String>,
-    /// The causes, which apply together.
+    /// The proven causes. Several causes apply together.
     pub found: Vec<ExplainedCause>,
-    /// Hints what to check if no cause is proven.
+    /// Hints for the user if no cause is proven.
     pub clues: Vec<&'static str>,
     /// The ids of the causes that were tried.
     pub tried: Vec<&'static str>,

@@ -105,7 +105,7 @@ proptest! {
         bytes in prop::collection::vec(prop_oneof![1..=255_u8, Just(b'\''), Just(b'\\')], 0..60),
         text in "\\PC{0,20}[a-z\u{200b}\u{301}%!]{0,5}x",
     ) {
-        // Shells remove line feeds at the end of a substitution. No header or URL has them.
+        // Shells remove line feeds at the end of a command substitution, so `.` is appended to the bytes.
         let bytes = [&bytes[..], b"."].concat();
         for bytes in [&bytes[..], text.as_bytes()] {
             let line = word(bytes);

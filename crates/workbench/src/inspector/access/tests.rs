@@ -5,7 +5,7 @@ use super::*;
 const PORT: u16 = 4545;
 const HOST: &str = "127.0.0.1:4545";
 
-/// Checks a request with the cookie, whose path begins with that of the page.
+/// Checks a request for a file of the page, with the cookie.
 fn admit(
     access: &Access,
     method: Method,

@@ -54,7 +54,7 @@ async fn rejected_delivery_takes_no_slot_of_the_limit() {
         verified(rules);
         limits.deliveries = Some(1);
     });
-    // All have begun when the first one is counted.
+    // All three deliveries have a slot before the first delivery is counted.
     let slots = [intake.slot(true).await, intake.slot(false).await, intake.slot(false).await];
     let [rejected, valid, late] = slots.map(Result::unwrap);
     let mut statuses = Vec::new();

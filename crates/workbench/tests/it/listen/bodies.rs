@@ -8,7 +8,7 @@ use super::*;
 const CHUNKED: &str =
     "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Returns a chunked request of so many chunks.
+/// Returns a chunked request with `count` chunks.
 fn chunked(count: usize, chunk: &str) -> String {
     let chunk = format!("{:x}\r\n{chunk}\r\n", chunk.len());
     format!("{CHUNKED}{}0\r\n\r\n", chunk.repeat(count))
@@ -29,7 +29,7 @@ async fn body_over_the_limit_gets_413_however_it_is_sent() {
         (plain(7_000), 413),
         (chunked(10, &hundred), 200),
         (chunked(11, &hundred), 413),
-        // The senders wait for permission to send the body.
+        // The sender waits for `100 Continue` before it sends the body.
         (expects(1_001), 413),
         (expects(99_999_999_999), 413),
     ] {
@@ -91,7 +91,7 @@ async fn slow_body_gets_408_and_delays_no_other() {
 
 #[tokio::test]
 async fn exhausted_memory_closes_the_slowest_body() {
-    // 256 MiB are four bodies.
+    // Four bodies use the memory limit of 256 MiB.
     let running = start(|_, limits| {
         limits.body = 64 << 20;
         limits.read_timeout = Duration::from_secs(3_600);
