@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::verdict::Verdict;
 
-/// The number of a stored delivery, from 1, by which users refer to it. It is an `i64` because it is the row
-/// id of SQLite. Numbers are never reused.
+/// The number of a stored delivery, from 1, by which users refer to it. The type is `i64`, because the number is the
+/// row id of SQLite. Numbers are never reused.
 pub type CaptureNumber = i64;
 
 /// A delivery with its headers, body and forwards.
@@ -49,7 +49,7 @@ pub struct DeliverySummary {
     /// Size of the body, in bytes.
     pub body_size: u64,
     pub verdict: Verdict,
-    /// The event and the ids in the body. They are untrusted unless the verdict is valid.
+    /// The event and the ids in the body. The values are untrusted unless the verdict is valid.
     pub names: EventNames,
     pub attempt: Attempt,
     /// `None` while the delivery is in flight, or if the listener crashed before it responded.
@@ -59,7 +59,7 @@ pub struct DeliverySummary {
 /// Longest event or id, in bytes. Longer values are ignored.
 const MAX_NAME_LEN: usize = 256;
 
-/// The event and the ids in a body. They are untrusted, because anyone can send an unsigned body.
+/// The event and the ids in a body. The values are untrusted, because anyone can send an unsigned body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventNames {
     pub event: Option<String>,
@@ -83,7 +83,7 @@ pub struct Attempt {
     pub number: u32,
     /// Time since the previous attempt.
     pub gap: Option<Duration>,
-    /// True if an earlier attempt was answered with 2xx.
+    /// True if the listener responded to an earlier attempt with 2xx.
     pub is_duplicate: bool,
 }
 

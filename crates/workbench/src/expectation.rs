@@ -16,7 +16,7 @@ pub enum StatusSet {
     /// All 2xx statuses.
     #[default]
     Success,
-    /// All statuses except 2xx. A missing response is in this set too.
+    /// All statuses except 2xx. This set also contains a missing response.
     Failure,
     Exact(u16),
     /// All statuses with this first digit.

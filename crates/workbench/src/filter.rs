@@ -149,7 +149,7 @@ impl DeliveryFilter {
         Ok(Self { terms: parse::terms(text)? })
     }
 
-    /// Adds a condition, which deliveries must match in addition to the others.
+    /// Adds a condition, which deliveries must match in addition to the existing conditions.
     ///
     /// # Errors
     /// The same as for [`parse`](Self::parse) with `FIELD OP 'VALUE'`.

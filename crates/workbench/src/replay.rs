@@ -39,7 +39,7 @@ pub enum ReplaySignature {
 /// The destination of a replay.
 #[derive(Clone, Debug)]
 pub enum Destination<'a> {
-    /// A URL that the user passes. It is not changed.
+    /// A URL that the user passes. The URL is not changed.
     Url(Url),
     /// A target of the running listener, or the listener itself. If the URL has no path, the path of the capture's
     /// request is used.
@@ -89,7 +89,7 @@ pub struct ReplayPlan<'a> {
 pub struct Replay<'a> {
     pub delivery: &'a Delivery,
     pub to: ReplayTarget,
-    /// The body to send instead of the received one.
+    /// The body to send instead of the received body.
     pub body: Option<Bytes>,
     pub signature: ReplaySignature,
 }
@@ -133,8 +133,8 @@ impl Selection {
 }
 
 impl Destination<'_> {
-    /// Returns true if the headers and TLS settings for the listener's targets may be used. They may contain
-    /// credentials, which must not be sent to other URLs.
+    /// Returns true if the headers and TLS settings for the listener's targets may be used. The headers and settings
+    /// may contain credentials, which must not be sent to other URLs.
     pub fn is_target(&self) -> bool {
         !matches!(self, Self::Url(_))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{HEADER, SignatureHeader};
-use formsvc_receiver::{Verifier, VerifyError, WebhookEvent, signature_header};
+use formsvc_receiver::{Verifier, VerifyError, signature_header};
 use http::HeaderMap;
 use jiff::Timestamp;
 
@@ -104,7 +104,9 @@ pub const VERDICTS: [VerdictRow; 9] = [
         name: "missing_signature",
         meaning: "the request has no header X-Service-Signature",
         rule: HEADER_RULE,
-        advice: Some("check that the service sent it, and that no proxy removes unknown headers"),
+        advice: Some(
+            "check that the service sent the request, and that no proxy removes unknown headers",
+        ),
         ..REJECTED
     },
     VerdictRow {
@@ -123,7 +125,9 @@ pub const VERDICTS: [VerdictRow; 9] = [
         meaning: "the signature is valid, but more than 300 seconds old",
         has_valid_signature: true,
         rule: TIME_RULE,
-        advice: Some("replay it with a fresh signature, or compare the clocks of both machines"),
+        advice: Some(
+            "replay the delivery with a fresh signature, or compare the clocks of both machines",
+        ),
         ..REJECTED
     },
     VerdictRow {
@@ -226,13 +230,13 @@ pub fn sentence(clause: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Verifies a request, with its time of arrival as the current time. If the verdict is valid, also returns the event.
+/// Verifies a request, with its time of arrival as the current time.
 pub fn verify(
     verifier: Option<&Verifier>,
     headers: &HeaderMap,
     body: &Bytes,
     received_at: Timestamp,
-) -> (Verdict, Option<WebhookEvent>) {
+) -> Verdict {
     let header = signature_header(headers.get_all(HEADER));
     let parsed =
         header.as_ref().ok().and_then(|header| SignatureHeader::parse(header.as_bytes()).ok());
@@ -240,21 +244,23 @@ pub fn verify(
         .and_then(|header| i64::try_from(header.unix_seconds()).ok())
         .map(|signed_at| received_at.as_second().saturating_sub(signed_at));
     let Some(verifier) = verifier else {
-        return (Verdict { code: VerdictCode::Unchecked, secret: None, age_secs }, None);
+        return Verdict { code: VerdictCode::Unchecked, secret: None, age_secs };
     };
     let result =
         header.and_then(|header| verifier.verify_at(header, body.clone(), received_at.into()));
     match result {
         Ok(event) => {
             let secret = Some(event.proof().secret_name().into());
-            (Verdict { code: VerdictCode::Valid, secret, age_secs }, Some(event.into_event()))
+            Verdict { code: VerdictCode::Valid, secret, age_secs }
         }
-        Err(error) => (Verdict { code: (&error).into(), secret: None, age_secs }, None),
+        Err(error) => Verdict { code: (&error).into(), secret: None, age_secs },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use formsvc_receiver::WebhookEvent;
+
     use super::*;
 
     #[test]

@@ -30,7 +30,7 @@ const MAX_REQUESTS: usize = 128;
 /// With several targets, one target may have at most 7/8 of the deliveries in flight, so that 1/8 of the listener's
 /// limit is reserved for the other targets.
 const RESERVED_FRACTION: usize = 8;
-/// Time after which a response is reported as slow.
+/// Response time from which a target is reported as slow.
 const SLOW: Duration = Duration::from_secs(8);
 
 /// Forwards deliveries. All connections of a listener share one forwarder.
@@ -61,7 +61,7 @@ enum Health {
     NotHttp,
 }
 
-/// The results of forwarding a delivery.
+/// The results of forwarding one delivery.
 #[derive(Debug, Default)]
 pub struct Forwarded {
     /// The requests to the matching targets, in the order of the targets; empty if no route matches.

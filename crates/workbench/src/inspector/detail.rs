@@ -81,7 +81,7 @@ impl SignatureReport {
 pub(super) async fn find(shared: &Shared, number: CaptureNumber) -> Result<Delivery, Problem> {
     shared.state.store.get(number).await?.ok_or_else(|| {
         Problem::not_found(format!("there is no delivery {number}")).hint(
-            "The store removes the oldest deliveries when it is full, and all after some time.",
+            "The store removes the oldest deliveries when the store is full or an age limit is reached.",
         )
     })
 }

@@ -55,11 +55,11 @@ pub struct InspectorState {
     /// Sends replays to the targets and the listener. Replays to addresses that are entered on the page do not use
     /// the headers and TLS settings of this sender.
     pub sender: HttpSender,
-    /// The page lists the targets of this forwarder.
+    /// The forwarder of the listener. The page lists its targets.
     pub forwarder: Option<Arc<Forwarder>>,
     /// The listener's URL; `None` without a listener.
     pub listener: Option<Url>,
-    /// Shows signatures and credentials without masks.
+    /// If true, the page displays signatures and credentials without masks.
     pub reveal: bool,
 }
 
@@ -178,7 +178,7 @@ async fn about(State(shared): State<Arc<Shared>>) -> Response {
     );
     reply::json(&json!({
         "listener": state.listener.as_ref().map(Url::as_str),
-        // Null if the store is in memory.
+        // `null` if the store is in memory.
         "folder": state.store.folder().map(|folder| folder.display().to_string()),
         "targets": targets.collect::<Vec<_>>(),
         "can_sign": !state.secrets.is_empty(),

@@ -28,9 +28,9 @@ use crate::target;
 struct ReplayRequest {
     number: CaptureNumber,
     to: ReplayTo,
-    /// True for a fresh signature, false for the received one.
+    /// True for a fresh signature, false for the received signature.
     is_fresh: bool,
-    /// Replaces the body.
+    /// The body to send instead of the received body.
     body: Option<String>,
     /// True if the user has confirmed a fresh signature for a delivery that may be from an unknown sender.
     #[serde(default)]

@@ -1,4 +1,5 @@
-//! The inspector's HTTP server. It does not use `axum::serve`, which has no time limit for the head of a request.
+//! The inspector's HTTP server. The server does not use `axum::serve`, which has no time limit for the head of a
+//! request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum number of open connections. A browser opens at most six.
 const MAX_CONNECTIONS: usize = 64;
-/// Time to receive the head of a request, also on an idle connection. Short, because other users of the
-/// machine can open connections too.
+/// Time to receive the head of a request, also on an idle connection. The time is short, because other users of the
+/// machine can also open connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest head of a request, in bytes.
 const MAX_HEAD: usize = 16 << 10;

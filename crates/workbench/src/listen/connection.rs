@@ -45,7 +45,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Moves the connection to the end of the queue of waiting connections.
+    /// Appends the connection to the queue of waiting connections.
     fn begin_waiting(&self) {
         self.end_waiting();
         let key = self.intake.connections.waiting.push(self.close.clone());
@@ -65,7 +65,7 @@ impl Connection {
         connections.waiting.remove(self.key.load(Ordering::Relaxed)) && is_body
     }
 
-    /// Closes the connection. Never returns.
+    /// Closes the connection. This method never returns, because the task of the connection ends.
     async fn closed(&self) -> ! {
         self.close.cancel();
         std::future::pending().await

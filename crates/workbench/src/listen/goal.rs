@@ -22,7 +22,7 @@ pub enum Ended {
     TimedOut,
     /// Standard input ended.
     StdinEof,
-    /// No delivery arrived within [`GoalOptions::expect_within`].
+    /// No delivery arrived within the time of [`GoalOptions::expect_within`].
     Silence,
     /// Polling cannot continue.
     PollEnded,

@@ -36,8 +36,8 @@ const WAITING_EVENTS: usize = 64;
 const MEMORY_UNIT: usize = 1 << 10;
 /// Smallest limit of the memory for bodies, in bytes.
 const MIN_MEMORY: usize = 256 << 20;
-/// Maximum number of rejected deliveries in flight. They do not count for [`ListenLimits::in_flight`], so that
-/// requests without a valid signature do not block other deliveries.
+/// Maximum number of rejected deliveries in flight. Rejected deliveries do not count for [`ListenLimits::in_flight`],
+/// so that requests without a valid signature do not block other deliveries.
 const MAX_REJECTED: usize = 16;
 /// Maximum number of deliveries by which a subscriber may lag behind.
 const BROADCAST_LEN: usize = 256;
@@ -237,29 +237,26 @@ impl Intake {
     fn verify(&self, request: CompleteRequest) -> VerifiedRequest {
         let (started, received_at) = (Instant::now(), Timestamp::now());
         let CompleteRequest { headers, body, .. } = &request;
-        let (verdict, _) = verify(self.rules.verifier.as_ref(), headers, body, received_at);
+        let verdict = verify(self.rules.verifier.as_ref(), headers, body, received_at);
         let is_rejected = verdict.code.is_refusal() && self.rules.on_invalid == OnInvalid::Reject;
         VerifiedRequest { request, received_at, started, verdict, is_rejected }
     }
 
     async fn slot(&self, is_rejected: bool) -> Result<Slot, Refusal> {
-        if is_rejected {
-            if self.is_limit_reached() {
-                return Err(Refusal::Stopping);
-            }
-            let in_flight = Arc::clone(&self.rejected).try_acquire_owned().ok();
-            let in_flight = in_flight.filter(|_| self.has_room_for_untrusted());
-            let event = self.events.clone().try_reserve_owned().ok();
-            let (event, in_flight) = event.zip(in_flight).ok_or(Refusal::TooManyInvalid)?;
-            return Ok(Slot { event, in_flight });
+        let (permits, wait, refusal) = if is_rejected {
+            (&self.rejected, Duration::ZERO, Refusal::TooManyInvalid)
+        } else {
+            (&self.in_flight, EVENT_WAIT, Refusal::Busy)
+        };
+        let in_flight = Arc::clone(permits).try_acquire_owned().map_err(|_| refusal)?;
+        if is_rejected && !self.has_room_for_untrusted() {
+            return Err(refusal);
         }
-        let in_flight = Arc::clone(&self.in_flight).try_acquire_owned();
-        let in_flight = in_flight.map_err(|_| Refusal::Busy)?;
-        match tokio::time::timeout(EVENT_WAIT, self.events.clone().reserve_owned()).await {
+        match tokio::time::timeout(wait, self.events.clone().reserve_owned()).await {
             Ok(Ok(event)) if !self.is_limit_reached() => Ok(Slot { event, in_flight }),
             // The limit is reached, or the receiver was dropped.
             Ok(_) => Err(Refusal::Stopping),
-            Err(_) => Err(Refusal::Busy),
+            Err(_) => Err(refusal),
         }
     }
 
@@ -390,7 +387,7 @@ impl Intake {
         }
     }
 
-    /// Returns a warning if this error of the store is the first one of an outage.
+    /// Returns a warning if this error is the first error of an outage of the store.
     fn store_warning(&self, error: &StoreError) -> Option<Warning> {
         let is_new = self.stored_in_a_row.swap(0, Ordering::Relaxed) >= OUTAGE_END;
         let message = format!("deliveries are not stored: {}", with_causes(error));

@@ -1,4 +1,4 @@
-//! Permits for a limited resource.
+//! Permits for connections and for memory.
 
 use std::sync::Arc;
 use std::time::Duration;

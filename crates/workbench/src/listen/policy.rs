@@ -12,7 +12,7 @@ pub enum OnInvalid {
     Reject,
     /// Respond with 200, and do not forward.
     Accept,
-    /// Treat these deliveries as valid.
+    /// Treat such deliveries as valid.
     Forward,
 }
 

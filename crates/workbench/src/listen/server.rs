@@ -44,7 +44,7 @@ pub struct Listener {
 pub struct ListenerHandle(Arc<Intake>);
 
 impl Sockets {
-    /// Opens a port; port 0 chooses a free one. Without `bind`, opens the port at 127.0.0.1 and, if the machine has
+    /// Opens a port. Port 0 chooses a free port. Without `bind`, opens the port at 127.0.0.1 and, if the machine has
     /// IPv6, at ::1, because `localhost` may mean either address.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Listener {
     }
 
     /// Stops accepting connections, waits at most `grace` until the deliveries in flight are answered, and closes all
-    /// connections. The caller must read the events meanwhile.
+    /// connections. The caller must read the events while this method waits.
     pub async fn shutdown(self, grace: Duration) {
         let intake = &self.intake;
         intake.stop.cancel();

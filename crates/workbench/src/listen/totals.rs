@@ -1,4 +1,4 @@
-//! Counts and times of a run. Their memory does not grow with the number of deliveries.
+//! Counts and times of a run. The memory for the counts and times does not grow with the number of deliveries.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

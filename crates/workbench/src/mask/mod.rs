@@ -109,7 +109,7 @@ fn signature(value: &[u8]) -> String {
             part.to_owned()
         }
         Some((key, digits)) if key.len() <= 4 && key.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            // Mask a short value completely, because four digits would be a large part of it.
+            // Mask a short value completely, because four digits would be a large part of the value.
             let count = if digits.len() >= 4 * SIGNATURE_DIGITS { SIGNATURE_DIGITS } else { 0 };
             let shown: String =
                 digits.chars().take_while(char::is_ascii_hexdigit).take(count).collect();

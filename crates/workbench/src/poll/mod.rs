@@ -213,7 +213,7 @@ impl Attempts {
     }
 }
 
-/// Returns the result of an attempt, with the `Retry-After` of the relayed response if there is one.
+/// Returns the result of an attempt, including `Retry-After` if the relayed response has this header.
 fn attempt_result(delivery: &Delivery) -> AttemptResult {
     let status = delivery.summary.response.and_then(|response| response.status);
     let relayed = delivery.relayed_response();

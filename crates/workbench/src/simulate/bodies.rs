@@ -43,7 +43,7 @@ pub struct Bodies {
 pub struct UnsignedDelivery {
     pub body: Bytes,
     pub event: HeaderValue,
-    /// The submission id in the body, if there is one.
+    /// The submission id in the body; `None` if the body has no id.
     pub submission_id: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Bodies {
     /// # Errors
     /// Fails if a change cannot be applied.
     pub fn next(&mut self, index: u64) -> Result<UnsignedDelivery, EditError> {
-        let (mut body, _) = edit::apply(&self.generate(index), &self.changes)?;
+        let mut body = edit::apply(&self.generate(index), &self.changes)?;
         let EventNames { event, submission_id, .. } = EventNames::of_body(&body);
         let has_event = event.is_some();
         let event = event.and_then(|event| HeaderValue::try_from(event).ok());
@@ -82,7 +82,7 @@ impl Bodies {
         {
             let text = String::from_utf8_lossy(new.as_bytes());
             let value = serde_json::to_string(&text).expect("a string serializes");
-            (body, _) = edit::apply(&body, &[Change::Set { path: "event".to_owned(), value }])?;
+            body = edit::apply(&body, &[Change::Set { path: "event".to_owned(), value }])?;
         }
         let default = HeaderValue::from_static("submission.created");
         let event = self.event.clone().or(event).unwrap_or(default);

@@ -78,7 +78,7 @@ fn create_schema(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
     db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     if !has_schema(db, path)? {
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have created the schema meanwhile.
+        // Another process may have created the schema before this transaction began.
         if !has_schema(&transaction, path)? {
             transaction.execute_batch(SCHEMA)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -137,8 +137,8 @@ impl CaptureStore {
     /// is full.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`] if the capture exceeds 512 MiB or its share: the byte limit for a trusted delivery, half
-    /// of the limit for an untrusted one. [`StoreError::Full`] if the disk is full.
+    /// [`StoreError::TooLarge`] if the capture exceeds 512 MiB or its share. The share is the byte limit for a trusted
+    /// delivery, and half of the limit for an untrusted delivery. [`StoreError::Full`] if the disk is full.
     pub async fn insert(&self, delivery: Arc<Delivery>) -> Result<CaptureNumber, StoreError> {
         let is_trusted = delivery.summary.verdict.code.is_trusted();
         let max = self.limits.share(is_trusted).min(MAX_CAPTURE_BYTES);

@@ -22,7 +22,7 @@ const MAX_FREE_PAGES: u64 = 512;
 /// Removes expired captures that are among the oldest `?2` captures.
 const REMOVE_EXPIRED: &str = "DELETE FROM captures WHERE received_at < ?1 AND
     number IN (SELECT number FROM captures ORDER BY number LIMIT ?2)";
-/// Removes the oldest capture, unless it is the only one.
+/// Removes the oldest capture, unless the store contains only one capture.
 const REMOVE_OLDEST: &str = "DELETE FROM captures WHERE
     number = (SELECT min(number) FROM captures) AND number < (SELECT max(number) FROM captures)";
 const REMOVE_OLDEST_UNTRUSTED: &str = "DELETE FROM captures WHERE
@@ -126,8 +126,8 @@ pub(super) fn prune(
             transaction.commit()?;
         }
         while return_pages(db, 0)? {}
-        // The write-ahead log contains removed captures, so truncate it. This has no effect during a read of another
-        // process.
+        // The write-ahead log contains removed captures, so truncate it. The truncation has no effect while another
+        // process reads.
         db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         left = number(db, "SELECT count(*) FROM captures")?;
     }

@@ -1,4 +1,4 @@
-//! The writer thread. It commits queued writes in one transaction, and reports success after the commit.
+//! The writer thread. The thread commits queued writes in one transaction, and reports success after the commit.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Writer {
     fn prune(&mut self) {
         let step = prune::step(&mut self.db, self.limits);
         self.needs_prune = step.unwrap_or_else(|error| {
-            tracing::warn!(%error, "captures over the limits are not removed now");
+            tracing::warn!(%error, "cannot remove captures over the limits");
             false
         });
     }

@@ -356,7 +356,7 @@ async fn target_of_another_protocol_is_explained() {
     tokio::time::resume();
 
     let server = tokio::spawn(async move {
-        // The first connection is that of the TLS target.
+        // The first connection is for the TLS target.
         let _ = listener.accept().await.unwrap();
         let (mut stream, _) = listener.accept().await.unwrap();
         // The SETTINGS frame of a server that supports only HTTP/2.

@@ -123,7 +123,7 @@ fn delivery(form: &Form, submission: &Submission, demo: &DemoDelivery, now: Time
         (header::CONTENT_LENGTH, HeaderValue::from(body.len())),
     ]);
     let verifier = secrets().builder().build().ok();
-    let (verdict, _) = verify(verifier.as_ref(), &headers, &body, received_at);
+    let verdict = verify(verifier.as_ref(), &headers, &body, received_at);
     let summary = DeliverySummary {
         number: None,
         received_at,
