@@ -120,7 +120,8 @@ pub(super) struct Intake {
     attempts: Mutex<AttemptCounter>,
     /// Number of deliveries that count for [`ListenLimits::deliveries`]. Never exceeds that limit.
     counted: AtomicU64,
-    /// Number of deliveries without a submission id. Injected faults treat them as attempts at one submission.
+    /// Number of deliveries without a submission id. Injected faults treat such deliveries
+    /// as attempts at one submission.
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
     pub(super) connections: Permits,

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
+#[cfg(unix)]
+use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
@@ -98,7 +100,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn is_without_ipv6(error: &io::Error) -> bool {
     #[cfg(unix)]
-    let unsupported = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
+    let unsupported = Errno::AFNOSUPPORT.raw_os_error();
     // The error WSAEAFNOSUPPORT of Windows.
     #[cfg(not(unix))]
     let unsupported = 10_047;
@@ -223,7 +225,7 @@ async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAd
                 }
                 return (stream, peer);
             }
-            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
                 handle_accept_error(&error, intake);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -237,8 +239,7 @@ async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAd
 fn handle_accept_error(error: &io::Error, intake: &Intake) {
     intake.accept_error.call_once(|| tracing::warn!(%error, "cannot accept connections"));
     #[cfg(unix)]
-    let codes =
-        [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(|code| code.raw_os_error());
+    let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
     // The error WSAEMFILE of Windows.
     #[cfg(not(unix))]
     let codes = [10_024];
@@ -248,7 +249,7 @@ fn handle_accept_error(error: &io::Error, intake: &Intake) {
 }
 
 /// Returns true if the error concerns only one connection, which its peer has already closed.
-fn is_of_one_connection(error: &io::Error) -> bool {
+fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted)
 }
@@ -261,7 +262,6 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn lack_of_file_descriptors_closes_a_connection() {
-        use rustix::io::Errno;
         let limits = StoreLimits { bytes: 1 << 20, age: Duration::MAX };
         let store = CaptureStore::in_memory(limits).unwrap();
         let (intake, _events) = Intake::new(ListenRules::default(), ListenLimits::default(), store);
@@ -277,8 +277,8 @@ mod tests {
 
     #[test]
     fn only_errors_of_all_connections_pause_accepting() {
-        assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
+        assert!(concerns_one_connection(&io::ErrorKind::ConnectionAborted.into()));
         // The error "too many open files" has no [`io::ErrorKind`].
-        assert!(!is_of_one_connection(&io::Error::other("too many open files")));
+        assert!(!concerns_one_connection(&io::Error::other("too many open files")));
     }
 }

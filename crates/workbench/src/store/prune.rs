@@ -6,8 +6,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreLimits;
 use super::rows::nanos_since_1970;
 
-/// Number of captures that a write may remove in addition to those that make room for the write. With several, the size
-/// of the store converges to the limit.
+/// Number of captures that a write may remove in addition to those that make room for the write. The number is
+/// greater than one, so that the size of the store converges to the limit.
 pub(super) const WRITE_ROWS: u32 = 8;
 /// Maximum number of captures that one step removes for each limit.
 const STEP_ROWS: u32 = 64;
