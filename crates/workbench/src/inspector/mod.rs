@@ -1,8 +1,8 @@
 //! The inspector: a web page, served on 127.0.0.1, that lists deliveries, explains their signatures and replays
 //! them.
 //!
-//! A request must name a loopback address and contain the token of the page: see [`access`]. Deliveries have the
-//! JSON of [`crate::record`].
+//! A request must name a loopback address and contain the token of the page: see the module `access`. Deliveries have
+//! the JSON of [`crate::record`].
 
 mod access;
 mod assets;
