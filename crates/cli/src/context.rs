@@ -11,23 +11,23 @@ use formsvc_client::{Client, RateLimit, Timeouts};
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::abort::Abort;
-use crate::address;
-use crate::args::{Rate, TimeStyle};
-use crate::ask;
+use crate::account::key::{self, Key, KeyPlace};
+use crate::base::env;
+use crate::base::when;
 use crate::complete;
-use crate::env;
 use crate::error::{CliError, MISSING_UNKNOWN, described};
 use crate::exit::Exit;
-use crate::key::{self, Key, KeyPlace};
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::output::TimeStyle;
+use crate::output::progress::Progress;
+use crate::output::prompt;
+use crate::settings::args::Rate;
+use crate::settings::base_url;
 use crate::settings::{KeySource, Service, Settings};
-use crate::when;
 
 /// Time to connect, unless an attempt has less.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -59,12 +59,13 @@ pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
 
 impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
-        let progress = Progress::new(&settings, &env::of_process);
+        let options = settings.output_options();
+        let progress = Progress::new(&options, &env::of_process);
         for warning in &settings.resolved.warnings {
             progress.warn(warning);
         }
         let cx = Self {
-            output: Output::new(&settings, &env::of_process, abort.clone()),
+            output: Output::new(&options, &env::of_process, abort.clone()),
             progress,
             abort,
             runs_until_stopped: Cell::new(false),
@@ -176,7 +177,7 @@ impl Context {
             Service::Demo => self.demo().await,
             Service::At { base_url, key } => {
                 let base_url = base_url.clone().ok_or_else(no_base_url)?;
-                address::read(&base_url)?;
+                base_url::read(&base_url)?;
                 self.check_network(&base_url)?;
                 let key = self.key(key.as_ref(), &base_url).await?;
                 Ok((base_url, key))
@@ -207,7 +208,7 @@ impl Context {
 
     /// A client of a service with a key, whatever the settings say of both.
     pub(crate) fn client_at(&self, base_url: &str, key: &SecretString) -> Result<Client, CliError> {
-        address::read(base_url)?;
+        base_url::read(base_url)?;
         self.check_network(base_url)?;
         let (progress, verbose) = (self.progress.clone(), self.settings.verbose > 0);
         let rate = self.settings.max_rate;
@@ -241,14 +242,14 @@ impl Context {
             Ok(found) => found,
             Err(missing) => {
                 // Before anybody is asked for a key that could not be sent.
-                address::read(base_url)?;
+                base_url::read(base_url)?;
                 if !self.settings.may_ask {
                     return Err(missing.into());
                 }
                 if let Some(why) = &missing.why {
                     self.progress.warn(&why.to_string());
                 }
-                let key = ask::hidden(&missing.prompt()).await?;
+                let key = prompt::hidden(&missing.prompt()).await?;
                 Key { key, place: KeyPlace::Typed }
             }
         };
@@ -381,11 +382,6 @@ fn describe_fallback(reason: FallbackReason) -> &'static str {
         FallbackReason::CursorNotTime => "the cursors of the service are not times of submissions",
         _ => "the service cannot be checked",
     }
-}
-
-/// An item as the JSON it came from.
-pub(crate) fn to_json(item: &impl Serialize) -> String {
-    serde_json::to_string(item).expect("the wire's types have text keys and serialise")
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use formsvc_client::event::SkippedItem;
 use formsvc_client::list::Forms;
 use formsvc_client::{Client, Error, ErrorKind, Form, FormId};
 
+use crate::account::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
+use crate::base::suggest;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
-use crate::suggest;
 
 /// How many candidates an ambiguous name lists.
 const CANDIDATES_MAX: usize = 10;

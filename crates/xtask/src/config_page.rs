@@ -1,6 +1,6 @@
 //! docs/CONFIG.md: the settings of the command line that last.
 
-use formsvc_cli::config::keys::{SETTINGS, Scope};
+use formsvc_cli::settings::config::keys::{SETTINGS, Scope};
 
 use crate::markdown::Section;
 

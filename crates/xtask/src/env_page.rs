@@ -1,6 +1,6 @@
 //! docs/ENV.md: the environment variables of the command line.
 
-use formsvc_cli::env::ENV_VARS;
+use formsvc_cli::base::env::ENV_VARS;
 
 use crate::markdown::Section;
 

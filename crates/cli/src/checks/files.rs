@@ -1,8 +1,8 @@
 //! The file that decides where a key goes.
 
 use super::Check;
-use crate::config::File;
 use crate::context::Context;
+use crate::settings::config::File;
 
 /// The user's configuration: whether it can be read, and nobody else can write it.
 pub(super) fn configuration(cx: &Context) -> Check {

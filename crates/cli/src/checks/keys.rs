@@ -3,12 +3,14 @@
 use secrecy::SecretString;
 
 use super::{Check, files};
+use crate::account::credentials::{Account, StoreError, Stores};
+use crate::account::key::{self, Key};
+use crate::base::env;
+use crate::base::masked::masked;
 use crate::context::{Context, no_base_url};
-use crate::credentials::{Account, Store, StoreError, Stores};
-use crate::env;
-use crate::key::{self, Key, KeySource};
-use crate::masked::masked;
 use crate::settings::Kept;
+use crate::settings::KeySource;
+use crate::settings::Store;
 
 /// Everything that has to do with the key of this run, and the key itself, which is looked for once: a
 /// program may print it, and a keyring may take its time. The service is asked nothing.

@@ -1,6 +1,7 @@
 //! What `doctor` and `auth doctor` look at: checks, each with what was found and what to do about it.
 
 mod files;
+pub(crate) mod junit;
 mod keys;
 
 use serde::Serialize;

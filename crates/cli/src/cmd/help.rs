@@ -3,13 +3,13 @@
 use clap::Args;
 
 use super::page;
-use crate::early::Early;
-use crate::env::ENV_VARS;
+use crate::base::env::ENV_VARS;
+use crate::base::suggest;
 use crate::error::{CODES, CliError, Code, FIELDS, usage};
 use crate::exit::EXITS;
 use crate::output;
-use crate::run::laid_out;
-use crate::suggest;
+use crate::process::run::laid_out;
+use crate::settings::early::Early;
 
 /// Explain a command or a topic: environment, output, exit-codes, errors
 ///
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn topics_fit_their_width_and_are_no_commands() {
-        let root = crate::command();
+        let root = crate::cmd::command();
         for topic in TOPICS {
             assert!(root.find_subcommand(topic.name).is_none(), "{}", topic.name);
             for width in [40, 80, 100] {

@@ -6,7 +6,7 @@ use clap::{Args, Command};
 use clap_mangen::Man as Page;
 
 use super::page;
-use crate::env::ENV_VARS;
+use crate::base::env::ENV_VARS;
 use crate::error::CliError;
 use crate::exit::{EXITS, Exit};
 
@@ -47,7 +47,7 @@ impl Man {
 
 /// The manual pages, by the names of their files; the program's own first.
 pub fn man_pages() -> Vec<(String, String)> {
-    let mut root = prepared(crate::command());
+    let mut root = prepared(crate::cmd::command());
     root.build();
     let mut pages = Vec::new();
     add(&root, &mut pages);

@@ -16,6 +16,7 @@ mod sandbox;
 mod submissions;
 mod webhook;
 
+use clap::Parser;
 use clap::Subcommand;
 
 pub use completion::completion_scripts;
@@ -25,11 +26,37 @@ pub(crate) use submissions::range::place;
 
 use crate::checks;
 use crate::context::Context;
-use crate::early::Early;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
 use crate::settings::Care;
+use crate::settings::args::Globals;
+use crate::settings::early::Early;
+
+/// Read and export form submissions, and receive and test webhook deliveries.
+#[derive(Debug, Parser)]
+#[command(
+    name = "formsvc",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Topics: formsvc help environment | output | exit-codes | errors\n\nTry it without an account:\n  formsvc --demo forms list\n  formsvc --demo submissions export penguins --format csv"
+)]
+pub(crate) struct Cli {
+    /// Flags of every command.
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Returns all commands and flags, for the documents that are generated from them.
+pub fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
 
 /// The commands. A doc comment on a variant would replace the help text of the command's own type.
 #[derive(Debug, Subcommand)]
@@ -155,5 +182,15 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["webhook", "sign"] => webhook::sign::FIELDS,
         ["webhook", "verify"] => webhook::verify::FIELDS,
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definition_of_commands_is_valid() {
+        command().debug_assert();
     }
 }

@@ -6,11 +6,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use anstream::AutoStream;
 use clap::builder::Styles;
 
-use crate::early::Early;
-use crate::env;
+use crate::base::env;
+use crate::base::text::{self, WIDTH_MIN};
 use crate::error::CliError;
 use crate::output::choice;
-use crate::wrap::{self, WIDTH_MIN};
+use crate::settings::early::Early;
 
 /// Widest that text is laid out: longer lines are hard to read.
 pub(crate) const WIDTH_MAX: usize = 100;
@@ -76,7 +76,7 @@ pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let words: Vec<_> = line.split_whitespace().collect();
-        for line in wrap::wrapped(&words.join(" "), width.saturating_sub(indent)) {
+        for line in text::wrap(&words.join(" "), width.saturating_sub(indent)) {
             if !line.is_empty() {
                 out.extend(std::iter::repeat_n(' ', indent));
             }

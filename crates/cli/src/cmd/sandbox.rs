@@ -14,11 +14,11 @@ use formsvc_server::ready_file;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use crate::args::{Rate, duration, rate, whole};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::sandbox::{self, Facts, Key, SandboxOptions, Wanted, Webhook};
+use crate::settings::args::{Rate, duration, rate, whole};
 
 /// Run a service with sample data on this machine, for tests and first steps
 ///

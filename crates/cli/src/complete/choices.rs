@@ -6,7 +6,7 @@ use clap_complete::engine::CompletionCandidate;
 
 use super::beginning;
 use crate::cmd::topics;
-use crate::config::keys::setting;
+use crate::settings::config::keys::setting;
 
 /// The values of the setting that `config set` was given before the word that is being typed.
 pub(super) fn of_setting(words: &[OsString]) -> Vec<String> {
@@ -16,7 +16,7 @@ pub(super) fn of_setting(words: &[OsString]) -> Vec<String> {
 
 /// Topics and commands, or the commands of the group that was named.
 pub(super) fn explained(typed: &OsStr, words: &[OsString]) -> Vec<CompletionCandidate> {
-    let root = crate::command();
+    let root = crate::cmd::command();
     let (mut at, mut found) = (&root, Vec::new());
     for word in after(words, "help") {
         let Some(command) = at.find_subcommand(word) else { return Vec::new() };

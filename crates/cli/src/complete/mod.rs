@@ -21,7 +21,7 @@ use formsvc_client::FormStatus;
 
 pub(crate) use shell::Shell;
 
-use crate::env::{self, Lookup};
+use crate::base::env::{self, Lookup};
 use values::Values;
 
 /// The variable that says which shell asks.
@@ -68,7 +68,7 @@ fn answer(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Lookup<
 
 /// The command line with what can be completed beyond its own words, by the names of arguments.
 fn completing(shell: Shell, values: &Values, words: &[OsString]) -> Command {
-    let mut command = crate::command();
+    let mut command = crate::cmd::command();
     let fields = fields::of_command(&command, words);
     let words: Arc<[OsString]> = words.into();
     attach(&mut command, &|arg| {

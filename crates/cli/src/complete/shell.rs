@@ -7,7 +7,7 @@ use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{Elvish, EnvCompleter, Fish, Zsh};
 
 use super::ASKED;
-use crate::sanitize::one_line;
+use crate::base::sanitize::one_line;
 
 /// Ours, because the library's runs its answer through word splitting and file name patterns.
 const BASH: &str = include_str!("formsvc.bash");

@@ -14,13 +14,13 @@ use secrecy::{ExposeSecret, SecretString};
 use super::beginning;
 use super::cache::{self, Known};
 use super::shell::is_plain;
-use crate::args::Globals;
-use crate::config::{self, keys::SETTINGS};
-use crate::early::value_of;
-use crate::env::{self, Lookup};
-use crate::key;
+use crate::account::key;
+use crate::base::env::{self, Lookup};
+use crate::base::when;
+use crate::settings::args::Globals;
+use crate::settings::config::{self, keys::SETTINGS};
+use crate::settings::early::value_of;
 use crate::settings::{self, Care, Service, Settings, Terminal};
-use crate::when;
 
 /// Longest that a shell waits for the service.
 const NETWORK_MAX: Duration = Duration::from_millis(150);

@@ -9,9 +9,14 @@ use formsvc_protocol::signature::SECRET_PREFIX;
 use formsvc_workbench::target;
 
 use super::{CliError, Code};
-use crate::key::{KEY_PREFIX, KEY_TYPED};
-use crate::shell::quoted;
-use crate::suggest;
+
+/// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
+pub(crate) const KEY_PREFIX: &str = "fsk_";
+/// What to do about a key that was typed where it does not belong, and is not repeated.
+pub(crate) const KEY_TYPED: &str =
+    "other users can read arguments: revoke this key, and use `--api-key-file`";
+use crate::base::shell::quoted;
+use crate::base::suggest;
 
 /// Longest argument that is repeated whole.
 const SHOWN_MAX: usize = 80;
@@ -279,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_command_is_found_past_flags_and_their_values() {
-        let root = crate::command();
+        let root = crate::cmd::command();
         for (line, name) in [
             ("formsvc", "formsvc"),
             ("formsvc forms lits", "formsvc forms"),

@@ -5,8 +5,8 @@ use std::process::Stdio;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::child;
-use crate::env::{self, Lookup};
+use crate::base::child;
+use crate::base::env::{self, Lookup};
 
 /// The pager where nobody names one.
 const DEFAULT: &str = "less";

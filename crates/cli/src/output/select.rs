@@ -1,8 +1,8 @@
 //! `--json FIELDS`: which fields of an item are wanted, in which order.
 
 use super::field::{Field, Kind};
+use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
-use crate::suggest::did_you_mean;
 
 /// A field that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

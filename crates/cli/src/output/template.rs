@@ -9,8 +9,8 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 
 use super::document;
 use super::paint::Paint;
+use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
-use crate::suggest::did_you_mean;
 
 /// A template, known to be readable.
 pub(super) struct Template {

@@ -10,7 +10,7 @@ use formsvc_server::store::Verdict;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-use crate::sanitize::one_line;
+use crate::base::sanitize::one_line;
 
 /// Lines that may wait for somebody to write them. Beyond, they are lost: a terminal that is stopped
 /// must not hold up deliveries.

@@ -39,9 +39,9 @@ use formsvc_server::store::sqlite::SqliteStore;
 use formsvc_server::store::{steady_clock, system_clock};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::args::Rate;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::settings::args::Rate;
 use attempts::Teller;
 use visitor::Visitor;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::layers::{Care, Layer};
-use crate::config::{self, File};
+use crate::base::paths::Paths;
 use crate::error::CliError;
-use crate::paths::Paths;
+use crate::settings::config::{self, File};
 
 /// Name of a project's file.
 pub(crate) const PROJECT_NAME: &str = ".formsvc.toml";

@@ -8,11 +8,11 @@ use clap::ValueEnum;
 
 use super::Kept;
 use super::origin::Origin;
-use crate::config::keys::{Kind, PROFILE, SETTINGS, Setting};
-use crate::config::{Entries, Entry, Value, meant_setting, no_profile};
-use crate::credentials::{Store, check_profile};
-use crate::env::{self, Lookup};
+use crate::base::env::{self, Lookup};
 use crate::error::CliError;
+use crate::settings::config::keys::{Kind, PROFILE, SETTINGS, Setting};
+use crate::settings::config::{Entries, Entry, Value, meant_setting, no_profile};
+use crate::settings::{Store, check_profile};
 
 /// The profile that is used when none is named.
 pub(crate) const PROFILE_DEFAULT: &str = "default";

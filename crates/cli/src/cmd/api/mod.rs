@@ -9,11 +9,12 @@ use clap::Args;
 use formsvc_client::{Error, ErrorCode, ErrorKind, PAGE_SIZE_MAX};
 use http::{HeaderMap, StatusCode};
 
-use crate::args::{OutputFormat, whole};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::pretty::pretty;
+use crate::output::OutputFormat;
+use crate::output::pretty::pretty;
 use crate::settings::Json;
+use crate::settings::args::whole;
 
 /// Send a GET request to the service and print the answer
 ///

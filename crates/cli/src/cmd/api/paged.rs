@@ -5,12 +5,12 @@ use formsvc_client::{Client, Error, ErrorKind, PAGE_SIZE_MAX};
 use formsvc_export::LeftOut;
 
 use super::failed;
-use crate::again;
-use crate::args::OutputFormat;
 use crate::cmd::submissions::{incomplete, larger_pages};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::output::OutputFormat;
+use crate::settings::repeat_command;
 
 /// A request whose list is followed to its end.
 pub(super) struct Paged<'a> {
@@ -132,7 +132,7 @@ impl Paged<'_> {
     /// The error, and how to go on after what was written.
     fn unfinished(&self, cx: &Context, error: CliError, pages: &RawPages) -> CliError {
         let Some(cursor) = pages.next_cursor() else { return error };
-        let mut line = again::Line::of(&cx.settings, &["api", self.path, "--paginate"]);
+        let mut line = repeat_command::Line::of(&cx.settings, &["api", self.path, "--paginate"]);
         let left = self.limit.map(|limit| limit.saturating_sub(self.shown.count));
         line.maybe("--limit", left.map(|left| left.to_string()).as_deref());
         for (name, value) in self.fields.iter().filter(|(name, _)| name != "cursor") {

@@ -2,10 +2,11 @@
 
 use secrecy::SecretString;
 
-use crate::ask;
+use crate::account::credentials::{Account, Put, StoreError, Stores};
 use crate::context::Context;
-use crate::credentials::{Account, Put, Store, StoreError, Stores};
 use crate::error::CliError;
+use crate::output::prompt;
+use crate::settings::Store;
 
 /// Puts a key into the store that was named, or else in the keyring. Where there is none, somebody at
 /// the terminal may agree to a file; without an answer nothing is kept.
@@ -26,7 +27,7 @@ pub(super) async fn put(
     {
         cx.progress.remark(&format!("{why}."));
         let place = stores.place(Store::File);
-        if ask::confirm(&format!("Keep the key in {place}, which only you can read?")).await? {
+        if prompt::confirm(&format!("Keep the key in {place}, which only you can read?")).await? {
             put = stores.put(account, key, Store::File);
         }
     }

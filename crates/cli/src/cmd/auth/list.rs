@@ -4,10 +4,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::profile::Profile;
-use crate::config::File;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
+use crate::settings::config::File;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("profile"), Field::address("base_url"), Field::new("store"), Field::new("active")];

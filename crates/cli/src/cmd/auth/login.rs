@@ -6,14 +6,16 @@ use secrecy::SecretString;
 
 use super::profile::{Profile, of_this_run, place};
 use super::{keep, no_demo, warn_of_stronger};
-use crate::config::File;
+use crate::account::credentials::{Account, Stores};
+use crate::account::key;
 use crate::context::{Context, no_base_url};
-use crate::credentials::{Account, Store, Stores};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::key;
+use crate::output::prompt;
+use crate::settings::Store;
+use crate::settings::base_url;
+use crate::settings::config::File;
 use crate::settings::{KeySource, Service};
-use crate::{address, ask};
 
 /// Verify an API key and store it for a profile
 ///
@@ -121,7 +123,7 @@ impl Login {
         if !self.overwrite {
             let is = format!("the profile `{name}` is for {was}");
             let question = format!("{is}. Make it one for {}?", account.origin());
-            if !(cx.settings.may_ask && ask::confirm(&question).await?) {
+            if !(cx.settings.may_ask && prompt::confirm(&question).await?) {
                 return Err(CliError::usage(is).hint(
                     "name another profile with `--profile NAME`, or replace this one with `--overwrite`",
                 ));
@@ -167,11 +169,11 @@ async fn address(cx: &Context, known: Option<&String>) -> Result<String, CliErro
     let address = match known {
         Some(address) => address.clone(),
         None if cx.settings.may_ask => {
-            ask::line("Address of the service").await?.ok_or_else(no_base_url)?
+            prompt::line("Address of the service").await?.ok_or_else(no_base_url)?
         }
         None => return Err(no_base_url()),
     };
-    address::read(&address)?;
+    base_url::read(&address)?;
     Ok(address)
 }
 
@@ -184,7 +186,7 @@ async fn new_key(
     match given {
         Some(given) if given.is_a_flag() => Ok(given.read(&cx.progress).await?.key),
         _ if cx.settings.may_ask => {
-            ask::hidden(&format!("API key for {origin} (it does not show)")).await
+            prompt::hidden(&format!("API key for {origin} (it does not show)")).await
         }
         _ => Err(CliError::new(Exit::Auth, "no API key to keep")
             .hint("give it with --api-key-stdin or --api-key-file PATH, or log in on a terminal")),

@@ -4,13 +4,13 @@ use clap::Args;
 
 use super::profile::{Profile, of_this_run};
 use super::{no_demo, warn_of_stronger};
+use crate::account::credentials::{Account, Stores};
+use crate::base::sanitize::one_line;
 use crate::complete;
-use crate::config::File;
 use crate::context::Context;
-use crate::credentials::{Account, Stores};
 use crate::error::CliError;
-use crate::sanitize::one_line;
 use crate::settings::Service;
+use crate::settings::config::File;
 
 /// Delete the stored API key of a profile
 ///

@@ -16,9 +16,9 @@ pub(super) use status::FIELDS as STATUS_FIELDS;
 use clap::Subcommand;
 use secrecy::SecretString;
 
+use crate::account::key;
 use crate::context::{Context, no_base_url};
 use crate::error::CliError;
-use crate::key;
 use crate::settings::{Care, Service};
 
 /// Store API keys and show which one is used

@@ -2,11 +2,12 @@
 
 use clap::ValueEnum;
 
-use crate::config::{File, Place, Value};
+use crate::account::credentials::Account;
 use crate::context::Context;
-use crate::credentials::{Account, Store, check_profile};
 use crate::error::CliError;
 use crate::settings::Kept;
+use crate::settings::config::{File, Place, Value};
+use crate::settings::{Store, check_profile};
 
 /// A profile as the configuration has it: which service, and where the key is.
 #[derive(Clone, Debug)]

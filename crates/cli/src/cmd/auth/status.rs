@@ -7,14 +7,15 @@ use formsvc_client::{Client, User};
 use serde::Serialize;
 
 use super::profile::Profile;
-use crate::address;
-use crate::config::File;
+use crate::account::key::{self, Key};
+use crate::base::masked::masked;
 use crate::context::{Context, no_base_url};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::key::{self, Key, KeySource};
-use crate::masked::masked;
 use crate::output::Field;
+use crate::settings::KeySource;
+use crate::settings::base_url;
+use crate::settings::config::File;
 use crate::settings::{Origin, Service};
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -113,7 +114,7 @@ impl Status {
     async fn of_this_run(&self, cx: &Context) -> Result<(Row, Option<CliError>), CliError> {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_base_url()) };
         let base_url = base_url.clone().ok_or_else(no_base_url)?;
-        address::read(&base_url)?;
+        base_url::read(&base_url)?;
         if !self.offline {
             cx.check_network(&base_url)?;
         }

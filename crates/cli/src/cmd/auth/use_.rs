@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::profile::Profile;
-use crate::config::{File, no_profile};
+use crate::base::env;
 use crate::context::Context;
-use crate::env;
 use crate::error::CliError;
+use crate::settings::config::{File, no_profile};
 
 /// Set the default profile
 ///

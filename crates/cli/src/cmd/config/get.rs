@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::effective;
-use crate::config::{File, Place};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::settings::config::{File, Place};
 
 /// Print the effective value of a setting
 ///

@@ -10,11 +10,11 @@ pub(super) use list::FIELDS as LIST_FIELDS;
 
 use clap::Subcommand;
 
-use crate::args::OutputFormat;
-use crate::config::{File, Place};
+use crate::account::credentials::{Account, Stores};
 use crate::context::Context;
-use crate::credentials::{Account, Stores};
 use crate::error::CliError;
+use crate::output::OutputFormat;
+use crate::settings::config::{File, Place};
 use crate::settings::{Care, Origin, Row};
 
 /// Show and change the saved settings
@@ -66,12 +66,14 @@ fn place(cx: &Context, key: &str) -> Result<Place, CliError> {
 
 /// The value that counts; none where nobody set one and there is no default.
 fn effective(cx: &Context, row: &Row) -> Option<String> {
-    row.value.as_ref().map(crate::config::Value::text).or_else(|| match row.setting.name {
-        "output" => Some(match cx.settings.output_format() {
-            OutputFormat::Table => "table".to_owned(),
-            _ => "tsv".to_owned(),
-        }),
-        _ => row.setting.default.map(str::to_owned),
+    row.value.as_ref().map(crate::settings::config::Value::text).or_else(|| {
+        match row.setting.name {
+            "output" => Some(match cx.settings.output_format() {
+                OutputFormat::Table => "table".to_owned(),
+                _ => "tsv".to_owned(),
+            }),
+            _ => row.setting.default.map(str::to_owned),
+        }
     })
 }
 

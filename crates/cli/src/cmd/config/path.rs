@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use crate::config::File;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::settings::config::File;
 
 /// Print the path of the configuration file
 ///

@@ -3,11 +3,11 @@
 use clap::Args;
 
 use super::{hidden, no_key_is_left, place};
-use crate::config::{File, NO_KEYS, PROFILE, no_profile};
+use crate::account::key::KEY_PREFIX;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::key::KEY_PREFIX;
 use crate::settings::PROFILE_DEFAULT;
+use crate::settings::config::{File, NO_KEYS, PROFILE, no_profile};
 
 /// Save a setting, in the profile of `--profile` or for all profiles
 #[derive(Debug, Args)]

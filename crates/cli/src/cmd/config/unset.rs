@@ -3,9 +3,9 @@
 use clap::Args;
 
 use super::{hidden, no_key_is_left, place};
-use crate::config::File;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::settings::config::File;
 
 /// Remove a saved setting
 ///

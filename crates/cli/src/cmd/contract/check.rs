@@ -20,14 +20,14 @@ use url::Url;
 
 use super::ids;
 use super::show::{self, Results};
-use crate::args::duration;
+use crate::checks::junit::{Junit, JunitSuite};
 use crate::cmd::webhook::args::{SecretArgs, require};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::junit::{Junit, JunitSuite};
-use crate::key::KeySource;
+use crate::settings::KeySource;
 use crate::settings::Service;
+use crate::settings::args::duration;
 
 /// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);

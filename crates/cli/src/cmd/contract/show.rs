@@ -5,9 +5,9 @@ use formsvc_contract::report::{Report, Verdict};
 use formsvc_contract::sender::SenderProfile;
 use serde::Serialize;
 
+use crate::checks::junit::{JunitCase, JunitOutcome};
 use crate::context::Context;
 use crate::error::{CliError, Code};
-use crate::junit::{JunitCase, JunitOutcome};
 use crate::output::{Field, Finding, Listing};
 
 /// Columns of tables, CSV and TSV.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::base::paths::Paths;
 use crate::checks::Check;
-use crate::paths::Paths;
 
 const NAME: &str = "cache folder";
 

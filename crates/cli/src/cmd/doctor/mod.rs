@@ -10,7 +10,7 @@ use clap::Args;
 use crate::checks::{self, Check};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::key::KeySource;
+use crate::settings::KeySource;
 use crate::settings::Service;
 
 /// Check the configuration, the API key, the network and the service

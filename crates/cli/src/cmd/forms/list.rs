@@ -7,12 +7,12 @@ use formsvc_client::Form;
 use formsvc_client::list::Forms;
 
 use super::{FIELDS, Shown};
-use crate::args::whole;
+use crate::base::suggest::did_you_mean;
 use crate::cmd::submissions::counted;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::suggest::did_you_mean;
+use crate::settings::args::whole;
 
 /// List the forms of the account, newest first
 ///

@@ -3,11 +3,11 @@
 use clap::Args;
 
 use super::{FIELDS, Shown};
-use crate::again::Line;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref;
+use crate::settings::repeat_command::Line;
 
 /// Show one form
 #[derive(Debug, Args)]

@@ -7,13 +7,14 @@ use formsvc_protocol::FormInstant;
 
 use super::range::{Bounds, Range};
 use super::{hint_name, incomplete};
-use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::form_ref;
 use crate::output::{Field, Listing};
 use crate::settings::Service;
-use crate::{again, form_ref};
+use crate::settings::args::whole;
+use crate::settings::repeat_command;
 
 /// The fields of a submission; `data` has a column for each label.
 pub(in crate::cmd) const FIELDS: [Field; 3] =
@@ -76,7 +77,7 @@ impl List {
         let lasts = !matches!(cx.settings.service, Service::Demo);
         if let Some(last) = oldest.filter(|_| has_more && lasts && cx.settings.terminal.stdout) {
             let mut line =
-                again::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
+                repeat_command::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
             line.flag("--limit", &self.limit.to_string());
             bounds.say_again(&mut line);
             line.maybe("--columns", self.columns.as_deref());

@@ -7,10 +7,10 @@ use clap::Args;
 use formsvc_client::{SubmissionQuery, Timestamp};
 use jiff::Zoned;
 
-use crate::again::Line;
+use crate::base::when::{When, local, now};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::when::{When, local, now};
+use crate::settings::repeat_command::Line;
 
 /// A range of time, from `--since` on and before `--until`.
 #[derive(Debug, Default, Args)]

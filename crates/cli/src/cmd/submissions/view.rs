@@ -6,12 +6,12 @@ use indicatif::HumanCount;
 
 use super::incomplete_list;
 use super::list::FIELDS;
-use crate::args::OutputFormat;
+use crate::account::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref;
-use crate::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
+use crate::output::OutputFormat;
 use crate::output::{Detail, Listing, Output};
 
 /// Show one submission with all its answers

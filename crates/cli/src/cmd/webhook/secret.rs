@@ -7,15 +7,16 @@ use formsvc_workbench::secrets::SigningSecrets;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
-use crate::ask;
+use crate::account::credentials::{StoreError, StoredSecrets, Stores, check_secret_name};
+use crate::account::key::aside;
+use crate::account::key::given::{self, SIGNING_SECRET};
 use crate::context::Context;
-use crate::credentials::{Store, StoreError, StoredSecrets, Stores, check_secret_name};
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::key::aside;
-use crate::key::given::{self, SIGNING_SECRET};
 use crate::output::Field;
+use crate::output::prompt;
 use crate::settings::Service;
+use crate::settings::Store;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("name"), Field::new("current"), Field::new("store")];
@@ -135,7 +136,7 @@ impl Add {
             Ok(()) => Ok(format!("{file}, which only you can read")),
             Err(error) if store == Store::Keyring && error.is_unreachable() => {
                 let question = format!("{error}. Store it in {file}, which only you can read?");
-                if may_ask && ask::confirm(&question).await? {
+                if may_ask && prompt::confirm(&question).await? {
                     write(cx, &entry, Store::File).await?.map_err(failed)?;
                     return Ok(file);
                 }
@@ -251,7 +252,7 @@ async fn write(
 
 async fn read_secret() -> Result<SecretString, CliError> {
     if io::stdin().is_terminal() {
-        let typed = ask::hidden_line("signing secret (it does not show)").await?;
+        let typed = prompt::hidden_line("signing secret (it does not show)").await?;
         if typed.expose_secret().is_empty() {
             return Err(CliError::coded(Code::MissingArgument, "no signing secret was entered"));
         }

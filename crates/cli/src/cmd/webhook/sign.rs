@@ -17,11 +17,11 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::args::{BodySource, SecretArgs, SigningTime, format_unix, require, skew};
+use crate::base::when;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
 use crate::settings::Json;
-use crate::when;
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("signature"),

@@ -5,7 +5,7 @@ use minijinja::Value;
 use minijinja::value::ValueKind;
 use serde_json::value::RawValue;
 
-use crate::sanitize::lines;
+use crate::base::sanitize::lines;
 
 /// The value of a JSON text, whose nesting has been bounded. Whole numbers are exact; a fraction is
 /// a number where that keeps its text, and its text where it would not (`1.10`, `1e400`).

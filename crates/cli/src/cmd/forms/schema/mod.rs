@@ -12,13 +12,13 @@ use serde::Serialize;
 use self::renames::{Rename, find_renames};
 use self::statistics::{LabelStatistics, Statistics};
 use crate::answer_type::type_name;
-use crate::args::whole;
 use crate::cmd::submissions::{counted, incomplete_list};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::Field;
+use crate::settings::args::whole;
 
 /// The fields of a label, most important first.
 pub(in crate::cmd) const FIELDS: &[Field] = &[

@@ -12,7 +12,7 @@ use crate::abort::TIME_IS_OVER;
 use crate::context::Context;
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
-use crate::progress::Expected;
+use crate::output::progress::Expected;
 
 /// The hint when submissions cannot be kept in the temporary folder.
 pub(super) const NOTHING_WRITTEN: &str =

@@ -13,11 +13,11 @@ use formsvc_export::{
 };
 use jiff::tz::TimeZone;
 
-use crate::again::Line;
-use crate::args::whole;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Jq, labels};
+use crate::settings::args::whole;
+use crate::settings::repeat_command::Line;
 
 /// Largest column map, in bytes.
 const MAP_MAX: u64 = 16 << 20;
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn option_of_other_formats_is_refused_and_named() {
-        let command = crate::command();
+        let command = crate::cmd::command();
         let export = command.find_subcommand("submissions").unwrap();
         let export = export.find_subcommand("export").unwrap();
         for (option, is_used) in OPTION_FORMATS {

@@ -28,14 +28,14 @@ use self::format_options::{FormatOptions, check_options};
 use self::output::{file_names, manifest_path, report_rendered, summary};
 use super::range::{Bounds, Range};
 use super::{hint_name, sync};
-use crate::again::Line;
-use crate::args::{duration, whole};
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
-use crate::progress::Expected;
+use crate::output::progress::Expected;
 use crate::settings::Service;
+use crate::settings::args::{duration, whole};
+use crate::settings::repeat_command::Line;
 
 /// Export the submissions of a form to a file or to standard output
 ///

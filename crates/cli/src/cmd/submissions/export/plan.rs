@@ -7,11 +7,11 @@ use indicatif::HumanCount;
 
 use super::super::range::Bounds;
 use super::{Export, counted, spools};
-use crate::args::Rate;
+use crate::base::text::approximate;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
-use crate::progress::about;
+use crate::settings::args::Rate;
 use formsvc_export::{Estimate, EstimatedNumbers, Format};
 
 impl Export {
@@ -71,7 +71,7 @@ impl Export {
             counted(rows, "submission"),
             mark(is_exact),
             counted(requests, "request"),
-            about(time),
+            approximate(time),
         );
         if is_exact {
             return text;

@@ -17,8 +17,8 @@ use secrecy::{ExposeSecret, SecretString};
 pub(in crate::cmd) use self::report::FIELDS;
 pub(in crate::cmd) use self::status::FIELDS as STATUS_FIELDS;
 pub(in crate::cmd) use self::verify::FIELDS as VERIFY_FIELDS;
+use crate::base::env;
 use crate::context::Context;
-use crate::env;
 use crate::error::CliError;
 use crate::form_ref::{self, FormMatch};
 

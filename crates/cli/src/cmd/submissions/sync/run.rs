@@ -10,15 +10,15 @@ use tokio::time::{Instant, sleep_until};
 use super::failure::Failure;
 use super::report::{self, Report};
 use super::{Target, find_form, known_forms, open};
-use crate::args::{duration, whole};
+use crate::base::when::{When, now};
 use crate::cmd::submissions::export::{counted, incomplete};
 use crate::cmd::submissions::range::place;
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
-use crate::progress::Expected;
+use crate::output::progress::Expected;
 use crate::settings::Service;
-use crate::when::{When, now};
+use crate::settings::args::{duration, whole};
 
 /// Time between two rounds of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(60);

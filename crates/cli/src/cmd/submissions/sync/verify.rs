@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use super::report::{complete, remark_changes, remark_log};
 use super::run::{SyncOptions, sync_form};
 use super::{Target, find_form, known_forms, open};
-use crate::args::{duration, whole};
 use crate::cmd::submissions::export::{counted, explain_stopped, incomplete};
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
+use crate::settings::args::{duration, whole};
 
 /// The fields of a verified form.
 pub(in crate::cmd) const FIELDS: [Field; 9] = [

@@ -12,15 +12,17 @@ use tokio::time::{Instant, sleep_until};
 
 use super::list::FIELDS;
 use super::{hint_name, range};
-use crate::args::{OutputFormat, duration, whole};
+use crate::base::stdin;
+use crate::base::when::{When, now};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::FormMatch;
+use crate::output::OutputFormat;
 use crate::output::Stream;
+use crate::settings::args::{duration, whole};
+use crate::settings::repeat_command;
 use crate::settings::{Service, written};
-use crate::when::{When, now};
-use crate::{again, reader};
 use lookup::{known_form, newest};
 use patience::Patience;
 
@@ -90,7 +92,7 @@ impl Tail {
         };
         let (form, handle, newest) = tokio::select! {
             start = start => start?,
-            () = reader::gone() => return Ok(()),
+            () = stdin::gone() => return Ok(()),
             () = passed(ends_at) => return Err(CliError::new(Exit::Incomplete, NO_ANSWER)),
         };
         if cx.settings.terminal.stdout {
@@ -116,7 +118,7 @@ impl Tail {
         tokio::select! {
             ended = follower.follow() => ended,
             // The reader of the output has what it wanted.
-            () = reader::gone() => Ok(()),
+            () = stdin::gone() => Ok(()),
             () = passed(ends_at) => follower.time_is_up(),
         }
     }
@@ -193,7 +195,7 @@ impl Follower<'_> {
             return None;
         }
         let command = ["submissions", "tail", hint_name(&self.form)];
-        let mut line = again::Line::of(settings, &command);
+        let mut line = repeat_command::Line::of(settings, &command);
         line.flag("--since", place.created_at.as_str());
         line.maybe("--after", place.id.as_ref().map(SubmissionId::as_str));
         line.maybe("--interval", self.asked.interval.map(written).as_deref());

@@ -6,9 +6,9 @@ use std::time::Duration;
 use formsvc_client::Error;
 use tokio::time::{Instant, sleep};
 
-use crate::args::Rate;
 use crate::context::Context;
 use crate::error::told;
+use crate::settings::args::Rate;
 
 /// Shortest default interval between two requests for new submissions.
 const INTERVAL_MIN: Duration = Duration::from_secs(2);

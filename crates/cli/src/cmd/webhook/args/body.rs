@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
+use crate::account::key::aside;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::key::aside;
 
 /// Longest body: sixteen times the longest that the service accepts.
 pub(in crate::cmd) const BODY_MAX: u64 = 64 << 20;

@@ -9,9 +9,9 @@ use formsvc_workbench::replay::Selection;
 use formsvc_workbench::store::{CaptureQuery, CaptureStore};
 
 use super::FilterArgs;
-use crate::args::whole;
 use crate::context::Context;
 use crate::error::{CliError, Code};
+use crate::settings::args::whole;
 
 /// Most captures of a range.
 const RANGE_MAX: i64 = 100_000;

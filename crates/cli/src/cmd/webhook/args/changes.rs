@@ -6,10 +6,10 @@ use bytes::Bytes;
 use clap::Args;
 use formsvc_workbench::edit::{self, Change};
 
-use crate::editor;
+use crate::account::key::aside;
 use crate::error::CliError;
-use crate::key::aside;
-use crate::pretty::pretty;
+use crate::output::editor;
+use crate::output::pretty::pretty;
 
 /// Flags that change a body.
 #[derive(Debug, Args)]

@@ -6,11 +6,11 @@ use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::verdict::VERDICTS;
 use jiff::Timestamp;
 
-use crate::again::Line;
+use crate::base::when::{LOCAL, When, now};
 use crate::cmd::place;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::when::{LOCAL, When, now};
+use crate::settings::repeat_command::Line;
 
 /// The value of `--verdict` for all refusals.
 const INVALID: &str = "invalid";

@@ -9,12 +9,12 @@ use formsvc_workbench::secrets::{AddSecretError, SigningSecrets};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::super::secret;
-use crate::ask;
+use crate::account::key::aside;
+use crate::account::key::given::{self, SIGNING_SECRET};
+use crate::base::env::{self, Lookup};
 use crate::context::Context;
-use crate::env::{self, Lookup};
 use crate::error::{CliError, Code};
-use crate::key::aside;
-use crate::key::given::{self, SIGNING_SECRET};
+use crate::output::prompt;
 use crate::settings::{KeySource, Service};
 
 /// Advice for a command that has no secret.
@@ -139,7 +139,7 @@ impl SecretSource {
                 given::only_one(&SIGNING_SECRET, &text, env::SIGNING_SECRET.name)
             }
             Self::Stdin if io::stdin().is_terminal() => {
-                let typed = ask::hidden_line("signing secret (it does not show)").await?;
+                let typed = prompt::hidden_line("signing secret (it does not show)").await?;
                 given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal")
             }
             Self::Stdin => {

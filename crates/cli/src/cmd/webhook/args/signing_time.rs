@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use jiff::{SignedDuration, Zoned};
 
-use crate::when::When;
+use crate::base::when::When;
 
 const RULE: &str = "expected Unix seconds such as 1767225600, a time such as 2026-01-01T00:00:00Z, or the \
     time since then, such as 10m";

@@ -6,10 +6,10 @@ use clap::Args;
 use formsvc_workbench::store::{CaptureStore, StoreError, StoreLimits};
 
 use super::super::captures::folder;
-use crate::args::duration;
+use crate::account::key::aside;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::key::aside;
+use crate::settings::args::duration;
 
 /// Smallest store: a smaller one cannot store the largest delivery.
 const BYTES_MIN: u64 = 1 << 20;

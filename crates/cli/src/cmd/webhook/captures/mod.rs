@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use formsvc_workbench::delivery::{CaptureNumber, Delivery};
 use formsvc_workbench::store::CaptureStore;
 
+use crate::account::key::aside;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::key::aside;
 use crate::settings::Service;
 
 #[cfg(feature = "sandbox")]

@@ -18,11 +18,11 @@ use formsvc_workbench::target;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::ask;
+use crate::checks::junit::{Junit, JunitSuite};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::junit::{Junit, JunitSuite};
+use crate::output::prompt;
 use crate::settings::Service;
 
 use super::args::{SecretArgs, SenderArgs, TimeoutFlag, require, response_timeout};
@@ -174,7 +174,7 @@ async fn confirm(cx: &Context, url: &Url) -> Result<(), CliError> {
         return Err(CliError::usage(what).hint("pass `--yes` if it is a receiver for tests"));
     }
     let question = format!("Send generated submissions to {host}, which will handle them?");
-    if ask::confirm(&question).await? {
+    if prompt::confirm(&question).await? {
         return Ok(());
     }
     Err(CliError::new(Exit::Usage, "nothing was sent"))

@@ -3,9 +3,9 @@
 use formsvc_contract::receiver::{Outcome, ReceiverCheck, ReceiverReport};
 
 use super::record::CheckRecord;
+use crate::checks::junit::{JunitCase, JunitOutcome};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::junit::{JunitCase, JunitOutcome};
 use crate::output::{Detail, Finding, Listing};
 
 /// Prints a block for each check on a terminal, else rows. A table may have no room for the problems, so they

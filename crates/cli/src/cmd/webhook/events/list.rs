@@ -9,10 +9,10 @@ use super::super::args::{FilterArgs, capture_number};
 use super::super::captures;
 use super::super::fields::FIELDS;
 use super::super::text::verdict_label;
-use crate::again::Line;
-use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::settings::args::whole;
+use crate::settings::repeat_command::Line;
 
 /// Default of `--limit`.
 const LIMIT: usize = 30;

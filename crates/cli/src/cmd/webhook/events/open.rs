@@ -6,9 +6,9 @@ use formsvc_workbench::inspector::{Inspector, InspectorState};
 
 use super::super::args::{SecretArgs, SenderArgs, TimeoutFlag, response_timeout};
 use super::super::captures;
-use crate::args::whole;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::settings::args::whole;
 
 /// Show recorded deliveries in a browser
 ///

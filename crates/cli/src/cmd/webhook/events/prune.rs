@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::super::args::age;
 use super::super::captures;
-use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
+use crate::output::OutputFormat;
 
 /// The fields of the result.
 pub(in crate::cmd) const FIELDS: &[Field] = &[

@@ -17,12 +17,12 @@ use super::super::args::capture_number;
 use super::super::captures;
 use super::super::fields::ALL_FIELDS;
 use super::super::text::verdict_label;
-use crate::args::OutputFormat;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::output::OutputFormat;
+use crate::output::pretty::pretty;
 use crate::output::{Detail, Output};
-use crate::pretty::pretty;
 
 /// Show a recorded delivery: the request, the verdict and the response
 ///

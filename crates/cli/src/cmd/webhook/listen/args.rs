@@ -12,11 +12,11 @@ use formsvc_workbench::listen::{Expression, Fault, Faults, GoalOptions, ListenLi
 use formsvc_workbench::target;
 use url::Url;
 
-use crate::args::{duration, whole};
 use crate::cmd::webhook::args::{SenderArgs, TimeoutFlag, response_timeout};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::Origin;
+use crate::settings::args::{duration, whole};
 
 const RESPONSES: &str = "Responses";
 const FORWARDING: &str = "Forwarding";

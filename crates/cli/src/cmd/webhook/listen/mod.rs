@@ -43,12 +43,12 @@ use self::runtime::ListenerRuntime;
 use self::sandbox::{ListenSandbox, SandboxKind};
 use self::session::{DRAIN, Session, Until};
 use super::args::{SecretArgs, StoreArgs};
-use crate::args::whole;
+use crate::account::key::aside;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::key::aside;
 use crate::settings::Service;
+use crate::settings::args::whole;
 
 /// Default port, which the documentation uses.
 const PORT: u16 = 9000;

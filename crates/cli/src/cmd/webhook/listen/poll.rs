@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::runtime::ListenerRuntime;
-use crate::args::duration;
+use crate::account::key::aside;
+use crate::base::when::{local, zone};
 use crate::cmd::submissions::tail::lookup::known_form;
 use crate::cmd::submissions::tail::patience::{self, Patience};
 use crate::cmd::webhook::args::SECRET_ADVICE;
@@ -20,9 +21,8 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref::FormMatch;
-use crate::key::aside;
+use crate::settings::args::duration;
 use crate::settings::{Service, written};
-use crate::when::{local, zone};
 
 /// The flags of the poll.
 #[derive(Debug, Default, Args)]

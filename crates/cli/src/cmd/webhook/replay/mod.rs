@@ -19,11 +19,11 @@ use super::args::{
     require, response_timeout,
 };
 use super::captures;
-use crate::args::whole;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
 use crate::settings::Service;
+use crate::settings::args::whole;
 
 /// Captures that are searched for a target to suggest.
 const SEARCHED_MAX: usize = 100;

@@ -15,11 +15,11 @@ use http::HeaderValue;
 use url::Url;
 
 use super::args::{ChangeArgs, SecretArgs, SenderArgs, TimeoutFlag, require, response_timeout};
-use crate::args::whole;
+use crate::base::when::When;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
-use crate::when::When;
+use crate::settings::args::whole;
 
 /// The fields of an attempt.
 pub(in crate::cmd) const FIELDS: &[Field] = &[

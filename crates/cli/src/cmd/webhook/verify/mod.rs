@@ -18,13 +18,13 @@ use secrecy::SecretString;
 use self::request::{Request, RequestSource};
 use self::result::Verified;
 use super::args::{BodySource, SecretArgs, SigningTime, capture_number, require};
-use crate::args::duration;
+use crate::account::key;
+use crate::base::when;
 use crate::context::Context;
 use crate::error::{CliError, Code};
-use crate::key;
 use crate::output::Field;
 use crate::settings::Service;
-use crate::when;
+use crate::settings::args::duration;
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("capture").json_only(),

@@ -1,0 +1,139 @@
+//! Why a store could not do what was asked, and what to do about it.
+
+use std::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+
+use super::KEYRING_MAX;
+use crate::base::files::FileError;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::settings::Store;
+
+/// Why a store could not do what was asked. No text in it is a key, or is taken from a file of keys.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// There is a keyring, and it gives nothing until its owner unlocks it.
+    #[error("the keyring is locked")]
+    Locked,
+    /// There is no keyring.
+    #[error("there is no keyring: {0}")]
+    Absent(Absence),
+    /// Something that should be a keyring does not answer.
+    #[error("the keyring did not answer within {} s", KEYRING_MAX.as_secs())]
+    Silent,
+    /// The keyring answered with something else.
+    #[error("the keyring failed")]
+    Keyring(#[source] Box<dyn Error + Send + Sync>),
+    /// More than one entry has the name of ours.
+    #[error("the keyring has {0} entries for this account")]
+    Ambiguous(usize),
+    /// There is no folder for the file.
+    #[error("neither FORMSVC_CONFIG_DIR nor a home folder says where the file of keys is")]
+    NoFolder,
+    /// The key file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The content of the key file is not valid. `problem` contains no part of the content.
+    #[error("`{}` is not a valid key file: {problem}", path.display())]
+    Malformed { path: PathBuf, problem: String },
+    /// What was kept is not what comes back.
+    #[error("the {0} does not give back the key that was just kept in it")]
+    NotKept(Store),
+    /// A copy could not be removed.
+    #[error("a copy of the key may still be in the {store}")]
+    Survives {
+        /// Where.
+        store: Store,
+        /// Why it could not be removed.
+        #[source]
+        why: Box<StoreError>,
+    },
+    /// The entry of signing secrets was changed by another program.
+    #[error("the {0} has an entry for signing secrets that is not a list of secrets")]
+    BadSecrets(Store),
+    /// No key looks like this.
+    #[error("the API key {0}")]
+    NotAKey(&'static str),
+}
+
+/// Why there is no keyring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Absence {
+    /// No session of a desktop: over SSH, in a container, in CI.
+    NoBus,
+    /// A session in which nothing keeps secrets.
+    NoService,
+    /// `FORMSVC_CREDENTIAL_STORE=file`.
+    SwitchedOff,
+}
+
+impl fmt::Display for Absence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoBus => "no D-Bus session is running, as over SSH, in a container or in CI",
+            Self::NoService => "nothing in this session keeps secrets (org.freedesktop.secrets)",
+            Self::SwitchedOff => "FORMSVC_CREDENTIAL_STORE switches it off",
+        })
+    }
+}
+
+/// What there is where there is no keyring: three ways, each exactly as typed.
+pub(crate) const ALTERNATIVES: &str = "without a keyring, keep the key in a file with \
+     `formsvc auth login --store file`, or set FORMSVC_API_KEY, or pass `--api-key-file PATH`";
+
+impl StoreError {
+    /// Whether this says that the store cannot be used now, and nothing about what is in it.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Locked | Self::Absent(_) | Self::Silent | Self::Keyring(_))
+            || matches!(self, Self::NoFolder)
+    }
+
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Locked => format!("unlock the keyring of your desktop; {ALTERNATIVES}"),
+            Self::Silent => {
+                format!("does it ask you for a password in a window? Otherwise, {ALTERNATIVES}")
+            }
+            Self::Absent(_) | Self::Keyring(_) => ALTERNATIVES.to_owned(),
+            Self::Ambiguous(_) => {
+                "`formsvc auth logout` removes them all; then log in again".to_owned()
+            }
+            Self::NoFolder => "set HOME or FORMSVC_CONFIG_DIR, or FORMSVC_API_KEY".to_owned(),
+            Self::File(FileError::Unsafe { fix, .. }) => fix.clone(),
+            Self::File(FileError::Locked(_)) => "try again when that run has ended".to_owned(),
+            Self::Malformed { path, .. } | Self::File(FileError::Invalid { path, .. }) => {
+                format!("move `{}` away and log in again", path.display())
+            }
+            Self::Survives { why, .. } => match why.hint() {
+                Some(hint) => format!("{hint}; then `formsvc auth logout` again"),
+                None => "try `formsvc auth logout` again; a revoked key opens nothing".to_owned(),
+            },
+            Self::BadSecrets(_) => {
+                "`formsvc webhook secret remove --all` removes it; then add the secrets again"
+                    .to_owned()
+            }
+            Self::File(FileError::Io { .. }) | Self::NotKept(_) | Self::NotAKey(_) => return None,
+        })
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::File(FileError::Locked(_) | FileError::Io { .. })
+            | Self::Survives { .. }
+            | Self::NotKept(_) => Exit::LocalIo,
+            _ => Exit::Auth,
+        }
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let shown = Self::new(error.exit(), error.to_string()).because_of(&error);
+        match error.hint() {
+            Some(hint) => shown.hint(hint),
+            None => shown,
+        }
+    }
+}

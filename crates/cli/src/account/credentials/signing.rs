@@ -1,0 +1,152 @@
+//! The signing secrets of a profile. They are in the same stores as API keys, as one entry.
+
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{Account, KEY_MAX, Put, StoreError, Stores};
+use crate::settings::Store;
+
+/// Longest name of a secret.
+const NAME_MAX: usize = 64;
+
+/// Signing secrets by name, the current one first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StoredSecrets {
+    pub(crate) secrets: Vec<(String, SecretString)>,
+    /// The store that contains them; `None` if there are none.
+    pub(crate) store: Option<Store>,
+    /// Why the keyring, which comes first, could not be read.
+    pub(crate) passed_over: Option<Arc<StoreError>>,
+}
+
+/// A secret cannot be added to the others.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AddError {
+    #[error("there is a signing secret with the name `{0}` already")]
+    NameInUse(String),
+    #[error("the signing secret is stored already, with the name `{0}`")]
+    Duplicate(String),
+    #[error("the signing secrets of a profile have {KEY_MAX} bytes together at most")]
+    Full,
+}
+
+impl StoredSecrets {
+    /// Adds a secret as the current one.
+    pub(crate) fn add(&mut self, name: &str, secret: SecretString) -> Result<(), AddError> {
+        if self.secrets.iter().any(|(other, _)| other == name) {
+            return Err(AddError::NameInUse(name.to_owned()));
+        }
+        let same = |other: &SecretString| other.expose_secret() == secret.expose_secret();
+        if let Some((other, _)) = self.secrets.iter().find(|(_, other)| same(other)) {
+            return Err(AddError::Duplicate(other.clone()));
+        }
+        self.secrets.insert(0, (name.to_owned(), secret));
+        if self.to_text().expose_secret().len() > KEY_MAX {
+            self.secrets.remove(0);
+            return Err(AddError::Full);
+        }
+        Ok(())
+    }
+
+    /// Removes a secret. Returns false if there is none with this name.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let before = self.secrets.len();
+        self.secrets.retain(|(other, _)| other != name);
+        self.secrets.len() < before
+    }
+
+    fn to_text(&self) -> SecretString {
+        let pairs: Vec<_> =
+            self.secrets.iter().map(|(name, secret)| (name, secret.expose_secret())).collect();
+        serde_json::to_string(&pairs).expect("texts serialize").into()
+    }
+
+    fn from_text(text: &str) -> Option<Vec<(String, SecretString)>> {
+        let pairs: Vec<(String, String)> = serde_json::from_str(text).ok()?;
+        Some(pairs.into_iter().map(|(name, secret)| (name, secret.into())).collect())
+    }
+}
+
+impl Stores {
+    /// Reads the signing secrets of a profile.
+    pub(crate) fn signing_secrets(&self, profile: &str) -> Result<StoredSecrets, StoreError> {
+        let account = Account::signing_secrets(profile);
+        let Some(found) = self.find(&account)? else { return Ok(StoredSecrets::default()) };
+        let secrets = StoredSecrets::from_text(found.key.expose_secret());
+        let secrets = secrets.ok_or(StoreError::BadSecrets(found.store))?;
+        Ok(StoredSecrets {
+            secrets,
+            store: Some(found.store),
+            passed_over: found.passed_over.map(Arc::new),
+        })
+    }
+
+    /// Replaces the signing secrets of a profile. None removes the entry.
+    pub(crate) fn set_signing_secrets(
+        &self,
+        profile: &str,
+        stored: &StoredSecrets,
+        store: Store,
+    ) -> Result<(), StoreError> {
+        let account = Account::signing_secrets(profile).kept_in(stored.store);
+        if stored.secrets.is_empty() {
+            return self.remove(&account).map(drop);
+        }
+        let put: Put = self.put(&account, &stored.to_text(), store)?;
+        self.settle(&put).map(drop)
+    }
+}
+
+/// Checks the name of a secret: it is printed in lines and stored in a keyring.
+pub(crate) fn check_secret_name(name: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=NAME_MAX).contains(&name.len()) && name.chars().all(is_plain) && !name.starts_with('-')
+    {
+        return Ok(name.to_owned());
+    }
+    Err("a name has 1 to 64 characters of A-Z, a-z, 0-9, `-`, `_` and `.`, and does not begin with `-`"
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "whsec_of_the_first_test";
+
+    #[test]
+    fn added_secret_is_the_current_one() {
+        let mut stored = StoredSecrets::default();
+        stored.add("old", SECRET.into()).unwrap();
+        stored.add("new", "whsec_\"of\\the second".into()).unwrap();
+        let text = stored.to_text();
+        let read = StoredSecrets::from_text(text.expose_secret()).unwrap();
+        let read: Vec<_> =
+            read.iter().map(|(name, secret)| (&**name, secret.expose_secret())).collect();
+        assert_eq!(read, [("new", "whsec_\"of\\the second"), ("old", SECRET)]);
+        assert!(stored.remove("old") && !stored.remove("old"));
+        assert_eq!(stored.secrets.len(), 1);
+        assert!(StoredSecrets::from_text("fsk_1").is_none());
+    }
+
+    #[test]
+    fn repeated_or_too_many_secrets_are_refused() {
+        let mut stored = StoredSecrets::default();
+        stored.add("a", SECRET.into()).unwrap();
+        assert_eq!(stored.add("a", "x".into()), Err(AddError::NameInUse("a".to_owned())));
+        assert_eq!(stored.add("b", SECRET.into()), Err(AddError::Duplicate("a".to_owned())));
+        assert_eq!(stored.add("b", "x".repeat(KEY_MAX).into()), Err(AddError::Full));
+        assert_eq!(stored.secrets.len(), 1);
+    }
+
+    #[test]
+    fn secret_name_has_only_plain_characters() {
+        for good in ["default", "2026-01", "a.b_c"] {
+            assert!(check_secret_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "a b", "ä", "a\n", &"a".repeat(65)] {
+            assert!(check_secret_name(bad).is_err(), "{bad:?}");
+        }
+    }
+}

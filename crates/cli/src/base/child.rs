@@ -1,0 +1,16 @@
+//! Starts other programs: the pager, the editor, and the command that prints the API key.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+use crate::base::env::SECRET_VARS;
+
+/// Creates a command. It gets the environment of this process without the variables that contain
+/// secrets. The only way to start a program.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for variable in SECRET_VARS {
+        command.env_remove(variable.name);
+    }
+    command
+}

@@ -1,0 +1,189 @@
+//! Moments on the command line: `2026-03-01T09:30:00Z`, `2026-03-01`, `7d` ago.
+
+use std::str::FromStr;
+
+use formsvc_client::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{Span, Zoned};
+
+use crate::base::env::{self, Lookup};
+
+/// What can be written, for errors.
+const RULE: &str = "expected a time such as 2026-03-01T09:30:00Z, a date such as 2026-03-01 or \
+    `yesterday`, or how long ago, such as 7d or 2h";
+
+/// A moment as typed: understood, and not yet placed on the time line.
+#[derive(Clone, Debug)]
+pub(crate) struct When {
+    kind: Kind,
+    text: String,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Instant(jiff::Timestamp),
+    /// The wall clock here.
+    Civil(DateTime),
+    /// The beginning of a day here, so many days before today.
+    DaysBack(i64),
+    Ago(Span),
+}
+
+impl FromStr for When {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let kind = match text {
+            "now" => Kind::Ago(Span::new()),
+            "today" => Kind::DaysBack(0),
+            "yesterday" => Kind::DaysBack(1),
+            _ => {
+                let instant = text.parse().map(Kind::Instant);
+                // A date alone is its midnight. A zone in brackets would be passed over in silence.
+                let civil = || text.parse().map(Kind::Civil);
+                let found = instant.or_else(|_| civil()).or_else(|_| ago(text));
+                found.ok().filter(|_| !text.contains('[')).ok_or(RULE)?
+            }
+        };
+        Ok(Self { kind, text: text.to_owned() })
+    }
+}
+
+/// Reads `7d`, `2h 30m`, `3 weeks ago`.
+fn ago(text: &str) -> Result<Kind, ()> {
+    let span: Span = text.strip_suffix(" ago").unwrap_or(text).parse().map_err(|_| ())?;
+    if span.is_negative() || text.starts_with(['P', 'p']) { Err(()) } else { Ok(Kind::Ago(span)) }
+}
+
+impl std::fmt::Display for When {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl When {
+    /// The moment, seen from `now` and its time zone. Fails outside the years 0 to 9999.
+    pub(crate) fn at(&self, now: &Zoned) -> Result<Timestamp, &'static str> {
+        let zone = now.time_zone();
+        let instant = match &self.kind {
+            Kind::Instant(instant) => Ok(*instant),
+            Kind::Civil(civil) => civil.to_zoned(zone.clone()).map(|at| at.timestamp()),
+            Kind::DaysBack(days) => now
+                .checked_sub(Span::new().days(*days))
+                .and_then(|day| day.start_of_day())
+                .map(|at| at.timestamp()),
+            Kind::Ago(span) => now.checked_sub(*span).map(|at| at.timestamp()),
+        };
+        let instant = instant.map_err(|_| "is further away than there are times")?;
+        // Submissions show milliseconds: a bound between two of them means the same as the later.
+        let nanos = instant.as_nanosecond();
+        let up = (nanos + 999_999).div_euclid(1_000_000) * 1_000_000;
+        Timestamp::from_unix_nanos(up).ok_or("is outside the years 0 to 9999")
+    }
+
+    /// Whether it depends on where this machine is: then it is worth saying what was made of it.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.kind, Kind::Civil(_) | Kind::DaysBack(_))
+    }
+}
+
+/// Now, where this machine is.
+pub(crate) fn now() -> Zoned {
+    Zoned::now()
+}
+
+/// The time zone here; UTC where nobody can tell.
+pub(crate) fn zone() -> TimeZone {
+    TimeZone::system()
+}
+
+/// What is wrong with the time zone that the environment names, if anything is: UTC is taken in its place,
+/// in which a date is other hours.
+pub(crate) fn zone_trouble(env: Lookup<'_>) -> Option<String> {
+    let named = env(env::TZ.name).filter(|named| !named.is_empty())?;
+    TimeZone::try_system().err()?;
+    let named = named.to_string_lossy().into_owned();
+    Some(format!(
+        "no time zone is known by the name `{named}` in `TZ`: times here are those of UTC"
+    ))
+}
+
+/// How moments stand in a sentence.
+pub(crate) const LOCAL: &str = "%Y-%m-%d %H:%M:%S %:z";
+
+/// A moment as people here read it, with its distance to UTC.
+pub(crate) fn local(time: &Timestamp, zone: &TimeZone) -> String {
+    let nanos = jiff::Timestamp::from_nanosecond(time.unix_nanos());
+    nanos.map_or_else(
+        |_| time.to_string(),
+        |at| at.to_zoned(zone.clone()).strftime(LOCAL).to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-03-29 is the day on which Berlin loses an hour.
+    fn now() -> Zoned {
+        let berlin = "CET-1CEST,M3.5.0,M10.5.0/3";
+        let zone = TimeZone::posix(berlin).unwrap();
+        "2026-03-29T12:00:00Z".parse::<jiff::Timestamp>().unwrap().to_zoned(zone)
+    }
+
+    fn at(text: &str) -> String {
+        text.parse::<When>().unwrap().at(&now()).unwrap().to_string()
+    }
+
+    #[test]
+    fn moments_are_instants_dates_here_or_so_long_ago() {
+        for (text, instant) in [
+            ("2026-03-01T09:30:00Z", "2026-03-01T09:30:00.000Z"),
+            ("2026-03-01T09:30:00.1204+02:00", "2026-03-01T07:30:00.121Z"),
+            ("2026-03-01", "2026-02-28T23:00:00.000Z"),
+            ("2026-07-01", "2026-06-30T22:00:00.000Z"),
+            ("2026-03-01T09:30", "2026-03-01T08:30:00.000Z"),
+            ("2026-03-01 09:30:15", "2026-03-01T08:30:15.000Z"),
+            ("now", "2026-03-29T12:00:00.000Z"),
+            ("today", "2026-03-28T23:00:00.000Z"),
+            ("yesterday", "2026-03-27T23:00:00.000Z"),
+            ("2h", "2026-03-29T10:00:00.000Z"),
+            ("90m", "2026-03-29T10:30:00.000Z"),
+            // The same hour of the day, although that day had another distance to UTC.
+            ("1d", "2026-03-28T13:00:00.000Z"),
+            ("1w ago", "2026-03-22T13:00:00.000Z"),
+            ("1mo", "2026-02-28T13:00:00.000Z"),
+        ] {
+            assert_eq!(at(text), instant, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_moment_is_refused() {
+        for bad in [
+            "",
+            "7",
+            "soon",
+            "-7d",
+            "7d ago ago",
+            "2026-13-01",
+            "2026-02-30",
+            "P1D",
+            "10:30",
+            "2026-03-01T09:30[Asia/Tokyo]",
+        ] {
+            assert!(bad.parse::<When>().is_err(), "{bad:?}");
+        }
+        assert!("9000y".parse::<When>().unwrap().at(&now()).is_err());
+    }
+
+    #[test]
+    fn only_what_depends_on_the_place_says_so() {
+        let local = |text: &str| text.parse::<When>().unwrap().is_local();
+        assert!(local("2026-03-01") && local("yesterday") && local("2026-03-01T09:30"));
+        assert!(!local("2026-03-01T09:30Z") && !local("7d"));
+        let time: Timestamp = "2026-07-01T09:30:00.000Z".parse().unwrap();
+        assert_eq!(super::local(&time, now().time_zone()), "2026-07-01 11:30:00 +02:00");
+    }
+}

@@ -1,0 +1,136 @@
+//! Messages on standard error beside errors: warnings, summaries and progress. Each is a line of text,
+//! or with `--error-format json` one JSON object on a line.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde_json::{Map, Value};
+
+use crate::base::sanitize::one_line;
+use crate::base::text::{stderr_width, wrap_whole_words};
+use crate::error::ErrorFormat;
+use crate::error::{FieldRow, field};
+
+/// The fields of a message as JSON.
+pub const MESSAGE_FIELDS: &[FieldRow] = &[
+    field(
+        "level",
+        "string",
+        "`info` or `warning`; with `-vv` and `-vvv` also `error`, `debug`, `trace`",
+    ),
+    field("message", "string", "the message, for people"),
+    field("command", "string", "a command that continues the work"),
+    field("submissions", "number", "submissions read so far, or written by an export"),
+    field("reached", "string", "the time of the oldest submission read so far"),
+    field("seconds_left", "number", "estimate of the remaining time of an export"),
+    field("columns", "number", "columns of an export"),
+    field("file", "string", "the file of an export"),
+    field("seconds", "number", "duration of an export"),
+    field("guarded_cells", "number", "cells of an export that are guarded against formulas"),
+    field("complete", "string", "`yes`, `no` or `unproven`: whether an export has all submissions"),
+    field("hidden_columns", "number", "columns that a table does not show"),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Info,
+    Warning,
+}
+
+/// A message. Its text and its fields may come from strangers: they are sanitized when it is printed.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    level: Level,
+    text: String,
+    fields: Map<String, Value>,
+    /// False for a command to copy, which stays on one line.
+    may_wrap: bool,
+}
+
+impl Message {
+    pub(crate) fn info(text: impl Into<String>) -> Self {
+        Self { level: Level::Info, text: text.into(), fields: Map::new(), may_wrap: true }
+    }
+
+    /// A warning. The text has no `warning:` prefix.
+    pub(crate) fn warning(text: impl Into<String>) -> Self {
+        Self { level: Level::Warning, ..Self::info(text) }
+    }
+
+    /// A command to copy, which is never broken into lines.
+    pub(crate) fn command(title: &str, command: &str) -> Self {
+        let message = Self::info(format!("{title}: {command}")).with("command", command);
+        Self { may_wrap: false, ..message }
+    }
+
+    /// Adds a field of [`MESSAGE_FIELDS`] to the JSON form.
+    #[must_use]
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The message as one line of text, not sanitized.
+    fn line(&self) -> Cow<'_, str> {
+        match self.level {
+            Level::Info => Cow::Borrowed(&self.text),
+            Level::Warning => Cow::Owned(format!("warning: {}", self.text)),
+        }
+    }
+
+    /// Writes the message to standard error. A failed write is ignored: there is no other place for it.
+    pub(crate) fn print(&self, format: ErrorFormat) {
+        let mut text = match format {
+            ErrorFormat::Json => self.to_json().to_string(),
+            ErrorFormat::Text => self.wrapped(),
+        };
+        // One write with the line break, so that output of other programs does not end up in the line.
+        text.push('\n');
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    fn wrapped(&self) -> String {
+        let line = self.line();
+        let line = one_line(&line);
+        match stderr_width().filter(|_| self.may_wrap) {
+            Some(width) => wrap_whole_words(&line, width).join("\n"),
+            None => line.into_owned(),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let level = match self.level {
+            Level::Info => "info",
+            Level::Warning => "warning",
+        };
+        let mut json = Map::new();
+        json.insert("level".to_owned(), level.into());
+        json.insert("message".to_owned(), one_line(&self.text).into());
+        for (name, value) in &self.fields {
+            let value = match value {
+                Value::String(text) => one_line(text).into(),
+                other => other.clone(),
+            };
+            json.insert(name.clone(), value);
+        }
+        Value::Object(json)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_in_text_and_in_json() {
+        let warning =
+            Message::warning("a\u{1b}[31m\nb").with("file", "c\u{202e}d").with("columns", 2);
+        assert_eq!(warning.wrapped(), "warning: a[31m b");
+        let json = r#"{"columns":2,"file":"cd","level":"warning","message":"a[31m b"}"#;
+        assert_eq!(warning.to_json().to_string(), json);
+        let command = Message::command("more", "formsvc me");
+        assert_eq!(command.wrapped(), "more: formsvc me");
+        let json = r#"{"command":"formsvc me","level":"info","message":"more: formsvc me"}"#;
+        assert_eq!(command.to_json().to_string(), json);
+    }
+}

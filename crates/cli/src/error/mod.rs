@@ -1,0 +1,328 @@
+//! Errors as people see them: what failed, why, and what to do about it; and the same as JSON for
+//! programs.
+
+mod code;
+pub(crate) mod message;
+pub(crate) mod network;
+mod service;
+pub(crate) mod usage;
+mod workbench;
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+
+pub use code::{CODES, CodeRow, FIELDS, FieldRow};
+pub(crate) use code::{Code, field};
+pub(crate) use service::{MISSING_UNKNOWN, connect_hint, described, told};
+
+use crate::base::sanitize::one_line;
+use crate::base::text::wrap_whole_words;
+use crate::exit::Exit;
+use clap::ValueEnum;
+
+/// Format of errors and messages on standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ErrorFormat {
+    /// Lines of text
+    #[default]
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+/// A run that failed.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    code: Code,
+    message: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+    /// Boxed: an error travels far, and few have any.
+    facts: Box<Facts>,
+}
+
+/// What a program can use of an answer of the service, and of how to go on.
+#[derive(Debug, Default)]
+struct Facts {
+    http_status: Option<u16>,
+    content_type: Option<String>,
+    body_start: Option<String>,
+    json_path: Option<String>,
+    retry_after: Option<Duration>,
+    request_id: Option<String>,
+    resume: Option<String>,
+}
+
+impl CliError {
+    /// What failed, and how the run ends.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            code: Code::of(exit),
+            message: message.into(),
+            causes: Vec::new(),
+            hint: None,
+            facts: Box::default(),
+        }
+    }
+
+    /// What failed, by a code of its own, which says how the run ends.
+    pub(crate) fn coded(code: Code, message: impl Into<String>) -> Self {
+        Self { code, ..Self::new(code.row().exit, message) }
+    }
+
+    /// A wrong flag, argument or setting.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Why it failed: the error and whatever caused it.
+    #[must_use]
+    pub(crate) fn because(mut self, cause: &dyn std::error::Error) -> Self {
+        self.causes.push(cause.to_string());
+        self.because_of(cause)
+    }
+
+    /// Why it failed, when the message already says what the error says.
+    #[must_use]
+    pub(crate) fn because_of(mut self, error: &dyn std::error::Error) -> Self {
+        let mut next = error.source();
+        while let Some(cause) = next {
+            self.causes.push(cause.to_string());
+            next = cause.source();
+        }
+        self
+    }
+
+    /// Why it failed, in words.
+    #[must_use]
+    pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
+        self.causes.push(cause.into());
+        self
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What to do about it, unless something better is known.
+    #[must_use]
+    pub(crate) fn hint_if_none(mut self, hint: &str) -> Self {
+        if self.exit != Exit::Done {
+            self.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        self
+    }
+
+    /// What to know besides.
+    #[must_use]
+    pub(crate) fn hint_too(mut self, hint: &str) -> Self {
+        if self.exit != Exit::Done {
+            self.hint = Some(match self.hint.take() {
+                Some(before) => format!("{before}; {hint}"),
+                None => hint.to_owned(),
+            });
+        }
+        self
+    }
+
+    /// Puts larger pages before the other remedies of a tie overflow. `advice` is `None` if the pages
+    /// have the largest size already. Other errors stay unchanged.
+    #[must_use]
+    pub(crate) fn hint_larger_pages(mut self, advice: Option<String>) -> Self {
+        if let (Some(advice), Code::TieOverflow | Code::IncompleteResult) = (advice, self.code) {
+            self.hint = Some(match self.hint.take() {
+                Some(other) => format!("{advice}, or {other}"),
+                None => advice,
+            });
+        }
+        self
+    }
+
+    /// The command that goes on where this one stopped.
+    #[must_use]
+    pub(crate) fn resumed_by(mut self, command: String) -> Self {
+        let hint = format!("continue with: {command}");
+        if self.exit != Exit::Done {
+            self.facts.resume = Some(command);
+        }
+        self.hint_if_none(&hint)
+    }
+
+    /// Adds the command that continues with saved data.
+    #[must_use]
+    pub(crate) fn continued_by(mut self, command: String) -> Self {
+        if self.exit == Exit::Done {
+            return self;
+        }
+        let hint = format!("continue with: {command}");
+        self.facts.resume = Some(command);
+        self.hint_too(&hint)
+    }
+
+    /// A run that ends as it was meant to, without a word.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self::new(exit, "")
+    }
+
+    /// Standard output could not be written. A reader that closed it has what it wanted.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::silent(Exit::Done);
+        }
+        Self::new(Exit::LocalIo, "cannot write to standard output").because(error)
+    }
+
+    /// The error on one line.
+    pub(crate) fn brief(&self) -> String {
+        let causes = self.causes.iter().map(|cause| format!(": {cause}"));
+        causes.fold(self.message.clone(), |brief, cause| brief + &cause)
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Writes the error, for a person or as one line of JSON; nothing when there is nothing to say.
+    /// Text from strangers is made harmless either way: standard error may be a terminal, and then it is
+    /// folded to its width.
+    pub(crate) fn print(
+        &self,
+        out: &mut dyn Write,
+        format: ErrorFormat,
+        width: Option<usize>,
+    ) -> io::Result<()> {
+        if self.message.is_empty() {
+            return Ok(());
+        }
+        match format {
+            ErrorFormat::Text => self.print_text(out, width),
+            // In one write: a line that another process's cuts in two is no JSON.
+            ErrorFormat::Json => out.write_all(format!("{}\n", self.to_json()).as_bytes()),
+        }
+    }
+
+    /// What a person would read, without colours.
+    #[cfg(test)]
+    pub(crate) fn told(&self) -> String {
+        let mut out = anstream::StripStream::new(Vec::new());
+        self.print(&mut out, ErrorFormat::Text, None).expect("memory takes every write");
+        String::from_utf8(out.into_inner()).expect("text is written")
+    }
+
+    fn print_text(&self, out: &mut dyn Write, width: Option<usize>) -> io::Result<()> {
+        // A command to go on with is for being copied whole.
+        let width = width.filter(|_| self.facts.resume.is_none());
+        let mut line = |word: &str, style: Style, text: &dyn Display| {
+            let text = text.to_string();
+            let indent = word.len() + 2;
+            let folded = match width {
+                Some(width) => wrap_whole_words(&one_line(&text), width.saturating_sub(indent)),
+                None => vec![one_line(&text).into_owned()],
+            };
+            writeln!(out, "{style}{word}:{style:#} {}", folded.join(&format!("\n{:indent$}", "")))
+        };
+        line("error", AnsiColor::Red.on_default().bold(), &self.message)?;
+        for cause in &self.causes {
+            line("cause", Style::new().bold(), cause)?;
+        }
+        let hint = AnsiColor::Cyan.on_default().bold();
+        self.hint.as_ref().map_or(Ok(()), |text| line("hint", hint, text))
+    }
+
+    /// The fields of [`FIELDS`], every one of them, in that order.
+    fn to_json(&self) -> Value {
+        let facts = &self.facts;
+        let causes: Vec<_> = self.causes.iter().map(|cause| one_line(cause)).collect();
+        json!({"error": {
+            "code": self.code.row().name,
+            "message": one_line(&self.message),
+            "causes": causes,
+            "hint": self.hint.as_deref().map(one_line),
+            "exit": self.exit.code(),
+            "http_status": facts.http_status,
+            "content_type": facts.content_type.as_deref().map(one_line),
+            "body_start": facts.body_start.as_deref().map(one_line),
+            "json_path": facts.json_path.as_deref().map(one_line),
+            "retry_after": facts.retry_after.map(|wait| wait.as_secs_f64()),
+            "request_id": facts.request_id.as_deref().map(one_line),
+            "resume": facts.resume.as_deref().map(one_line),
+            "resumable": facts.resume.is_some(),
+        }})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(error: &CliError, format: ErrorFormat) -> String {
+        let mut out = Vec::new();
+        error.print(&mut out, format, None).unwrap();
+        String::from_utf8(anstream::adapter::strip_bytes(&out).into_vec()).unwrap()
+    }
+
+    #[test]
+    fn json_has_every_documented_field_and_no_other() {
+        let text = printed(&CliError::usage("no"), ErrorFormat::Json);
+        let json: Value = serde_json::from_str(&text).unwrap();
+        let fields: Vec<&str> =
+            json["error"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut documented: Vec<&str> = FIELDS.iter().map(|field| field.name).collect();
+        documented.sort_unstable();
+        let mut sorted = fields.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, documented);
+        assert_eq!(text.lines().count(), 1);
+    }
+
+    #[test]
+    fn nothing_a_terminal_acts_on_is_printed_either_way() {
+        let evil = "a\u{1b}]0;x\u{7}\u{202e}b\nerror: c\u{9b}m";
+        let error = CliError::new(Exit::Service, evil).cause(evil).hint(evil);
+        for format in [ErrorFormat::Text, ErrorFormat::Json] {
+            let shown = printed(&error, format);
+            let raw = ['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}'];
+            assert!(!shown.contains(raw) && !shown.contains("\\u"), "{shown}");
+            assert!(shown.contains("a]0;xb error: cm"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn on_a_terminal_it_is_folded_and_commands_in_it_are_not() {
+        let shown = |error: &CliError| {
+            let mut out = Vec::new();
+            error.print(&mut out, ErrorFormat::Text, Some(30)).unwrap();
+            String::from_utf8(anstream::adapter::strip_bytes(&out).into_vec()).unwrap()
+        };
+        let error = CliError::usage("some words of which there are many")
+            .hint("try `formsvc webhook verify --capture 17` or do without");
+        let expected = "\
+error: some words of which
+       there are many
+hint: try
+      `formsvc webhook verify --capture 17`
+      or do without
+";
+        assert_eq!(shown(&error), expected);
+        let resumed = CliError::new(Exit::Network, "no").resumed_by("x ".repeat(40));
+        assert_eq!(shown(&resumed).lines().count(), 2);
+    }
+
+    #[test]
+    fn what_ends_without_a_word_prints_none() {
+        for format in [ErrorFormat::Text, ErrorFormat::Json] {
+            assert_eq!(printed(&CliError::silent(Exit::Done), format), "");
+        }
+    }
+}
