@@ -79,10 +79,14 @@ pub(crate) fn print(
     if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::name))? {
         return Ok(());
     }
-    rows.iter().for_each(|row| listing.push(row));
+    for row in rows {
+        listing.push(row);
+    }
     cx.output.list(listing)?;
     if cx.output.is_for_reading() {
-        checks.iter().for_each(|check| print_problem(cx, check));
+        for check in checks {
+            print_problem(cx, check);
+        }
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ pub(super) fn summaries(results: &Results) -> Vec<Check> {
         let check = &report.check;
         let mut found = report.found.clone();
         if report.outcome == Outcome::Failed {
-            found += &format!("; expected: {} (SPEC §{})", check.statement, check.section);
+            found = format!("{found}; expected: {} (SPEC §{})", check.statement, check.section);
             found.extend(report.request.iter().map(|request| format!("; request: {request}")));
         }
         Check::new(check.id, report.outcome, found).hint(hint(report))

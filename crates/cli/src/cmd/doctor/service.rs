@@ -110,9 +110,10 @@ fn connection(request: &TimedRequest, base_url: &str) -> [Check; 2] {
         Err(error) if request.headers().is_none() => error,
         _ => {
             let found = format!("first response after {:.0} ms", request.millis());
-            let tls = match is_tls {
-                true => "the certificate is trusted",
-                false => "not used: the service is on this machine",
+            let tls = if is_tls {
+                "the certificate is trusted"
+            } else {
+                "not used: the service is on this machine"
             };
             return [Check::passed(CONNECTION, found), Check::passed(TLS, tls)];
         }
@@ -155,9 +156,10 @@ fn rate_limit(request: &TimedRequest) -> Check {
         is_limit.then(|| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())))
     });
     let headers: Vec<String> = headers.take(8).collect();
-    let found = match headers.is_empty() {
-        true => format!("not announced; the service allows {RATE_LIMIT} requests a minute"),
-        false => headers.join(", "),
+    let found = if headers.is_empty() {
+        format!("not announced; the service allows {RATE_LIMIT} requests a minute")
+    } else {
+        headers.join(", ")
     };
     Check::passed("rate limit", found)
 }
