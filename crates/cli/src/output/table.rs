@@ -94,7 +94,9 @@ pub(super) fn list(
     let mut columns: Vec<_> = grid.columns.iter().enumerate().map(TableColumn::new).collect();
     columns.sort_by_key(|column| column.column.last_in_tables);
     for row in grid.rows() {
-        columns.iter_mut().for_each(|column| column.measure(&row, view));
+        for column in &mut columns {
+            column.measure(&row, view);
+        }
     }
     let wanted: Vec<_> = columns.iter().map(|column| column.width(view)).collect();
     let widths = fit::fit(&wanted, view.width.unwrap_or(usize::MAX >> 1));
@@ -121,10 +123,10 @@ pub(super) fn list(
         let mut cells = shown.iter().map(|(column, width)| {
             let (kind, cell) = (column.column.kind, &row[column.at]);
             let text = view.text(kind, cell);
-            let style = view.style(kind, &text);
+            let text_style = style(kind, &text);
             let is_mark = kind == Kind::Mark;
             let text = if is_mark { truncate_id(&text, *width) } else { truncate(&text, *width) };
-            (text, style)
+            (text, text_style)
         });
         writeln!(out, "{}", line(&mut cells))?;
     }
@@ -151,10 +153,10 @@ impl View<'_> {
         });
         time.unwrap_or_else(|| text.into_owned())
     }
+}
 
-    fn style(self, kind: Kind, text: &str) -> TextStyle {
-        if kind == Kind::Status { TextStyle::for_word(text) } else { TextStyle::Plain }
-    }
+fn style(kind: Kind, text: &str) -> TextStyle {
+    if kind == Kind::Status { TextStyle::for_word(text) } else { TextStyle::Plain }
 }
 
 /// Writes one item: a line for each field that is not empty. An instant is followed by its age or local time.
@@ -179,7 +181,7 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
             let label = view.paint.put(TextStyle::Heading, name);
             let mut before = format!("{label}{}", " ".repeat(indent - name.width()));
             for line in lines {
-                let line = view.paint.put(view.style(column.kind, &cell.text), &line);
+                let line = view.paint.put(style(column.kind, &cell.text), &line);
                 writeln!(out, "{}", format!("{before}{line}").trim_end())?;
                 before = " ".repeat(indent);
             }
