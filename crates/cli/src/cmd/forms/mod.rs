@@ -2,6 +2,7 @@
 
 mod list;
 mod schema;
+mod statistics;
 mod view;
 
 pub(super) use schema::FIELDS as SCHEMA_FIELDS;
@@ -32,27 +33,27 @@ impl Forms {
     }
 }
 
-/// The fields of a form, most important first.
+/// The fields of a form. Narrow tables drop the last ones first.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
+    Field::id("id"),
     Field::id("public_id"),
     Field::new("title"),
     Field::status("status"),
-    Field::id("id").last(),
     Field::time("created_at"),
     Field::time("updated_at"),
     Field::address("web_address"),
     Field::new("url").json_only(),
 ];
 
-/// A form in the output, with the complete address of its page.
+/// A form in the output, with the complete URL of its page.
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct FormRow<'a> {
     #[serde(flatten)]
     form: &'a Form,
     web_address: Option<String>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> FormRow<'a> {
     fn new(form: &'a Form, base_url: &str) -> Self {
         // Any other text could lead to another host.
         let is_path = form.url.starts_with('/') && !form.url.starts_with("//");
