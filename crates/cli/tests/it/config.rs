@@ -343,7 +343,6 @@ fn settings_and_places_are_held_to_their_rules() {
         ("config set max_rate 0", "`off`"),
         ("config set timeout 30", "`30s`"),
         ("config set base_url forms.example", "https://"),
-        ("config set base_url http://forms.example", "https://"),
         ("config set pager true", "false"),
         ("config set profiles.work.profile x", "top of the file"),
         ("config set profiles.a|b.output json", "a|b"),
@@ -360,6 +359,35 @@ fn settings_and_places_are_held_to_their_rules() {
     home.succeed("config set max_rate off");
     home.succeed("config set --profile work api_key_command [\"pass\",\"show\"]");
     assert_eq!(home.succeed("config get profiles.work.api_key_command"), "pass show\n");
+}
+
+/// `config set` accepts the URL, because `allow_http` may follow. The command that would send the key
+/// refuses it.
+#[test]
+fn saved_http_base_url_is_refused_until_http_is_allowed() {
+    let home = Home::new();
+    home.succeed("config set base_url http://forms.example");
+    home.fail(
+        "me",
+        2,
+        &["without encryption", "--allow-http", "config set allow_http forms.example"],
+    );
+    home.succeed("config set allow_http forms.example");
+    home.fail("me", 4, &["no API key"]);
+}
+
+#[test]
+fn config_list_masks_the_password_of_a_base_url() {
+    let home = Home::new();
+    let listed = home
+        .formsvc("config list")
+        .env("FORMSVC_BASE_URL", "https://me:hunter2@forms.example")
+        .output()
+        .unwrap();
+    let listed = Said::from(listed);
+    let all = format!("{}{}", listed.stdout, listed.stderr);
+    assert!(all.contains("forms.example"), "{all}");
+    assert!(!all.contains("hunter2"), "{all}");
 }
 
 #[test]

@@ -76,6 +76,23 @@ fn sandbox_faults_fail_with_exit_1_and_a_report() {
     }
 }
 
+/// The sandbox acts as the proxy, because no other host than this machine is available.
+#[test]
+fn http_to_another_host_needs_allow_http() {
+    let sandbox = Sandbox::start(&[]);
+    let check = ["contract", "check", "--only", "me", "--base-url", "http://formsvc:8080"];
+    for (flags, code, text) in [
+        (&[][..], 2, "`http://formsvc:8080` would get the API key without encryption"),
+        (&["--allow-http"], 0, "me\tpassed"),
+    ] {
+        let mut command = formsvc(&[&check[..], flags].concat());
+        command.env("HTTP_PROXY", &sandbox.base_url).env("FORMSVC_API_KEY", &sandbox.api_key);
+        let said: Said = command.output().unwrap().into();
+        assert_eq!(said.code, Some(code), "{flags:?}: {}", said.stderr);
+        assert!(said.stdout.contains(text) || said.stderr.contains(text), "{}", said.stderr);
+    }
+}
+
 #[test]
 fn unreachable_service_fails_the_gate() {
     let port = crate::support::closed_address().port();

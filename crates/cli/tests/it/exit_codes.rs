@@ -88,8 +88,15 @@ fn a_code_of_a_later_release_is_told_and_exits_by_its_status() {
 fn no_key_is_exit_4() {
     let said = run(&["me", "--base-url", "http://127.0.0.1:9"]);
     assert_eq!(said.code, Some(4));
-    let ways = ["`formsvc auth login --store file`", "FORMSVC_API_KEY", "`--api-key-file PATH`"];
-    for told in ["error: no API key", "cause: there is no keyring"].iter().chain(&ways) {
+    let ways = ["auth login --store file`", "FORMSVC_API_KEY", "`--api-key-file PATH`"];
+    for told in [
+        "error: no API key",
+        "cause: there is no keyring",
+        "`formsvc --base-url http://127.0.0.1:9 ",
+    ]
+    .iter()
+    .chain(&ways)
+    {
         assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
     }
 }

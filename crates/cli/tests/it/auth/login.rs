@@ -103,7 +103,9 @@ fn without_a_keyring_and_a_terminal_three_ways_are_named_and_nothing_is_written(
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let said = home.run_with(SECRET, &["auth", "login", "--api-key-stdin", AT, &service.base_url]);
     assert_eq!(said.code, Some(4), "{}", said.stderr);
-    for way in ["formsvc auth login --store file", "FORMSVC_API_KEY", "--api-key-file PATH"] {
+    let login =
+        format!("formsvc --base-url {} --api-key-stdin auth login --store file", service.base_url);
+    for way in [&*login, "FORMSVC_API_KEY", "--api-key-file PATH"] {
         assert!(said.stderr.contains(way), "{way}: {}", said.stderr);
     }
     home.assert_untouched();
@@ -260,7 +262,7 @@ fn the_rule_for_names_of_profiles_is_told_wherever_it_is_broken() {
     let mut by_variable = home.formsvc(&["me"]);
     told(by_variable.env("FORMSVC_PROFILE", "a.b").output().unwrap().into(), "FORMSVC_PROFILE", 2);
     let written = home.run(&["config", "set", "profiles.a.b.output", "json"]);
-    assert!(written.stderr.contains("no NAME has a `.`"), "{}", written.stderr);
+    assert!(written.stderr.contains("NAME contains no `.`"), "{}", written.stderr);
     home.succeed(&["config", "set", "output", "json"]);
     let file = home.config_folder().join("config.toml");
     std::fs::write(&file, "profile = \"a.b\"\n").unwrap();

@@ -43,13 +43,25 @@ fn the_key_for_an_address_that_the_profile_had_before_goes_too() {
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         assert!(said.stderr.contains(&service.base_url), "{}", said.stderr);
         assert!(!home.kept().contains(SECRET), "{args:?}");
-        assert!(!home.config().contains("store"), "{}", home.config());
+        // The profile keeps its store, so that the next login uses it again.
+        assert!(home.config().contains("store = \"file\""), "{}", home.config());
     }
     // Nor does it matter whether any profile is known at all.
     let (_service, home) = moved();
     std::fs::remove_file(home.config_folder().join("config.toml")).unwrap();
     home.succeed(&["auth", "logout", "--all"]);
     assert!(!home.kept().contains(SECRET));
+}
+
+#[test]
+fn missing_key_after_logout_names_the_key_file() {
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
+    home.succeed(&["auth", "logout"]);
+    let said = home.run(&["me"]);
+    assert_eq!(said.code, Some(4), "{}", said.stderr);
+    assert!(said.stderr.contains(home.key_file().to_str().unwrap()), "{}", said.stderr);
+    assert!(!said.stderr.contains("keyring"), "{}", said.stderr);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn status_without_a_key_is_exit_4_and_without_an_address_exit_2() {
         home.run(&["auth", "status", "--output", "json", "--base-url", "http://127.0.0.1:9"]);
     assert_eq!(said.code, Some(4), "{}", said.stderr);
     assert_eq!(json(&said.stdout)["state"], "missing");
-    assert!(said.stderr.contains("formsvc auth login"), "{}", said.stderr);
+    assert!(said.stderr.contains("auth login --store file"), "{}", said.stderr);
 }
 
 #[test]

@@ -17,8 +17,7 @@ const KEY: &str = "fsk_KEPTKEPTKEPTKEPT";
 /// Where nothing listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
 /// The error, the cause and the hint of each of these name the ways without a keyring.
-const WAYS: [&str; 3] =
-    ["`formsvc auth login --store file`", "FORMSVC_API_KEY", "`--api-key-file PATH`"];
+const WAYS: [&str; 3] = ["auth login --store file`", "FORMSVC_API_KEY", "`--api-key-file PATH`"];
 
 /// Logs in with a key on standard input.
 fn log_in(mut formsvc: Command, base_url: &str, key: &str) -> Said {
