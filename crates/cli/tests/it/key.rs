@@ -215,7 +215,7 @@ fn every_command_in_the_page_on_accounts_exists() {
         // A variable may be set in front of the command, and may contain the name of the program.
         let after =
             line.split_once(' ').filter(|(first, _)| first.contains('=') && !first.contains('$'));
-        let (_, ours) = after.map_or(&*line, |(_, rest)| rest).split_once("formsvc ").unwrap();
+        let (_, ours) = after.map_or(line, |(_, rest)| rest).split_once("formsvc ").unwrap();
         let ours = ours.split([')', '|', '>']).next().unwrap();
         let mut words = vec!["formsvc"];
         for (at, part) in ours.split('\'').enumerate() {

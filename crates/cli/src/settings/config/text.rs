@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn number_of_settings_is_bounded() {
-        let text = |count: usize| (0..count).map(|n| format!("a{n}=1\n")).collect::<String>();
+        let text =
+            |count: usize| (0..count).map(|n| format!("a{n}=1")).collect::<Vec<_>>().join("\n");
         assert_eq!(parse(&text(ENTRIES_MAX)).unwrap().entries.len(), ENTRIES_MAX);
         let error = parse(&text(34_000)).unwrap_err();
         assert_eq!((error.line, &*error.rule), (1001, "the file has more than 1000 settings"));
