@@ -16,11 +16,10 @@ mod following;
 mod formats;
 mod grid;
 mod harmless;
-mod help;
 mod jq;
 mod listing;
 mod live;
-mod pager;
+pub(crate) mod pager;
 mod paint;
 pub(crate) mod pretty;
 pub(crate) mod progress;
@@ -40,7 +39,6 @@ pub(crate) use field::Field;
 pub(crate) use findings::Finding;
 pub(crate) use fit::{shortened, shortened_id};
 pub(crate) use harmless::Harmless;
-pub(crate) use help::help;
 pub(crate) use jq::Jq;
 pub(crate) use listing::Listing;
 pub(crate) use live::Live;
@@ -56,7 +54,6 @@ use self::table::View;
 use self::template::{Shape, Surroundings, Template};
 use self::time::Times;
 use self::writing::Screen;
-use crate::abort::Abort;
 use crate::base::env::{self, Lookup};
 use crate::base::when;
 use crate::error::CliError;
@@ -121,7 +118,6 @@ pub(crate) struct Output {
     told: Paint,
     /// Format of messages on standard error.
     error_format: ErrorFormat,
-    abort: Abort,
 }
 
 /// What is made of the JSON instead of a format.
@@ -131,7 +127,7 @@ enum Program {
 }
 
 impl Output {
-    pub(crate) fn new(settings: &Settings, env: Lookup<'_>, abort: Abort) -> Self {
+    pub(crate) fn new(settings: &Settings, env: Lookup<'_>) -> Self {
         let wish = Wish::new(settings.color, env);
         Self {
             json: settings.json.clone(),
@@ -146,7 +142,6 @@ impl Output {
             zone: settings.terminal.stdout.then(when::zone),
             told: Paint(wish.on(settings.terminal.stderr)),
             error_format: settings.error_format,
-            abort,
         }
     }
 
@@ -213,9 +208,8 @@ impl Output {
         match self.format {
             OutputFormat::Table => {
                 let grid = listing.grid(IN_TABLES);
-                let hidden = self
-                    .screen
-                    .paint(&self.abort, |out| written(table::list(out, &grid, self.view())))?;
+                let hidden =
+                    self.screen.paint(|out| written(table::list(out, &grid, self.view())))?;
                 self.tell_of_hidden(hidden, grid.labels_left_out);
                 Ok(())
             }
@@ -248,7 +242,7 @@ impl Output {
             OutputFormat::Table => {
                 let mut lines = Vec::new();
                 written(table::item(&mut lines, &listing.grid(IN_FILES), self.view()))?;
-                self.screen.painted(&lines, &self.abort)
+                self.screen.painted(&lines)
             }
             OutputFormat::Json => self.json(|out| formats::ndjson(out, listing)),
             OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
@@ -278,7 +272,7 @@ impl Output {
     pub(crate) fn detail(&self, detail: &Detail<'_>) -> Result<(), CliError> {
         let mut lines = Vec::new();
         written(detail.write(&mut lines, self.view()))?;
-        self.screen.painted(&lines, &self.abort)
+        self.screen.painted(&lines)
     }
 
     /// Shows findings to a person who looks at a terminal, and how many there are of each outcome.
@@ -293,7 +287,7 @@ impl Output {
         }
         let mut text = Vec::new();
         written(findings::write(&mut text, findings, outcomes, self.view()))?;
-        self.screen.painted(&text, &self.abort)?;
+        self.screen.painted(&text)?;
         Ok(true)
     }
 
@@ -356,15 +350,12 @@ impl Output {
 
     /// Shows the results of a jq expression for the items of a listing.
     fn filtered(&self, jq: &Jq, listing: Listing) -> Result<(), CliError> {
-        let _computing = self.abort.computing();
         let laid_out = self.screen.terminal;
         self.screen.data(true, |out| jq.run_array(listing.into_json(), laid_out, out))
     }
 
     /// Shows what an expression or a template makes of a document.
     fn made(&self, program: &Program, json: &str, shape: Shape) -> Result<(), CliError> {
-        // It may calculate for ever, and then a signal ends the process.
-        let _computing = self.abort.computing();
         match program {
             Program::Jq(jq) => {
                 let laid_out = self.screen.terminal;
@@ -372,7 +363,7 @@ impl Output {
             }
             // Its data has been made harmless; what is left to act on a terminal is its own.
             Program::Template(template) => {
-                self.screen.painted(template.render(json, shape)?.as_bytes(), &self.abort)
+                self.screen.painted(template.render(json, shape)?.as_bytes())
             }
         }
     }
@@ -381,7 +372,7 @@ impl Output {
         if self.screen.pages() {
             let mut text = Vec::new();
             written(write(&mut text))?;
-            return self.screen.harmless(&text, &self.abort);
+            return self.screen.harmless(&text);
         }
         self.screen.data(false, |out| written(write(out)))
     }

@@ -8,7 +8,6 @@ use anstream::AutoStream;
 use super::pager::{self, Pager};
 use super::paint::{Paint, Wish};
 use super::{Harmless, written};
-use crate::abort::Abort;
 use crate::base::env::{self, Lookup};
 use crate::error::CliError;
 use crate::settings::Settings;
@@ -70,9 +69,9 @@ impl Screen {
 
     /// Writes text that was made for a terminal: what stands in it has been made harmless, and what
     /// paints it is ours.
-    pub(super) fn painted(&self, text: &[u8], abort: &Abort) -> Result<(), CliError> {
+    pub(super) fn painted(&self, text: &[u8]) -> Result<(), CliError> {
         let shown = self.as_painted(text);
-        if self.paged(&shown, abort)? {
+        if self.paged(&shown)? {
             return Ok(());
         }
         self.write_painted(&shown)
@@ -81,13 +80,12 @@ impl Screen {
     /// As [`painted`](Self::painted), written as it is made, unless a pager needs all of it.
     pub(super) fn paint<T>(
         &self,
-        abort: &Abort,
         write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         if self.pages() {
             let mut text = Vec::new();
             let done = write(&mut text)?;
-            self.painted(&text, abort)?;
+            self.painted(&text)?;
             return Ok(done);
         }
         let mut out: Box<dyn Write> = if self.terminal || self.paint.0 {
@@ -122,10 +120,10 @@ impl Screen {
     }
 
     /// Writes data that is there as a whole, made harmless.
-    pub(super) fn harmless(&self, text: &[u8], abort: &Abort) -> Result<(), CliError> {
+    pub(super) fn harmless(&self, text: &[u8]) -> Result<(), CliError> {
         let mut shown = Vec::new();
         written(Harmless::new(&mut shown).write_all(text))?;
-        if self.paged(&shown, abort)? {
+        if self.paged(&shown)? {
             return Ok(());
         }
         let mut out = io::stdout().lock();
@@ -133,14 +131,13 @@ impl Screen {
     }
 
     /// Shows the text in the pager, if there is one and the screen is too short for it.
-    fn paged(&self, text: &[u8], abort: &Abort) -> Result<bool, CliError> {
+    fn paged(&self, text: &[u8]) -> Result<bool, CliError> {
         let Some((height, pager)) = &self.pager else { return Ok(false) };
         let rows = pager::rows(&String::from_utf8_lossy(text), self.width.unwrap_or(usize::MAX));
         // The last line is the shell's.
         if rows < *height {
             return Ok(false);
         }
-        let _lent = abort.terminal_lent();
         written(pager.show(text))
     }
 }

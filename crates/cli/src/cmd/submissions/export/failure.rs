@@ -8,8 +8,7 @@ use formsvc_client::{Completeness, ErrorKind, PAGE_SIZE_MAX, Timestamp};
 use formsvc_export::{ExportError, ExportEvent, Exported, FileFormat, LeftOut, Operation};
 
 use super::counted;
-use crate::abort::TIME_IS_OVER;
-use crate::context::Context;
+use crate::context::{Context, TIME_LIMIT_REACHED};
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 use crate::output::progress::Expected;
@@ -63,8 +62,8 @@ impl<'a> Saved<'a> {
 
     fn can_continue(&self, rows: u64) {
         if let Some(command) = self.command {
-            self.cx.can_go_on_with(Some(command.to_owned()));
-            self.cx.saves(saved(rows, unchanged(self.path).as_deref()));
+            self.cx.shutdown.set_continuation(Some(command.to_owned()));
+            self.cx.shutdown.set_saved(saved(rows, unchanged(self.path).as_deref()));
         }
     }
 }
@@ -178,7 +177,7 @@ pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) 
 
 fn of_cause(error: ExportError) -> CliError {
     match error {
-        ExportError::TimeLimit => CliError::new(Exit::Incomplete, TIME_IS_OVER),
+        ExportError::TimeLimit => CliError::new(Exit::Incomplete, TIME_LIMIT_REACHED),
         ExportError::Incomplete(left_out) => match incomplete(&left_out) {
             Err(error) => {
                 error.hint("`--allow-incomplete` completes the output without these submissions")

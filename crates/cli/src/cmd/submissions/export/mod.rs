@@ -282,7 +282,7 @@ impl Export {
             let events = |event: ExportEvent<'_>| saved.on_event(&event);
             engine.run_with(options, output, events).await
         };
-        cx.can_go_on_with(None);
+        cx.shutdown.set_continuation(None);
         let exported = exported.map_err(|error| {
             let is_demo = matches!(cx.settings.service, Service::Demo);
             let is_lost = spools.is_temporary() && !is_demo;

@@ -3,9 +3,9 @@
 use formsvc_client::{Client, Error, FormHandle, Submission};
 
 use super::patience::Patience;
-use crate::complete;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::form_cache;
 use crate::form_ref::{self, FormMatch};
 
 /// Finds the form that FORM names.
@@ -16,7 +16,7 @@ pub(in crate::cmd) async fn known_form(
     patience: &Patience<'_>,
 ) -> Result<FormMatch, CliError> {
     let forms = patience.repeat(async || client.forms().await).await?.into_inner();
-    complete::cache::remember(&cx.settings, &forms);
+    form_cache::save(&cx.settings, &forms);
     if let Some(form) = form_ref::find_listed(cx, &forms, text)? {
         return Ok(form);
     }

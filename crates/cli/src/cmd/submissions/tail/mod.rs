@@ -73,7 +73,7 @@ impl Tail {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
         if stream.has_clock() {
-            cx.zone_is_used();
+            cx.check_zone();
         }
         let since = range::place(cx, "--since", self.since.as_ref(), &now())?;
         // The follow retries, and reports an outage only once.
@@ -114,7 +114,7 @@ impl Tail {
             left: self.count,
             place: since.map(|since| Place { created_at: since, id: None }).or(newest),
         };
-        cx.can_go_on_with(follower.go_on());
+        cx.shutdown.set_continuation(follower.go_on());
         tokio::select! {
             ended = follower.follow() => ended,
             // The reader of the output has what it wanted.
@@ -184,7 +184,7 @@ impl Follower<'_> {
         if self.place.as_ref().is_none_or(|known| known.created_at <= submission.created_at) {
             self.place = Some(Place::after(submission));
         }
-        self.cx.can_go_on_with(self.go_on());
+        self.cx.shutdown.set_continuation(self.go_on());
         Ok(())
     }
 

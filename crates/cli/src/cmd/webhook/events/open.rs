@@ -47,7 +47,7 @@ impl Open {
         };
         let inspector = Inspector::start(self.ui_port, state)?;
         cx.output.exactly(format!("{}\n", inspector.url()).as_bytes())?;
-        cx.run_until_stopped();
+        cx.shutdown.run_until_stopped();
         std::future::pending().await
     }
 }

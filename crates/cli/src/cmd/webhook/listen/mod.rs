@@ -142,7 +142,7 @@ impl Listen {
         let poll = self.poll.prepare(cx, client, &secrets, schedule, path);
         let poll = cx.until(deadline, poll).await?;
         let stdin_eof = self.end.exit_on_stdin_eof;
-        let until = Until { signal: cx.end_within(DRAIN), deadline, stdin_eof };
+        let until = Until { signal: cx.shutdown.drain_within(DRAIN), deadline, stdin_eof };
         let (store, store_error) = self.open_store(cx).await?;
         let mut warnings = self.warnings(&secrets, store_error.as_ref());
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
@@ -315,8 +315,8 @@ impl Listen {
         let content = to_raw_value(ready).map_err(|error| {
             CliError::new(Exit::Failed, "cannot write the ready file").because(&error)
         })?;
-        let abort = cx.abort.clone();
-        aside(move || ReadyFile::write(path, &content, &abort)).await?.map(Some)
+        let shutdown = cx.shutdown.clone();
+        aside(move || ReadyFile::write(path, &content, &shutdown)).await?.map(Some)
     }
 
     #[cfg(feature = "sandbox")]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use formsvc_workbench::listen::{Ended, Goal, Listener, ListenerEvent, Totals};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::poll::RunningPoll;
 use super::report::Report;
@@ -34,7 +35,7 @@ pub(super) struct Session<'a> {
 
 /// The conditions that end a run, in addition to its goal.
 pub(super) struct Until {
-    pub(super) signal: oneshot::Receiver<Exit>,
+    pub(super) signal: CancellationToken,
     pub(super) deadline: Option<Instant>,
     /// Standard input ends the run.
     pub(super) stdin_eof: bool,
@@ -83,14 +84,14 @@ impl Session<'_> {
 
     async fn listen(&mut self, until: Until) -> Result<Ended, CliError> {
         let Self { events, report, goal, poll, totals, .. } = self;
-        let Until { mut signal, deadline, stdin_eof } = until;
+        let Until { signal, deadline, stdin_eof } = until;
         let mut stdin_ended = pin!(end_of_stdin(stdin_eof));
         let (mut chunk, mut pause) = (Vec::new(), None);
         loop {
             let silence = goal.deadline().map(Instant::from_std);
             tokio::select! {
                 biased;
-                _ = &mut signal => return Ok(Ended::Stopped),
+                () = signal.cancelled() => return Ok(Ended::Stopped),
                 () = at(deadline) => return Ok(Ended::TimedOut),
                 () = poll.ended() => return Ok(Ended::PollEnded),
                 () = at(pause) => pause = None,

@@ -113,8 +113,6 @@ impl Verify {
         let secrets = require(secrets, "verification")?;
         let api_key = self.explain.then(|| api_key(cx)).flatten();
         let requests = source.read(cx, &headers).await?;
-        // The search for causes does not wait, so a signal cannot cancel it.
-        let _computing = self.explain.then(|| cx.abort.computing());
         let count = requests.len();
         let mut errors = Vec::new();
         for request in &requests {
