@@ -2,14 +2,14 @@
 //! folder. Errors are ignored, because no command depends on the cache.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use formsvc_client::Form;
 use serde::{Deserialize, Serialize};
 
-use crate::base::files;
+use crate::base::files::{self, Trust};
 use crate::base::paths::Paths;
 use crate::settings::{Service, Settings};
 
@@ -94,7 +94,7 @@ fn encoded(text: &str) -> String {
 }
 
 fn read(path: &Path, of: &str, now: SystemTime) -> Option<Vec<CachedForm>> {
-    let file = files::own(path).ok()?;
+    let file = files::open(path, Trust::OwnUser).ok()??;
     let modified = file.metadata().ok()?.modified().ok()?;
     // A time in the future counts as new: the clock may have been set back.
     if now.duration_since(modified).is_ok_and(|age| age >= MAX_AGE) {
@@ -109,20 +109,8 @@ fn read(path: &Path, of: &str, now: SystemTime) -> Option<Vec<CachedForm>> {
 
 fn write(path: &Path, file: &CacheFile) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    make_private(folder)?;
-    // The file has mode 0600 and appears when it is complete.
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(serde_json::to_string(file)?.as_bytes())?;
-    new.persist(path)?;
-    Ok(())
-}
-
-fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    files::create_private_folder(folder)?;
+    files::write_private(path, serde_json::to_string(file)?.as_bytes())
 }
 
 #[cfg(test)]

@@ -3,10 +3,6 @@
 
 /// A file, and the module of an upper or the same layer that it imports.
 pub(super) const UPWARD: &[(&str, &str)] = &[
-    ("crates/cli/src/output/listing.rs", "context"),
-    ("crates/cli/src/output/mod.rs", "settings"),
-    ("crates/cli/src/output/progress/mod.rs", "settings"),
-    ("crates/cli/src/output/writing.rs", "settings"),
     ("crates/server/src/admin/forms.rs", "public"),
     ("crates/server/src/api/edge.rs", "dashboard"),
     ("crates/server/src/api/edge.rs", "public"),

@@ -13,7 +13,6 @@ use formsvc_client::{Client, RateLimit, Timeouts};
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Serialize;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
@@ -57,12 +56,13 @@ pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
 
 impl Context {
     pub(crate) fn new(settings: Settings, shutdown: Shutdown) -> Self {
-        let progress = Progress::new(&settings, &env::of_process);
+        let options = settings.output_options();
+        let progress = Progress::new(&options, &env::of_process);
         for warning in &settings.resolved.warnings {
             progress.warn(warning);
         }
         let cx = Self {
-            output: Output::new(&settings, &env::of_process),
+            output: Output::new(&options, &env::of_process),
             progress,
             shutdown,
             began: Instant::now(),
@@ -339,11 +339,6 @@ fn describe_fallback(reason: FallbackReason) -> &'static str {
         FallbackReason::CursorNotTime => "the cursors of the service are not times of submissions",
         _ => "the service cannot be checked",
     }
-}
-
-/// An item as the JSON it came from.
-pub(crate) fn to_json(item: &impl Serialize) -> String {
-    serde_json::to_string(item).expect("the wire's types have text keys and serialise")
 }
 
 #[cfg(test)]

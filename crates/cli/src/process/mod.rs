@@ -12,7 +12,7 @@ use clap::FromArgMatches;
 use clap::error::ErrorKind;
 
 use crate::base::env;
-use crate::base::wrap::stderr_width;
+use crate::base::text::stderr_width;
 use crate::cmd::completion::Shell;
 use crate::cmd::{Cli, page};
 use crate::complete;

@@ -10,10 +10,9 @@ use jiff::Timestamp;
 
 use super::line::{Line, LineStyle};
 use super::summary;
-use crate::context::to_json;
 use crate::error::CliError;
-use crate::output::Live;
 use crate::output::progress::Progress;
+use crate::output::{Live, to_json};
 
 /// Prints the events of a listener.
 pub(super) struct Report<'a> {

@@ -19,12 +19,12 @@ use unicode_width::UnicodeWidthStr;
 
 use self::parts::Parts;
 use crate::base::sanitize::one_line;
-use crate::base::wrap::folded;
+use crate::base::text::{truncate, wrap_whole_words};
 use crate::cmd::webhook::text::{seconds, took, verdict_label};
-use crate::output::{Look, shortened};
+use crate::output::TextStyle;
 
 /// A line as texts with their styles.
-pub(super) type Line = Vec<(Look, String)>;
+pub(super) type Line = Vec<(TextStyle, String)>;
 
 /// Longest part of a target's response that is shown, in characters.
 const MAX_PREVIEW: usize = 200;
@@ -57,10 +57,11 @@ impl LineStyle {
         for note in self.notes(delivery) {
             let note = one_line(&note);
             let folded = match self.width {
-                Some(width) => folded(&note, width.saturating_sub(INDENT.len())),
+                Some(width) => wrap_whole_words(&note, width.saturating_sub(INDENT.len())),
                 None => vec![note.into_owned()],
             };
-            let indented = |line| vec![(Look::Plain, INDENT.to_owned()), (Look::Past, line)];
+            let indented =
+                |line| vec![(TextStyle::Plain, INDENT.to_owned()), (TextStyle::Dim, line)];
             lines.extend(folded.into_iter().map(indented));
         }
         lines
@@ -77,22 +78,22 @@ impl LineStyle {
             shorten(&mut target, over, MIN_PART);
         }
         joined(vec![
-            (Look::Past, time(refused.at, &self.zone)),
-            (Look::Plain, method),
-            (Look::Plain, target),
-            (Look::Past, "→".to_owned()),
-            (Look::of_status(Some(status)), status.to_string()),
-            (Look::Past, why.to_owned()),
+            (TextStyle::Dim, time(refused.at, &self.zone)),
+            (TextStyle::Plain, method),
+            (TextStyle::Plain, target),
+            (TextStyle::Dim, "→".to_owned()),
+            (TextStyle::for_status(Some(status)), status.to_string()),
+            (TextStyle::Dim, why.to_owned()),
         ])
     }
 
     fn parts(&self, delivery: &Delivery, response: &Response) -> Parts {
         let summary = &delivery.summary;
         let clean = |text: &String| one_line(text).into_owned();
-        let mut begin = vec![(Look::Past, time(summary.received_at, &self.zone))];
-        begin.extend(summary.number.map(|number| (Look::Heading, format!("#{number}"))));
+        let mut begin = vec![(TextStyle::Dim, time(summary.received_at, &self.zone))];
+        begin.extend(summary.number.map(|number| (TextStyle::Heading, format!("#{number}"))));
         begin.push((
-            Look::Plain,
+            TextStyle::Plain,
             match summary.source {
                 Source::Request(_) => method(&summary.method),
                 Source::Poll => "poll".to_owned(),
@@ -101,9 +102,9 @@ impl LineStyle {
         let mut verdict = vec![self.verdict(delivery)];
         let attempt = summary.attempt;
         if attempt.is_duplicate {
-            verdict.push((Look::Open, "duplicate".to_owned()));
+            verdict.push((TextStyle::Warning, "duplicate".to_owned()));
         } else if attempt.number > 1 {
-            verdict.push((Look::Open, attempt_of(attempt.number)));
+            verdict.push((TextStyle::Warning, attempt_of(attempt.number)));
         }
         Parts {
             begin,
@@ -113,7 +114,7 @@ impl LineStyle {
             size: Some(size(summary.body_size)),
             verdict,
             gap: attempt.gap.map(|gap| format!("+{}", seconds(gap))),
-            status: vec![(Look::Past, "→".to_owned()), status(response)],
+            status: vec![(TextStyle::Dim, "→".to_owned()), status(response)],
             target: self.target(delivery, response),
             took: Some(took(response.took)),
         }
@@ -123,7 +124,7 @@ impl LineStyle {
         one_line(&mask::target(target, self.reveal)).into_owned()
     }
 
-    fn verdict(&self, delivery: &Delivery) -> (Look, String) {
+    fn verdict(&self, delivery: &Delivery) -> (TextStyle, String) {
         let verdict = &delivery.summary.verdict;
         let row = verdict.code.row();
         let mut text = verdict_label(verdict.code).to_owned();
@@ -135,7 +136,7 @@ impl LineStyle {
             text.push(' ');
             text += &age_of(age);
         }
-        (Look::of_verdict(verdict.code), text)
+        (TextStyle::for_verdict(verdict.code), text)
     }
 
     /// Returns the target of a delivery if there are several. The notes name targets that failed.
@@ -175,7 +176,7 @@ impl LineStyle {
         let mut url = one_line(&mask::url(&forward.url, self.reveal)).into_owned();
         if let Some(width) = self.width {
             // It may end with the path of the request, which may have any length.
-            url = shortened(&url, width.saturating_sub(INDENT.len() + 1).max(MIN_PART));
+            url = truncate(&url, width.saturating_sub(INDENT.len() + 1).max(MIN_PART));
         }
         match &forward.result {
             Err(error) => Some(format!("{url}: {}", error.message)),
@@ -209,24 +210,24 @@ fn verdict_note(delivery: &Delivery) -> Option<String> {
 
 /// Returns a method, which may be any word.
 fn method(method: &Method) -> String {
-    shortened(method.as_str(), MAX_METHOD)
+    truncate(method.as_str(), MAX_METHOD)
 }
 
 fn attempt_of(number: u32) -> String {
     if number <= MAX_ATTEMPTS { format!("{number}/{MAX_ATTEMPTS}") } else { format!("{number}th") }
 }
 
-fn status(response: &Response) -> (Look, String) {
+fn status(response: &Response) -> (TextStyle, String) {
     let mut text = response.status.map_or("dropped".to_owned(), |status| status.to_string());
     if response.answered_by == AnsweredBy::Fault {
         text += " (injected)";
     }
-    (Look::of_status(response.status), text)
+    (TextStyle::for_status(response.status), text)
 }
 
 /// Makes a text narrower by `by` cells, but not narrower than `min`.
 fn shorten(text: &mut String, by: usize, min: usize) {
-    *text = shortened(text, text.width().saturating_sub(by).max(min));
+    *text = truncate(text, text.width().saturating_sub(by).max(min));
 }
 
 /// Joins texts by spaces.
@@ -234,7 +235,7 @@ fn joined(parts: Line) -> Line {
     let mut line = Line::with_capacity(parts.len() * 2);
     for part in parts {
         if !line.is_empty() {
-            line.push((Look::Plain, " ".to_owned()));
+            line.push((TextStyle::Plain, " ".to_owned()));
         }
         line.push(part);
     }

@@ -5,7 +5,8 @@ use formsvc_protocol::EventKind;
 use unicode_width::UnicodeWidthStr;
 
 use super::{INDENT, Line, MIN_PART, joined, shorten};
-use crate::output::{Look, shortened_id};
+use crate::base::text::truncate_id;
+use crate::output::TextStyle;
 
 /// Least width of an event that distinguishes it from others, in cells.
 const USUAL_EVENT: usize = 12;
@@ -44,7 +45,7 @@ impl Parts {
         let Self { begin, request_target, event, id, size, verdict, gap, status, target, took } =
             self;
         // A space follows each part.
-        let indent = || vec![(Look::Plain, INDENT[1..].to_owned())];
+        let indent = || vec![(TextStyle::Plain, INDENT[1..].to_owned())];
         let mut last =
             Self { begin: indent(), verdict, gap, status, target, took, ..Self::default() };
         last.fit(width);
@@ -59,7 +60,7 @@ impl Parts {
         if !middle.fit(width) {
             let over = middle.excess(width);
             if let Some(id) = &mut middle.id {
-                *id = shortened_id(id, id.width().saturating_sub(over).max(MIN_ID));
+                *id = truncate_id(id, id.width().saturating_sub(over).max(MIN_ID));
             }
         }
         vec![first.line(), middle.line(), last.line()]
@@ -112,15 +113,15 @@ impl Parts {
     fn line(self) -> Line {
         let mut line = self.begin;
         let mut push = |look, text: Option<String>| line.extend(text.map(|text| (look, text)));
-        push(Look::Plain, self.request_target);
-        push(Look::Plain, self.event);
-        push(Look::Heading, self.id);
-        push(Look::Past, self.size);
+        push(TextStyle::Plain, self.request_target);
+        push(TextStyle::Plain, self.event);
+        push(TextStyle::Heading, self.id);
+        push(TextStyle::Dim, self.size);
         line.extend(self.verdict);
-        line.extend(self.gap.map(|gap| (Look::Past, gap)));
+        line.extend(self.gap.map(|gap| (TextStyle::Dim, gap)));
         line.extend(self.status);
-        line.extend(self.target.map(|target| (Look::Open, target)));
-        line.extend(self.took.map(|took| (Look::Past, took)));
+        line.extend(self.target.map(|target| (TextStyle::Warning, target)));
+        line.extend(self.took.map(|took| (TextStyle::Dim, took)));
         joined(line)
     }
 }
