@@ -53,11 +53,11 @@ fn response(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Looku
 /// A function that returns the candidates for the beginning of a value.
 type Completer = fn(&Values, &OsStr) -> Vec<CompletionCandidate>;
 
-/// Returns true if the value name of the argument begins with `FORM`.
+/// Returns true if the value name of the argument is `FORM`, or begins with it as in `FORM[/ID]`.
 fn takes_form(arg: &Arg) -> bool {
     let names = arg.get_value_names().unwrap_or_default();
     // The value name of a positional argument without one is its id.
-    names.iter().any(|name| name.starts_with("FORM")) || arg.get_id() == "form"
+    names.iter().any(|name| name == "FORM" || name.starts_with("FORM[")) || arg.get_id() == "form"
 }
 
 /// Returns the completer of an argument: of forms by the value name, of other values by the id.

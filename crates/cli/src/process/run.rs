@@ -48,7 +48,8 @@ pub(super) fn run(cli: Cli, early: &mut Early) -> Outcome {
     let shutdown = Shutdown::default();
     // Signals have a runtime of their own, which still receives them while the runtime of the command
     // waits for its blocking threads.
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(cannot_start)?;
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(|error| cannot_start(&error))?;
     runtime.block_on(async {
         // The handlers exist before the first request.
         let signals = Signals::listen().map_err(|error| {
@@ -67,7 +68,7 @@ fn start(
     shutdown: Shutdown,
 ) -> Result<oneshot::Receiver<Outcome>, CliError> {
     let (done, ended) = oneshot::channel();
-    let runtime = command_runtime().map_err(cannot_start)?;
+    let runtime = command_runtime().map_err(|error| cannot_start(&error))?;
     thread::Builder::new()
         .name("command".into())
         .stack_size(STACK)
@@ -78,7 +79,7 @@ fn start(
             // The receiver is dropped only after a signal ended the command.
             let _ = done.send(outcome);
         })
-        .map_err(cannot_start)?;
+        .map_err(|error| cannot_start(&error))?;
     Ok(ended)
 }
 
@@ -91,7 +92,7 @@ async fn run_command(command: Command, settings: Settings, shutdown: Shutdown) -
             cx.progress.interrupted();
         }
         if cx.shutdown.drain_time().is_some() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         exit
     };
@@ -148,8 +149,8 @@ async fn supervise(
     Err(shutdown.error(exit))
 }
 
-fn cannot_start(error: io::Error) -> CliError {
-    CliError::new(Exit::LocalIo, "cannot start").because(&error)
+fn cannot_start(error: &io::Error) -> CliError {
+    CliError::new(Exit::LocalIo, "cannot start").because(error)
 }
 
 #[cfg(test)]
