@@ -5,7 +5,6 @@
 //! It is a library so that documents and tests can use its tables.
 
 mod account;
-mod answer_type;
 pub mod base;
 mod checks;
 mod cmd;
