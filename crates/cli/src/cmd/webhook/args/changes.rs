@@ -37,7 +37,7 @@ impl ChangeArgs {
         if changes.is_empty() && !self.edit {
             return Ok(None);
         }
-        let (body, _) = edit::apply(body, &changes)?;
+        let body = edit::apply(body, &changes)?;
         Ok(Some(if self.edit { edit_in_editor(body).await? } else { body }))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
-use formsvc_workbench::forward::parse_header;
+use formsvc_workbench::forward::parse_added_header;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::context::Context;
@@ -17,7 +17,7 @@ use crate::settings::Origin;
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cmd) struct SenderArgs {
     /// Send this header to every target. It replaces a header of the same name; repeatable
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parse_header, help_heading = "Requests")]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parse_added_header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Accept any TLS certificate of a receiver. An attacker on the network path can read and change requests
     #[arg(long, help_heading = "Requests")]

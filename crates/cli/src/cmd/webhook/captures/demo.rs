@@ -99,9 +99,10 @@ pub(super) async fn store(cx: &Context) -> Result<CaptureStore, CliError> {
     for demo in &deliveries() {
         let submission = submissions.get(demo.submission).ok_or_else(missing)?;
         let mut delivery = delivery(form, submission, demo, now);
-        delivery.summary.number = Some(store.insert(Arc::new(delivery.clone())).await?);
+        let number = store.insert(Arc::new(delivery.clone())).await?;
+        delivery.summary.number = Some(number);
         set_outcome(&mut delivery, demo.outcome);
-        store.set_outcome(Arc::new(delivery)).await?;
+        store.set_outcome(number, Arc::new(delivery)).await?;
     }
     Ok(store)
 }
@@ -122,7 +123,7 @@ fn delivery(form: &Form, submission: &Submission, demo: &DemoDelivery, now: Time
         (header::CONTENT_LENGTH, HeaderValue::from(body.len())),
     ]);
     let verifier = secrets().builder().build().ok();
-    let (verdict, _) = verify(verifier.as_ref(), &headers, &body, received_at);
+    let verdict = verify(verifier.as_ref(), &headers, &body, received_at);
     let summary = DeliverySummary {
         number: None,
         received_at,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use formsvc_workbench::delivery::CaptureNumber;
-use formsvc_workbench::verify::{is_masked, parse_dump, parse_header, parse_recorded};
+use formsvc_workbench::verify::{is_masked, parse_dump, parse_recorded, parse_signature_or_header};
 use http::HeaderMap;
 use jiff::Timestamp;
 
@@ -38,7 +38,7 @@ pub(super) async fn headers(texts: &[String], file: Option<&Path>) -> Result<Hea
     let mut headers = HeaderMap::new();
     let mut add = |text: &[u8]| {
         let (name, value) =
-            parse_header(text).map_err(|error| CliError::usage(error.to_string()))?;
+            parse_signature_or_header(text).map_err(|error| CliError::usage(error.to_string()))?;
         headers.append(name, value);
         Ok::<_, CliError>(())
     };

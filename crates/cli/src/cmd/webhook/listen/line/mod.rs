@@ -8,7 +8,7 @@ pub(super) mod tests;
 use formsvc_protocol::limits::DELIVERY_RETRIES;
 use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::{AnsweredBy, Delivery, Forward, Response, Source, is_success};
-use formsvc_workbench::listen::RefusedRequest;
+use formsvc_workbench::listen::{RefusalRow, RefusedRequest};
 use formsvc_workbench::mask;
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::verdict::VerdictCode;
@@ -69,11 +69,11 @@ impl LineStyle {
 
     /// Returns the line of a request that did not become a delivery.
     pub(super) fn refused(&self, refused: &RefusedRequest) -> Line {
-        let (_, status, _, why) = *refused.refusal.row();
+        let RefusalRow { status, message, .. } = *refused.refusal.row();
         let method = method(&refused.method);
         let mut target = self.request_target(&refused.request_target);
         if let Some(width) = self.width {
-            let others = "00:00:00 ".len() + method.len() + " → 000 ".width() + why.len() + 1;
+            let others = "00:00:00 ".len() + method.len() + " → 000 ".width() + message.len() + 1;
             let over = (others + target.width()).saturating_sub(width);
             shorten(&mut target, over, MIN_PART);
         }
@@ -83,7 +83,7 @@ impl LineStyle {
             (TextStyle::Plain, target),
             (TextStyle::Dim, "→".to_owned()),
             (TextStyle::for_status(Some(status)), status.to_string()),
-            (TextStyle::Dim, why.to_owned()),
+            (TextStyle::Dim, message.to_owned()),
         ])
     }
 
