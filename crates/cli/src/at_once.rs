@@ -13,7 +13,7 @@ use clap::Command;
 use crate::base::env::{self, Lookup};
 use crate::cmd::page::{WIDTH, WIDTH_MAX};
 use crate::complete::Shell;
-use crate::output::Wish;
+use crate::output::ColorRequest;
 use crate::settings::early::Early;
 
 /// The first line of a kept page.
@@ -45,7 +45,7 @@ pub(crate) fn said(
         && Path::new(program).file_name().is_some_and(|name| name == "formsvc")
         && env(env::COLUMNS.name).is_none()
         && !terminal()
-        && !Wish::new(early.color, env).on(false);
+        && !ColorRequest::new(early.color, env).on(false);
     help.strip_prefix(FROM).filter(|_| as_kept).map(Cow::from)
 }
 

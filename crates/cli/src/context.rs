@@ -11,7 +11,6 @@ use formsvc_client::{Client, RateLimit, Timeouts};
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Serialize;
 use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, timeout_at};
 
@@ -60,12 +59,13 @@ pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
 
 impl Context {
     pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
-        let progress = Progress::new(&settings, &env::of_process);
+        let options = settings.output_options();
+        let progress = Progress::new(&options, &env::of_process);
         for warning in &settings.resolved.warnings {
             progress.warn(warning);
         }
         let cx = Self {
-            output: Output::new(&settings, &env::of_process, abort.clone()),
+            output: Output::new(&options, &env::of_process, abort.clone()),
             progress,
             abort,
             runs_until_stopped: Cell::new(false),
@@ -382,11 +382,6 @@ fn describe_fallback(reason: FallbackReason) -> &'static str {
         FallbackReason::CursorNotTime => "the cursors of the service are not times of submissions",
         _ => "the service cannot be checked",
     }
-}
-
-/// An item as the JSON it came from.
-pub(crate) fn to_json(item: &impl Serialize) -> String {
-    serde_json::to_string(item).expect("the wire's types have text keys and serialise")
 }
 
 #[cfg(test)]

@@ -1,255 +1,552 @@
-//! Small files that decide something, opened: nothing is waited for, nothing leads elsewhere unseen, and
-//! what is looked at is what was opened, so that nobody can exchange it between the look and the use.
+//! Files that contain settings, API keys or other private data: reads that check owner and mode, locks, and
+//! atomic replacement.
+//!
+//! The checks run on the open file, so that another process cannot exchange the file between the check and
+//! the read. A read neither waits for the writer of a pipe nor follows a link of another user.
 
-use std::fmt;
-use std::fs::File;
-use std::io;
-use std::path::Path;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Why a file was not opened.
-#[derive(Debug)]
-pub(crate) enum OpenError {
-    Io(io::Error),
-    /// Somebody else decides what it says.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "who that is, is looked at on Unix"))]
-    Untrusted {
-        what: &'static str,
-        /// What mends it.
-        fix: String,
-    },
+use secrecy::zeroize::Zeroizing;
+use tempfile::NamedTempFile;
+
+/// Longest wait for a lock. Its owner holds it only while it writes a small file.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// Time between two attempts to get the lock.
+const LOCK_POLL: Duration = Duration::from_millis(5);
+
+/// The users that may have written a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Any user, for content that can do no harm. The path must not be a link.
+    AnyUser,
+    /// The user and root: no other user can change the file. The path may be a link in a folder in which no
+    /// other user can create links.
+    OwnUser,
+    /// The user alone: no other user can read or change the file or its folder, and neither is a link.
+    Private,
 }
 
-impl From<io::Error> for OpenError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+/// A file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("cannot {action} `{}`", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    /// Another user can read or change the file or its folder.
+    #[error("`{}` {problem}", path.display())]
+    Unsafe { path: PathBuf, problem: &'static str, fix: String },
+    /// Not a regular file, too long, or not text.
+    #[error("`{}` {problem}", path.display())]
+    Invalid { path: PathBuf, problem: String },
+    #[error("another run of formsvc holds the lock `{}`", .0.display())]
+    Locked(PathBuf),
+}
+
+impl FileError {
+    fn io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io { action, path: path.to_owned(), source: source.into() }
+    }
+
+    fn invalid(path: &Path, problem: impl Into<String>) -> Self {
+        Self::Invalid { path: path.to_owned(), problem: problem.into() }
     }
 }
 
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Untrusted { what, .. } => f.write_str(what),
+/// Opens a regular file for reading. Returns `None` if it does not exist.
+pub(crate) fn open(path: &Path, trust: Trust) -> Result<Option<File>, FileError> {
+    // A path below a file, such as `/dev/null/config.toml`, does not exist either.
+    let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    if path.symlink_metadata().is_err_and(|error| absent.contains(&error.kind())) {
+        return Ok(None);
+    }
+    match imp::open(path, trust) {
+        Err(FileError::Io { source, .. }) if absent.contains(&source.kind()) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// Reads a text file of at most `max_len` bytes. Returns `None` if it does not exist.
+pub(crate) fn read(
+    path: &Path,
+    trust: Trust,
+    max_len: u64,
+) -> Result<Option<Zeroizing<String>>, FileError> {
+    let Some(file) = open(path, trust)? else { return Ok(None) };
+    let size = file.metadata().map_or(0, |metadata| metadata.len()).min(max_len);
+    // The buffer has its full size from the start: a buffer that grows leaves copies of keys in memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1));
+    let read = file.take(max_len + 1).read_to_end(&mut bytes);
+    if read.map_err(|error| FileError::io("read", path, error))? as u64 > max_len {
+        return Err(FileError::invalid(path, format!("is longer than {max_len} bytes")));
+    }
+    match String::from_utf8(std::mem::take(&mut *bytes)) {
+        Ok(text) => Ok(Some(Zeroizing::new(text))),
+        Err(error) => {
+            let valid_up_to = error.utf8_error().valid_up_to();
+            let bytes = Zeroizing::new(error.into_bytes());
+            let line = bytes[..valid_up_to].split(|byte| *byte == b'\n').count();
+            Err(FileError::invalid(path, format!("is not UTF-8 text (line {line})")))
         }
     }
 }
 
-impl std::error::Error for OpenError {}
-
-/// Opens a file of whoever wrote it, for words that can do no harm. A link is not followed.
-pub(crate) fn anybodys(path: &Path) -> Result<File, OpenError> {
-    let file = imp::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file").into());
-    }
-    Ok(file)
+/// Creates a folder and its parents. New folders have mode 0700.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
-/// Opens a file whose words are the user's: one that nobody but the user and root can change. It may
-/// be a link where nobody but them can make one.
-pub(crate) fn own(path: &Path) -> Result<File, OpenError> {
-    match imp::open(path) {
-        Err(error) if imp::is_link(&error) => imp::follow(path),
-        file => imp::checked(file?, path),
+/// Checks that a folder belongs to the user, that no other user has any right to it, and that it is not a
+/// link. A folder that does not exist passes.
+pub(crate) fn check_private_folder(folder: &Path) -> Result<(), FileError> {
+    imp::check_private_folder(folder)
+}
+
+/// Locks a file, which is created if necessary, until the returned handle is dropped.
+pub(crate) fn lock(path: &Path) -> Result<File, FileError> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits().cast_signed());
     }
+    let file = options.open(path).map_err(|error| FileError::io("open", path, error))?;
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
+                thread::sleep(LOCK_POLL);
+            }
+            Err(TryLockError::WouldBlock) => return Err(FileError::Locked(path.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(FileError::io("lock", path, error)),
+        }
+    }
+}
+
+/// A file that appears, or replaces an older one, when it is complete. Dropping it before [`Self::commit`]
+/// leaves the older file unchanged.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    path: PathBuf,
+    work: NamedTempFile,
+}
+
+impl AtomicFile {
+    /// Creates a file that only the user can read: mode 0600.
+    pub(crate) fn private(path: &Path) -> io::Result<Self> {
+        Self::create(path, 0o600)
+    }
+
+    /// Creates a file with the mode that the umask gives to new files.
+    pub(crate) fn shared(path: &Path) -> io::Result<Self> {
+        Self::create(path, 0o666)
+    }
+
+    fn create(path: &Path, mode: u32) -> io::Result<Self> {
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let prefix = work_prefix(path);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+        #[cfg(not(unix))]
+        let _ = mode;
+        Ok(Self { path: path.to_owned(), work: builder.tempfile_in(folder_of(path))? })
+    }
+
+    /// Writes the content to disk and moves the file to its path.
+    pub(crate) fn commit(self) -> io::Result<()> {
+        self.work.as_file().sync_all()?;
+        self.work.persist(&self.path)?;
+        // A rename is durable when the folder is.
+        if cfg!(unix) { File::open(folder_of(&self.path))?.sync_all() } else { Ok(()) }
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.work.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.work.flush()
+    }
+}
+
+/// Replaces a file atomically. The new file has mode 0600.
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = AtomicFile::private(path)?;
+    file.write_all(content)?;
+    file.commit()
+}
+
+/// Replaces the content of a file atomically. The mode stays the same, and a link stays a link. A new file
+/// has mode 0600.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
+    let mut file = AtomicFile::private(&path)?;
+    if let Ok(metadata) = fs::metadata(&path) {
+        file.work.as_file().set_permissions(metadata.permissions())?;
+    }
+    file.write_all(content)?;
+    file.commit()
+}
+
+/// Removes the temporary files that killed runs left beside a file. Call it only while the lock is held.
+pub(crate) fn remove_leftovers(path: &Path) -> io::Result<()> {
+    let prefix = work_prefix(path);
+    for entry in fs::read_dir(folder_of(path))? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn work_prefix(path: &Path) -> String {
+    format!(".{}.", path.file_name().unwrap_or_default().display())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(unix)]
 mod imp {
     use std::fs::File;
-    use std::io;
     use std::os::fd::{AsFd, OwnedFd};
     use std::path::Path;
 
-    use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode};
+    use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, Stat};
     use rustix::io::Errno;
 
-    use super::OpenError;
+    use super::{FileError, Trust, folder_of};
     use crate::base::shell;
 
-    /// For reading, without a wait for whoever writes to it, should it be a pipe.
-    const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
-    /// What nobody but the owner may do.
-    const WRITE: RawMode = 0o022;
-    /// In a folder that everybody may write to: nobody moves or removes what others made.
+    /// NONBLOCK: opening a pipe does not wait for a writer.
+    const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    /// Write permission of the group and of others.
+    const OTHERS_WRITE: RawMode = 0o022;
+    /// All permissions of the group and of others.
+    const OTHERS_ALL: RawMode = 0o077;
+    /// Marks a folder in which users cannot rename the files of other users.
     const STICKY: RawMode = 0o1000;
 
-    pub(super) fn open(path: &Path) -> io::Result<File> {
-        Ok(rustix::fs::openat(CWD, path, FLAGS | OFlags::NOFOLLOW, Mode::empty())?.into())
-    }
-
-    /// Whether that was not opened because it is a link.
-    pub(super) fn is_link(error: &io::Error) -> bool {
-        // The second is what some systems say.
-        [Errno::LOOP, Errno::MLINK]
-            .iter()
-            .any(|link| error.raw_os_error() == Some(link.raw_os_error()))
-    }
-
-    /// Opens what a link leads to, if it is the user's own link.
-    pub(super) fn follow(path: &Path) -> Result<File, OpenError> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::open(folder, flags, Mode::empty()).map_err(io::Error::from)?;
-        look(&handle, folder, "others can make links in its folder")?;
-        let name = path.file_name().unwrap_or_default();
-        let file = rustix::fs::openat(&handle, name, FLAGS, Mode::empty());
-        checked(file.map_err(io::Error::from)?.into(), path)
-    }
-
-    pub(super) fn checked(file: File, path: &Path) -> Result<File, OpenError> {
-        let handle = OwnedFd::from(file);
-        let mode = rustix::fs::fstat(&handle).map_err(io::Error::from)?.st_mode;
-        if FileType::from_raw_mode(mode) != FileType::RegularFile {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file").into());
-        }
-        look(&handle, path, "others can write it")?;
-        Ok(handle.into())
-    }
-
-    /// Whether nobody but the user and root can change what was opened.
-    fn look(handle: impl AsFd, path: &Path, open_to_others: &'static str) -> Result<(), OpenError> {
-        let stat = rustix::fs::fstat(handle).map_err(io::Error::from)?;
-        let quoted = || shell::quoted(&path.display().to_string()).into_owned();
-        match who(stat.st_uid, stat.st_mode, rustix::process::geteuid().as_raw()) {
-            Who::User => Ok(()),
-            Who::Owner => Err(OpenError::Untrusted {
-                what: "it belongs to another user",
-                fix: format!("run as its owner, or `chown \"$(id -u)\" {}`", quoted()),
-            }),
-            Who::Others => Err(OpenError::Untrusted {
-                what: open_to_others,
-                fix: format!("`chmod go-w {}`", quoted()),
-            }),
-        }
-    }
-
-    /// Who else can change something.
-    #[derive(Debug, PartialEq, Eq)]
-    pub(super) enum Who {
-        /// Nobody: it is the user's, or root's.
-        User,
-        Owner,
-        Others,
-    }
-
-    pub(super) fn who(owner: u32, mode: RawMode, user: u32) -> Who {
-        let is_folder = FileType::from_raw_mode(mode) == FileType::Directory;
-        if owner != user && owner != 0 {
-            Who::Owner
-        } else if mode & WRITE != 0 && !(is_folder && mode & STICKY != 0) {
-            Who::Others
+    pub(super) fn open(path: &Path, trust: Trust) -> Result<File, FileError> {
+        let folder = folder_of(path);
+        let file = if trust == Trust::Private {
+            let folder = open_folder(folder, OFlags::NOFOLLOW)?;
+            open_at(&folder, path, OFlags::NOFOLLOW)?
         } else {
-            Who::User
+            match rustix::fs::openat(CWD, path, FILE | OFlags::NOFOLLOW, Mode::empty()) {
+                Err(Errno::LOOP | Errno::MLINK) if trust == Trust::OwnUser => {
+                    let handle = open_folder(folder, OFlags::empty())?;
+                    check(&handle, folder, trust, FileType::Directory)?;
+                    open_at(&handle, path, OFlags::empty())?
+                }
+                Err(Errno::LOOP | Errno::MLINK) => return Err(is_link(path)),
+                file => file.map_err(|error| FileError::io("open", path, error))?,
+            }
+        };
+        check(&file, path, trust, FileType::RegularFile)?;
+        if trust == Trust::Private {
+            super::check_private_folder(folder)?;
+        }
+        Ok(file.into())
+    }
+
+    pub(super) fn check_private_folder(folder: &Path) -> Result<(), FileError> {
+        match open_folder(folder, OFlags::NOFOLLOW) {
+            Ok(handle) => check(&handle, folder, Trust::Private, FileType::Directory),
+            Err(FileError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open_folder(folder: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
+        rustix::fs::open(folder, FOLDER | flags, Mode::empty()).map_err(|error| {
+            // With both flags, Linux reports a link as "not a directory".
+            if matches!(error, Errno::LOOP | Errno::NOTDIR) && folder.is_symlink() {
+                is_link(folder)
+            } else {
+                FileError::io("open", folder, error)
+            }
+        })
+    }
+
+    fn open_at(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
+        let name = path.file_name().unwrap_or_default();
+        rustix::fs::openat(folder, name, FILE | flags, Mode::empty()).map_err(|error| match error {
+            Errno::LOOP | Errno::MLINK => is_link(path),
+            error => FileError::io("open", path, error),
+        })
+    }
+
+    fn is_link(path: &Path) -> FileError {
+        let fix = format!("replace `{}` by the file or folder itself", path.display());
+        FileError::Unsafe { path: path.to_owned(), problem: "is a symbolic link", fix }
+    }
+
+    fn check(
+        handle: impl AsFd,
+        path: &Path,
+        trust: Trust,
+        kind: FileType,
+    ) -> Result<(), FileError> {
+        let stat =
+            rustix::fs::fstat(handle).map_err(|error| FileError::io("check", path, error))?;
+        if FileType::from_raw_mode(stat.st_mode) != kind {
+            return Err(FileError::invalid(path, "is not a file"));
+        }
+        let quoted = shell::quoted(&path.display().to_string()).into_owned();
+        let is_folder = kind == FileType::Directory;
+        let (problem, fix) = match access(&stat, trust, rustix::process::geteuid().as_raw()) {
+            Access::Allowed => return Ok(()),
+            Access::OtherOwner => (
+                "belongs to another user",
+                format!("run as its owner, or `chown \"$(id -u)\" {quoted}`"),
+            ),
+            Access::OtherUsers if trust == Trust::Private => (
+                "can be read or changed by other users",
+                format!("`chmod {} {quoted}`", if is_folder { "700" } else { "600" }),
+            ),
+            Access::OtherUsers => {
+                ("can be changed by other users", format!("`chmod go-w {quoted}`"))
+            }
+        };
+        Err(FileError::Unsafe { path: path.to_owned(), problem, fix })
+    }
+
+    #[derive(Debug, PartialEq, Eq)]
+    pub(super) enum Access {
+        Allowed,
+        OtherOwner,
+        OtherUsers,
+    }
+
+    pub(super) fn access(stat: &Stat, trust: Trust, user: u32) -> Access {
+        let (owner, mode) = (stat.st_uid, stat.st_mode);
+        let is_folder = FileType::from_raw_mode(mode) == FileType::Directory;
+        match trust {
+            Trust::Private if owner != user => Access::OtherOwner,
+            Trust::Private if mode & OTHERS_ALL != 0 => Access::OtherUsers,
+            Trust::OwnUser if owner != user && owner != 0 => Access::OtherOwner,
+            Trust::OwnUser if mode & OTHERS_WRITE != 0 && !(is_folder && mode & STICKY != 0) => {
+                Access::OtherUsers
+            }
+            Trust::AnyUser | Trust::Private | Trust::OwnUser => Access::Allowed,
         }
     }
 }
 
-/// Here folders decide who can change a file, and a home is its owner's.
+/// Other systems have no modes: the files in the profile of a user belong to the user.
 #[cfg(not(unix))]
 mod imp {
     use std::fs::File;
-    use std::io;
     use std::path::Path;
 
-    use super::OpenError;
+    use super::{FileError, Trust, folder_of};
 
-    pub(super) fn open(path: &Path) -> io::Result<File> {
-        File::open(path)
-    }
-
-    pub(super) fn is_link(_: &io::Error) -> bool {
-        false
-    }
-
-    pub(super) fn follow(path: &Path) -> Result<File, OpenError> {
-        Ok(File::open(path)?)
-    }
-
-    pub(super) fn checked(file: File, _: &Path) -> Result<File, OpenError> {
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a file").into());
+    pub(super) fn open(path: &Path, trust: Trust) -> Result<File, FileError> {
+        if trust != Trust::OwnUser {
+            refuse_link(path)?;
         }
-        Ok(file)
+        if trust == Trust::Private {
+            refuse_link(folder_of(path))?;
+        }
+        let file = File::open(path).map_err(|error| FileError::io("open", path, error))?;
+        match file.metadata() {
+            Ok(metadata) if metadata.is_file() => Ok(file),
+            Ok(_) => Err(FileError::invalid(path, "is not a file")),
+            Err(error) => Err(FileError::io("check", path, error)),
+        }
+    }
+
+    pub(super) fn check_private_folder(folder: &Path) -> Result<(), FileError> {
+        refuse_link(folder)
+    }
+
+    fn refuse_link(path: &Path) -> Result<(), FileError> {
+        if path.is_symlink() {
+            let fix = format!("replace `{}` by the file or folder itself", path.display());
+            let path = path.to_owned();
+            return Err(FileError::Unsafe { path, problem: "is a symbolic link", fix });
+        }
+        Ok(())
     }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use rustix::fs::RawMode;
-
-    use super::imp::{Who, who};
+    use super::Trust::{AnyUser, OwnUser, Private};
+    use super::imp::{Access, access};
     use super::*;
 
-    const FILE: RawMode = 0o100_000;
-    const FOLDER: RawMode = 0o040_000;
+    const REGULAR: u32 = 0o100_000;
+    const FOLDER: u32 = 0o040_000;
 
-    #[test]
-    fn a_file_is_trusted_that_only_its_user_and_root_can_change() {
-        for (owner, mode, user, told) in [
-            (1000, FILE | 0o600, 1000, Who::User),
-            (1000, FILE | 0o644, 1000, Who::User),
-            (0, FILE | 0o444, 1000, Who::User),
-            (1001, FILE | 0o600, 1000, Who::Owner),
-            // Not even root takes a user's word for which program to run.
-            (1000, FILE | 0o600, 0, Who::Owner),
-            (1000, FILE | 0o664, 1000, Who::Others),
-            (1000, FILE | 0o602, 1000, Who::Others),
-            (0, FILE | 0o666, 1000, Who::Others),
-            (1000, FILE | 0o1666, 1000, Who::Others),
-            (1000, FOLDER | 0o755, 1000, Who::User),
-            (1000, FOLDER | 0o775, 1000, Who::Others),
-            (0, FOLDER | 0o1777, 1000, Who::User),
-        ] {
-            assert_eq!(who(owner, mode, user), told, "{owner} {mode:o} {user}");
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file of the test");
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("a file of the test").permissions().mode() & 0o777
+    }
+
+    fn problem(path: &Path, trust: Trust) -> &'static str {
+        match open(path, trust) {
+            Err(FileError::Unsafe { problem, .. }) => problem,
+            other => panic!("{other:?}"),
         }
     }
 
-    fn mode(path: &Path, mode: u32) {
-        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file of ours");
+    #[test]
+    fn access_depends_on_owner_and_mode() {
+        use Access::{Allowed, OtherOwner, OtherUsers};
+        let mut stat = rustix::fs::stat("/").unwrap();
+        for (owner, mode, user, own, private) in [
+            (1000, REGULAR | 0o600, 1000, Allowed, Allowed),
+            (1000, REGULAR | 0o644, 1000, Allowed, OtherUsers),
+            (0, REGULAR | 0o400, 1000, Allowed, OtherOwner),
+            (1001, REGULAR | 0o600, 1000, OtherOwner, OtherOwner),
+            // Root does not run the programs that the file of another user names.
+            (1000, REGULAR | 0o600, 0, OtherOwner, OtherOwner),
+            (1000, REGULAR | 0o664, 1000, OtherUsers, OtherUsers),
+            (1000, REGULAR | 0o602, 1000, OtherUsers, OtherUsers),
+            (1000, REGULAR | 0o1666, 1000, OtherUsers, OtherUsers),
+            (1000, FOLDER | 0o700, 1000, Allowed, Allowed),
+            (1000, FOLDER | 0o775, 1000, OtherUsers, OtherUsers),
+            (0, FOLDER | 0o1777, 1000, Allowed, OtherOwner),
+        ] {
+            (stat.st_uid, stat.st_mode) = (owner, mode);
+            assert_eq!(access(&stat, OwnUser, user), own, "{owner} {mode:o} {user}");
+            assert_eq!(access(&stat, Private, user), private, "{owner} {mode:o} {user}");
+            assert_eq!(access(&stat, AnyUser, user), Allowed);
+        }
     }
 
     #[test]
-    fn a_link_is_followed_where_nobody_else_can_make_one() {
+    fn link_is_followed_only_in_a_folder_of_the_user() {
         let top = tempfile::tempdir().unwrap();
         let (folder, real) = (top.path().join("folder"), top.path().join("real"));
-        fs::create_dir(&folder).unwrap();
+        create_private_folder(&folder).unwrap();
         fs::write(&real, "x").unwrap();
         let link = folder.join("link");
         symlink(&real, &link).unwrap();
-        mode(&folder, 0o755);
-        mode(&real, 0o640);
-        assert!(own(&link).is_ok());
-        assert!(anybodys(&link).is_err());
-        mode(&real, 0o660);
-        assert!(matches!(
-            own(&link),
-            Err(OpenError::Untrusted { what: "others can write it", .. })
-        ));
-        mode(&real, 0o600);
-        mode(&folder, 0o775);
-        let told = own(&link).unwrap_err();
-        let OpenError::Untrusted { what, fix } = told else { panic!("{told:?}") };
-        assert_eq!(what, "others can make links in its folder");
-        assert_eq!(fix, format!("`chmod go-w {}`", folder.display()));
-        // What is there as itself is nobody's link.
-        assert!(own(&real).is_ok());
+        set_mode(&real, 0o640);
+        assert!(open(&link, OwnUser).unwrap().is_some());
+        assert_eq!(problem(&link, AnyUser), "is a symbolic link");
+        assert_eq!(problem(&link, Private), "is a symbolic link");
+        set_mode(&real, 0o660);
+        assert_eq!(problem(&link, OwnUser), "can be changed by other users");
+        set_mode(&real, 0o600);
+        set_mode(&folder, 0o775);
+        let Err(FileError::Unsafe { path, fix, .. }) = open(&link, OwnUser) else { panic!() };
+        assert_eq!((&path, fix), (&folder, format!("`chmod go-w {}`", folder.display())));
+        assert!(open(&real, OwnUser).unwrap().is_some());
     }
 
     #[test]
-    fn what_is_no_file_is_neither_waited_for_nor_read() {
+    fn private_file_needs_a_private_folder() {
+        let top = tempfile::tempdir().unwrap();
+        let folder = top.path().join("folder");
+        let path = folder.join("key");
+        assert!(read(&path, Private, 9).unwrap().is_none());
+        create_private_folder(&folder).unwrap();
+        write_private(&path, b"key").unwrap();
+        assert_eq!((mode(&folder), mode(&path)), (0o700, 0o600));
+        assert_eq!(read(&path, Private, 9).unwrap().unwrap().as_str(), "key");
+        for (path, loose) in [(&folder, 0o750), (&path, 0o640)] {
+            let before = mode(path);
+            set_mode(path, loose);
+            assert_eq!(
+                problem(&folder.join("key"), Private),
+                "can be read or changed by other users"
+            );
+            set_mode(path, before);
+        }
+        let link = top.path().join("link");
+        symlink(&folder, &link).unwrap();
+        assert_eq!(problem(&link.join("key"), Private), "is a symbolic link");
+        assert!(open(&link.join("none"), Private).unwrap().is_none());
+    }
+
+    #[test]
+    fn pipe_folder_and_device_are_refused_without_waiting() {
         let top = tempfile::tempdir().unwrap();
         let pipe = top.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        mode(&pipe, 0o600);
+        set_mode(&pipe, 0o600);
         for path in [pipe.as_path(), top.path(), Path::new("/dev/null")] {
-            assert!(matches!(own(path), Err(OpenError::Io(_))), "{}", path.display());
-            assert!(matches!(anybodys(path), Err(OpenError::Io(_))), "{}", path.display());
+            for trust in [AnyUser, OwnUser] {
+                let opened = open(path, trust);
+                assert!(matches!(opened, Err(FileError::Invalid { .. })), "{opened:?}");
+            }
         }
+        assert!(matches!(open(&pipe, Private), Err(FileError::Invalid { .. })));
+    }
+
+    #[test]
+    fn long_or_binary_file_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("file");
+        for (content, problem) in [
+            (&b"1234567890"[..], "is longer than 9 bytes"),
+            (b"a\nb\xff", "is not UTF-8 text (line 2)"),
+        ] {
+            write_private(&path, content).unwrap();
+            let error = read(&path, OwnUser, 9).unwrap_err().to_string();
+            assert!(error.ends_with(problem), "{error}");
+        }
+        assert!(read(&path.join("below"), OwnUser, 9).unwrap().is_none());
+    }
+
+    #[test]
+    fn replaced_file_keeps_its_mode_and_its_link() {
+        let top = tempfile::tempdir().unwrap();
+        let (real, link) = (top.path().join("real"), top.path().join("link"));
+        replace(&real, b"1").unwrap();
+        assert_eq!(mode(&real), 0o600);
+        set_mode(&real, 0o640);
+        symlink(&real, &link).unwrap();
+        replace(&link, b"2").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!((fs::read(&real).unwrap(), mode(&real)), (b"2".to_vec(), 0o640));
+    }
+
+    #[test]
+    fn uncommitted_file_changes_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("report");
+        fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::shared(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        drop(file);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
+        assert!(AtomicFile::shared(top.path()).is_err());
+        std::mem::forget(AtomicFile::private(&path).unwrap());
+        remove_leftovers(&path).unwrap();
+        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
     }
 }

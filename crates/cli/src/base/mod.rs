@@ -5,11 +5,9 @@ pub mod env;
 pub(crate) mod files;
 pub(crate) mod masked;
 pub(crate) mod paths;
-#[cfg(unix)]
-pub(crate) mod private_file;
 pub(crate) mod sanitize;
 pub(crate) mod shell;
 pub(crate) mod stdin;
 pub(crate) mod suggest;
+pub(crate) mod text;
 pub(crate) mod when;
-pub(crate) mod wrap;

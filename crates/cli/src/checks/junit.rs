@@ -5,9 +5,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tempfile::NamedTempFile;
 use url::Url;
 
+use crate::base::files::AtomicFile;
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 /// A report file that appears complete or not at all.
 pub(crate) struct Junit {
     path: PathBuf,
-    work: NamedTempFile,
+    work: AtomicFile,
 }
 
 /// A suite of checks.
@@ -53,18 +53,7 @@ pub(crate) enum JunitOutcome {
 impl Junit {
     /// Opens a temporary file beside `path`, before any request is sent.
     pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
-        let failed = |error: &io::Error| unwritable(path, error);
-        if path.is_dir() {
-            return Err(failed(&io::ErrorKind::IsADirectory.into()));
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut work = tempfile::Builder::new();
-        work.prefix(".junit.");
-        // The umask decides, as for any report.
-        #[cfg(unix)]
-        work.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let work =
-            work.tempfile_in(folder.unwrap_or(Path::new("."))).map_err(|error| failed(&error))?;
+        let work = AtomicFile::shared(path).map_err(|error| unwritable(path, &error))?;
         Ok(Self { path: path.to_owned(), work })
     }
 
@@ -74,10 +63,7 @@ impl Junit {
         cases: &[JunitCase<'_>],
     ) -> Result<(), CliError> {
         let written = self.work.write_all(render(suite, cases).as_bytes());
-        let written = written.and_then(|()| self.work.as_file().sync_all());
-        written
-            .and_then(|()| self.work.persist(&self.path).map(drop).map_err(|error| error.error))
-            .map_err(|error| unwritable(&self.path, &error))
+        written.and_then(|()| self.work.commit()).map_err(|error| unwritable(&self.path, &error))
     }
 }
 

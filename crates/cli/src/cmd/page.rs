@@ -7,7 +7,7 @@ use anstream::AutoStream;
 use clap::builder::Styles;
 
 use crate::base::env;
-use crate::base::wrap::{self, WIDTH_MIN};
+use crate::base::text::{self, WIDTH_MIN};
 use crate::error::CliError;
 use crate::output::choice;
 use crate::settings::early::Early;
@@ -76,7 +76,7 @@ pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let words: Vec<_> = line.split_whitespace().collect();
-        for line in wrap::wrapped(&words.join(" "), width.saturating_sub(indent)) {
+        for line in text::wrap(&words.join(" "), width.saturating_sub(indent)) {
             if !line.is_empty() {
                 out.extend(std::iter::repeat_n(' ', indent));
             }

@@ -2,14 +2,14 @@
 //! profile, for nobody else's eyes. Nothing depends on it: what goes wrong here is nobody's failure.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use formsvc_client::Form;
 use serde::{Deserialize, Serialize};
 
-use crate::base::files;
+use crate::base::files::{self, Trust};
 use crate::base::paths::Paths;
 use crate::settings::{Service, Settings};
 
@@ -109,7 +109,7 @@ fn encoded(text: &str) -> String {
 }
 
 fn read(path: &Path, of: &str, now: SystemTime) -> Option<Cached> {
-    let file = files::own(path).ok()?;
+    let file = files::open(path, Trust::OwnUser).ok()??;
     let metadata = file.metadata().ok()?;
     let mut text = String::new();
     file.take(FILE_MAX).read_to_string(&mut text).ok()?;
@@ -127,20 +127,8 @@ fn read(path: &Path, of: &str, now: SystemTime) -> Option<Cached> {
 
 fn write(path: &Path, file: &File) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    make_private(folder)?;
-    // Made 0600, and seen by others only when it is whole.
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(serde_json::to_string(file)?.as_bytes())?;
-    new.persist(path)?;
-    Ok(())
-}
-
-fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    files::create_private_folder(folder)?;
+    files::write_private(path, serde_json::to_string(file)?.as_bytes())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value};
 
 use crate::base::sanitize::one_line;
-use crate::base::wrap::{folded, stderr_width};
+use crate::base::text::{stderr_width, wrap_whole_words};
 use crate::error::ErrorFormat;
 use crate::error::{FieldRow, field};
 
@@ -93,7 +93,7 @@ impl Message {
         let line = self.line();
         let line = one_line(&line);
         match stderr_width().filter(|_| self.may_wrap) {
-            Some(width) => folded(&line, width).join("\n"),
+            Some(width) => wrap_whole_words(&line, width).join("\n"),
             None => line.into_owned(),
         }
     }

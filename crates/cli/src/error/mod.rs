@@ -20,7 +20,7 @@ pub(crate) use code::{Code, field};
 pub(crate) use service::{MISSING_UNKNOWN, connect_hint, described, told};
 
 use crate::base::sanitize::one_line;
-use crate::base::wrap::folded;
+use crate::base::text::wrap_whole_words;
 use crate::exit::Exit;
 use clap::ValueEnum;
 
@@ -227,7 +227,7 @@ impl CliError {
             let text = text.to_string();
             let indent = word.len() + 2;
             let folded = match width {
-                Some(width) => folded(&one_line(&text), width.saturating_sub(indent)),
+                Some(width) => wrap_whole_words(&one_line(&text), width.saturating_sub(indent)),
                 None => vec![one_line(&text).into_owned()],
             };
             writeln!(out, "{style}{word}:{style:#} {}", folded.join(&format!("\n{:indent$}", "")))

@@ -5,8 +5,9 @@ use std::cell::Cell;
 use unicode_width::UnicodeWidthStr;
 
 use super::live::Live;
-use super::{Field, Look, Output, Stream, shortened, shortened_id};
+use super::{Field, Output, Stream, TextStyle};
 use crate::base::sanitize::one_line;
+use crate::base::text::{truncate, truncate_id};
 use crate::error::CliError;
 
 /// Space between columns.
@@ -98,9 +99,9 @@ impl Column {
     fn fit(&self, text: &str, width: usize) -> String {
         match self.cut {
             _ if text.width() <= width => text.to_owned(),
-            Cut::Id => shortened_id(text, width),
+            Cut::Id => truncate_id(text, width),
             Cut::Whole => text.to_owned(),
-            Cut::End | Cut::Number => shortened(text, width),
+            Cut::End | Cut::Number => truncate(text, width),
         }
     }
 }
@@ -123,9 +124,9 @@ impl<'a> Columns<'a> {
     }
 
     /// Prints a row: one cell for each column.
-    pub(crate) fn row(&self, cells: &[(Look, &str)]) -> Result<(), CliError> {
+    pub(crate) fn row(&self, cells: &[(TextStyle, &str)]) -> Result<(), CliError> {
         if !self.has_heading.replace(true) {
-            let names = self.all.iter().map(|column| (Look::Heading, column.heading));
+            let names = self.all.iter().map(|column| (TextStyle::Heading, column.heading));
             self.line(&names.collect::<Vec<_>>())?;
         }
         self.line(cells)?;
@@ -133,13 +134,13 @@ impl<'a> Columns<'a> {
             let text = one_line(text);
             let room = self.live.width().map_or(UNBOUNDED, |width| width - INDENT.len());
             let text =
-                if column.cut == Cut::End { shortened(&text, room) } else { text.into_owned() };
-            self.live.line(&[(Look::Plain, INDENT), (*look, &text)])?;
+                if column.cut == Cut::End { truncate(&text, room) } else { text.into_owned() };
+            self.live.line(&[(TextStyle::Plain, INDENT), (*look, &text)])?;
         }
         Ok(())
     }
 
-    fn line(&self, cells: &[(Look, &str)]) -> Result<(), CliError> {
+    fn line(&self, cells: &[(TextStyle, &str)]) -> Result<(), CliError> {
         let parts = row(&self.all, &self.widths, cells);
         let parts: Vec<_> = parts.iter().map(|(look, text)| (*look, &**text)).collect();
         self.live.line(&parts)
@@ -202,8 +203,8 @@ fn widths(columns: &[Column], room: Option<usize>) -> Vec<Option<usize>> {
 fn below<'c, 'l>(
     columns: &'c [Column],
     widths: &'c [Option<usize>],
-    cells: &'c [(Look, &'l str)],
-) -> impl Iterator<Item = (&'c Column, &'c (Look, &'l str))> {
+    cells: &'c [(TextStyle, &'l str)],
+) -> impl Iterator<Item = (&'c Column, &'c (TextStyle, &'l str))> {
     let each = columns.iter().zip(widths).zip(cells);
     each.filter(|((column, width), (_, text))| {
         width.is_none() && column.is_below && !text.is_empty()
@@ -215,8 +216,8 @@ fn below<'c, 'l>(
 fn row(
     columns: &[Column],
     widths: &[Option<usize>],
-    cells: &[(Look, &str)],
-) -> Vec<(Look, String)> {
+    cells: &[(TextStyle, &str)],
+) -> Vec<(TextStyle, String)> {
     let (mut parts, mut space) = (Vec::new(), 0);
     for ((column, width), (look, text)) in columns.iter().zip(widths).zip(cells) {
         let Some(width) = *width else { continue };
@@ -227,7 +228,7 @@ fn row(
             space += beside + GAP;
             continue;
         }
-        parts.push((Look::Plain, " ".repeat(space + before)));
+        parts.push((TextStyle::Plain, " ".repeat(space + before)));
         parts.push((*look, text));
         space = after + GAP;
     }
@@ -256,7 +257,7 @@ mod tests {
     fn print(width: usize, cells: [&str; 5]) -> (String, Option<String>) {
         let columns = columns();
         let widths = widths(&columns, Some(width));
-        let cells = cells.map(|cell| (Look::Plain, cell));
+        let cells = cells.map(|cell| (TextStyle::Plain, cell));
         let row = row(&columns, &widths, &cells).into_iter().map(|(_, text)| text).collect();
         (row, below(&columns, &widths, &cells).next().map(|(_, (_, text))| (*text).to_owned()))
     }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::paint::Look;
+use super::paint::TextStyle;
 use super::table::View;
 use crate::base::sanitize::one_line;
-use crate::base::wrap::wrapped;
+use crate::base::text::wrap;
 
 /// Before each line of text that stands below its label.
 const INDENT: &str = "    ";
@@ -28,7 +28,7 @@ impl Detail<'_> {
     pub(super) fn write(&self, out: &mut dyn Write, view: View<'_>) -> io::Result<()> {
         for (name, value) in &self.own {
             let label = name.width() + 2;
-            let name = view.paint.put(Look::Past, &format!("{name}:"));
+            let name = view.paint.put(TextStyle::Dim, &format!("{name}:"));
             let told = view.times.and_then(|times| times.told_whole(value));
             let told = told.map_or(String::new(), |told| format!(" ({told})"));
             let lines = view.broken(&format!("{}{told}", one_line(value)), label);
@@ -40,7 +40,7 @@ impl Detail<'_> {
         let width = view.width.map_or(LINE_MAX, |width| width.min(LINE_MAX));
         for (label, value) in &self.answers {
             let label = one_line(label);
-            write!(out, "{}", view.paint.put(Look::Heading, &format!("{label}:")))?;
+            write!(out, "{}", view.paint.put(TextStyle::Heading, &format!("{label}:")))?;
             let line = one_line(value);
             let is_short = !value.trim_end().contains(['\n', '\r'])
                 && label.width() + 2 + line.width() <= width;
@@ -50,7 +50,7 @@ impl Detail<'_> {
             }
             writeln!(out)?;
             for paragraph in value.trim_end().lines() {
-                for line in wrapped(&one_line(paragraph), width.saturating_sub(INDENT.len())) {
+                for line in wrap(&one_line(paragraph), width.saturating_sub(INDENT.len())) {
                     writeln!(out, "{INDENT}{line}")?;
                 }
             }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 use super::detail::LINE_MAX;
-use super::paint::Look;
+use super::paint::TextStyle;
 use super::table::View;
 use crate::base::sanitize::one_line;
-use crate::base::wrap::wrapped;
+use crate::base::text::wrap;
 
 /// Something that was looked at.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +34,14 @@ pub(super) fn write(
     let column = outcomes.iter().map(|word| word.width()).max().unwrap_or(0) + 2;
     let width = view.width.map_or(LINE_MAX, |width| width.min(LINE_MAX)).saturating_sub(column);
     for finding in findings {
-        let word = view.paint.put(Look::of_word(finding.outcome), finding.outcome);
+        let word = view.paint.put(TextStyle::for_word(finding.outcome), finding.outcome);
         let space = " ".repeat(column.saturating_sub(finding.outcome.width()));
         let name = format!("{}:", finding.name);
         let text = format!("{name} {}", one_line(finding.found));
-        for (at, line) in wrapped(&text, width).into_iter().enumerate() {
+        for (at, line) in wrap(&text, width).into_iter().enumerate() {
             match line.strip_prefix(&name) {
                 Some(rest) if at == 0 => {
-                    let name = view.paint.put(Look::Heading, &name);
+                    let name = view.paint.put(TextStyle::Heading, &name);
                     writeln!(out, "{word}{space}{name}{rest}")?;
                 }
                 _ if at == 0 => writeln!(out, "{word}{space}{line}")?,
@@ -49,14 +49,14 @@ pub(super) fn write(
             }
         }
         let hint = finding.hint.map(|hint| format!("hint: {}", one_line(hint)));
-        for line in hint.iter().flat_map(|hint| wrapped(hint, width)) {
+        for line in hint.iter().flat_map(|hint| wrap(hint, width)) {
             writeln!(out, "{:column$}{line}", "")?;
         }
     }
     writeln!(out)?;
     let counted = outcomes.iter().map(|word| {
         let count = findings.iter().filter(|finding| finding.outcome == *word).count();
-        let look = if count == 0 { Look::Past } else { Look::of_word(word) };
+        let look = if count == 0 { TextStyle::Dim } else { TextStyle::for_word(word) };
         view.paint.put(look, &format!("{count} {word}"))
     });
     writeln!(out, "{}", counted.collect::<Vec<_>>().join(", "))

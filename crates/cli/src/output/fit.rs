@@ -1,8 +1,6 @@
 //! How wide the columns of a table are, and what of a text fits into a width. Widths are in cells of
 //! a terminal: an ideograph or an emoji takes two.
 
-use unicode_width::UnicodeWidthStr;
-
 /// Space between columns.
 pub(super) const GAP: usize = 2;
 /// Narrowest a text is squeezed while a column further right can be left out instead.
@@ -11,13 +9,8 @@ pub(super) const READABLE: usize = 24;
 pub(super) const NARROWEST: usize = 8;
 /// Narrowest a heading is cut where what stands under it is narrower still.
 const HEADING_MIN: usize = 8;
-/// How many characters of a text are looked at for each cell of width, so that a text of nothing but
-/// marks that pile up costs no time.
-const MARKS_MAX: usize = 8;
 /// Cells of an id that are shown in lists: more than those of the service have. A stranger's has any length.
 pub(super) const ID_MAX: usize = 40;
-/// Characters of an id that say what it is of: `sub_`.
-const ID_BEGIN: usize = 4;
 
 /// What a column would like.
 #[derive(Clone, Copy, Debug)]
@@ -112,41 +105,6 @@ fn leveled(bounds: &[(usize, usize)], room: usize) -> Vec<usize> {
     widths
 }
 
-/// The text in at most `width` cells; what is cut is shown by an ellipsis. Never half of a character
-/// that takes two cells, and never a mark without what it stands on.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
-    let beyond = text.char_indices().nth(MARKS_MAX * (width + 1));
-    if beyond.is_none() && text.width() <= width {
-        return text.to_owned();
-    }
-    cut(text, width)
-}
-
-/// As much of the text as `width` cells hold beside an ellipsis, which says that there is more.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    let Some(room) = width.checked_sub(1) else { return String::new() };
-    let beyond = text.char_indices().nth(MARKS_MAX * (width + 1));
-    let head = beyond.map_or(text, |(end, _)| &text[..end]);
-    let ends = head.char_indices().map(|(at, c)| at + c.len_utf8());
-    let end = ends.take_while(|end| head[..*end].width() <= room).last().unwrap_or(0);
-    format!("{}…", &head[..end])
-}
-
-/// The id in at most `width` cells. Ids of one time begin alike, so their ends tell them apart: what is cut is
-/// the middle.
-pub(crate) fn shortened_id(id: &str, width: usize) -> String {
-    let beyond = id.char_indices().nth(MARKS_MAX * (width + 1));
-    if beyond.is_none() && id.width() <= width {
-        return id.to_owned();
-    }
-    let Some(room) = width.checked_sub(1) else { return String::new() };
-    let begin: String = id.chars().take(ID_BEGIN.min(room)).filter(char::is_ascii).collect();
-    let room = room - begin.len();
-    let starts = id.char_indices().rev().map(|(at, _)| at).take(MARKS_MAX * (width + 1));
-    let start = starts.take_while(|start| id[*start..].width() <= room).last().unwrap_or(id.len());
-    format!("{begin}…{}", &id[start..])
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -204,53 +162,12 @@ mod tests {
         assert_eq!(widths(&columns, 50, READABLE), [Some(8), Some(30), Some(8)]);
     }
 
-    #[test]
-    fn text_is_cut_between_characters() {
-        for (text, width, shown) in [
-            ("short", 5, "short"),
-            ("longer", 5, "long…"),
-            ("漢字漢字", 8, "漢字漢字"),
-            ("漢字漢字", 7, "漢字漢…"),
-            ("漢字漢字", 6, "漢字…"),
-            ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
-            ("👍🏽👍🏽", 3, "👍🏽…"),
-            ("x", 0, ""),
-            ("xy", 1, "…"),
-        ] {
-            assert_eq!(shortened(text, width), shown, "{text} in {width}");
-        }
-        let piled = format!("a{}", "\u{301}".repeat(100_000));
-        assert!(shortened(&piled, 10).chars().count() < 100);
-    }
-
-    #[test]
-    fn of_an_id_the_middle_is_cut() {
-        for (id, width, shown) in [
-            ("sub_0123456789", 14, "sub_0123456789"),
-            ("sub_0123456789", 13, "sub_…23456789"),
-            ("sub_0123456789", 6, "sub_…9"),
-            ("sub_0123456789", 3, "su…"),
-            ("sub_0123456789", 1, "…"),
-            ("sub_0123456789", 0, ""),
-            ("sub_漢字漢字", 10, "sub_…漢字"),
-            ("漢字漢字漢字", 8, "…字漢字"),
-        ] {
-            assert_eq!(shortened_id(id, width), shown, "{id} in {width}");
-        }
-        let piled = format!("a{}", "\u{301}".repeat(100_000));
-        assert!(shortened_id(&piled, 10).chars().count() < 100);
-    }
-
     proptest! {
         #[test]
         fn nothing_is_wider_than_its_room(
-            text in "\\PC{0,40}",
-            width in 0_usize..50,
             wanted in prop::collection::vec((0_usize..200, 0_usize..40, any::<bool>()), 1..12),
             room in 1_usize..220,
         ) {
-            prop_assert!(shortened(&text, width).width() <= width);
-            prop_assert!(shortened_id(&text, width).width() <= width);
             let wanted: Vec<Wanted> = wanted
                 .into_iter()
                 .map(|(cells, heading, whole)| Wanted { cells, heading, whole })

@@ -10,13 +10,14 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use super::field::Kind;
-use super::fit::{self, GAP};
+use super::fit::GAP;
 use super::grid::{Column, Grid};
 use super::listing::pairs;
-use super::paint::{Look, Paint};
+use super::paint::{Paint, TextStyle};
 use super::table::View;
 use super::time::local;
 use crate::base::sanitize::one_line;
+use crate::base::text::{truncate, with_ellipsis};
 
 /// Between two answers.
 const BETWEEN: &str = " · ";
@@ -53,10 +54,10 @@ impl Clock {
 /// Text that looks like one thing.
 struct Part {
     text: String,
-    look: Look,
+    look: TextStyle,
 }
 
-fn part(text: impl Into<String>, look: Look) -> Part {
+fn part(text: impl Into<String>, look: TextStyle) -> Part {
     Part { text: text.into(), look }
 }
 
@@ -81,14 +82,14 @@ pub(super) fn write(
                 _ => None,
             };
             let look = match column.kind {
-                Kind::Time | Kind::Recent | Kind::Id | Kind::Mark => Look::Past,
-                Kind::Status => Look::of_word(&text),
-                _ => Look::Plain,
+                Kind::Time | Kind::Recent | Kind::Id | Kind::Mark => TextStyle::Dim,
+                Kind::Status => TextStyle::for_word(&text),
+                _ => TextStyle::Plain,
             };
             let text = match told {
                 Some((day, text)) => {
                     if let Some(day) = day {
-                        writeln!(out, "{}", view.paint.put(Look::Heading, &day.to_string()))?;
+                        writeln!(out, "{}", view.paint.put(TextStyle::Heading, &day.to_string()))?;
                     }
                     text
                 }
@@ -122,12 +123,12 @@ fn members(object: &str, most: usize) -> Vec<Part> {
             continue;
         }
         if !parts.is_empty() {
-            parts.push(part(BETWEEN, Look::Past));
+            parts.push(part(BETWEEN, TextStyle::Dim));
         }
         let label = decode_string(label.get());
-        let label = fit::shortened(one_line(&label).trim(), most / LABEL_PART);
-        parts.push(part(format!("{label}: "), Look::Past));
-        parts.push(part(fit::shortened(text.trim(), most), Look::Plain));
+        let label = truncate(one_line(&label).trim(), most / LABEL_PART);
+        parts.push(part(format!("{label}: "), TextStyle::Dim));
+        parts.push(part(truncate(text.trim(), most), TextStyle::Plain));
     }
     parts
 }
@@ -146,12 +147,12 @@ fn line(mut parts: Vec<(Kind, Part)>, answers: Vec<Part>, width: Option<usize>) 
     let mut line: Vec<Part> = Vec::new();
     for (_, next) in parts {
         if !line.is_empty() {
-            line.push(part(" ".repeat(GAP), Look::Plain));
+            line.push(part(" ".repeat(GAP), TextStyle::Plain));
         }
         line.push(next);
     }
     if !line.is_empty() && !answers.is_empty() {
-        line.push(part(" ".repeat(GAP), Look::Plain));
+        line.push(part(" ".repeat(GAP), TextStyle::Plain));
     }
     line.extend(answers);
     match width {
@@ -173,7 +174,7 @@ fn fitted(parts: Vec<Part>, width: usize) -> Vec<Part> {
             shown.push(Part { text, look });
         } else {
             // No space hangs between the last word and what says that there was more.
-            let text = fit::cut(&text, left);
+            let text = with_ellipsis(&text, left);
             let text = text.strip_suffix('…').map_or("", str::trim_end).to_owned() + "…";
             shown.push(Part { text, look });
             break;

@@ -11,7 +11,7 @@ use jaq_json::{Val, read, write};
 use serde::de::IgnoredAny;
 
 use super::document;
-use super::fit::shortened;
+use crate::base::text::truncate;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -156,7 +156,7 @@ fn failed(error: jaq_json::Error) -> CliError {
         Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
         value => value.to_string(),
     };
-    CliError::usage("the jq expression failed").cause(shortened(&told, CAUSE_MAX))
+    CliError::usage("the jq expression failed").cause(truncate(&told, CAUSE_MAX))
 }
 
 fn put(out: &mut dyn Write, value: &Val, laid_out: bool) -> io::Result<()> {

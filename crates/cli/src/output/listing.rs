@@ -15,7 +15,6 @@ use super::field::{Field, Kind, Place};
 use super::grid::{Column, Grid};
 use super::select::{self, Pick};
 use crate::base::suggest::did_you_mean;
-use crate::context::to_json;
 use crate::error::CliError;
 
 /// Items to show. Made by [`Output::listing`](super::Output::listing), filled by the command.
@@ -234,6 +233,11 @@ fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
 /// The names and values of an object as literals, in order; none if the text is no object.
 pub(super) fn pairs(object: &str) -> Vec<(&RawValue, &RawValue)> {
     members::of_object(object).unwrap_or_default()
+}
+
+/// Returns an item as JSON.
+pub(crate) fn to_json(item: &impl Serialize) -> String {
+    serde_json::to_string(item).expect("items have text keys and serialize")
 }
 
 #[cfg(test)]

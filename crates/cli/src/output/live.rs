@@ -1,6 +1,6 @@
 //! What a command tells while things happen: lines for people, or one JSON object a line for programs.
 
-use super::paint::Look;
+use super::paint::TextStyle;
 use super::template::Shape;
 use super::{Output, OutputFormat, Program, written};
 use crate::base::sanitize::one_line;
@@ -46,14 +46,14 @@ impl Live<'_> {
 
     /// Tells people, in parts that each have a look; strangers' text among them is made harmless. With
     /// `--quiet` there are none.
-    pub(crate) fn line(&self, parts: &[(Look, &str)]) -> Result<(), CliError> {
+    pub(crate) fn line(&self, parts: &[(TextStyle, &str)]) -> Result<(), CliError> {
         self.lines([parts])
     }
 
     /// The same of several lines, written together.
     pub(crate) fn lines<'l, T: AsRef<str> + 'l>(
         &self,
-        lines: impl IntoIterator<Item = &'l [(Look, T)]>,
+        lines: impl IntoIterator<Item = &'l [(TextStyle, T)]>,
     ) -> Result<(), CliError> {
         if self.output.quiet {
             return Ok(());

@@ -15,11 +15,11 @@ mod fit;
 mod following;
 mod formats;
 mod grid;
-mod harmless;
 mod help;
 mod jq;
 mod listing;
 mod live;
+mod options;
 mod pager;
 mod paint;
 pub(crate) mod pretty;
@@ -38,13 +38,13 @@ pub(crate) use columns::{Column, Columns, ItemPrinter};
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;
-pub(crate) use fit::{shortened, shortened_id};
-pub(crate) use harmless::Harmless;
 pub(crate) use help::help;
 pub(crate) use jq::Jq;
-pub(crate) use listing::Listing;
+pub(crate) use listing::{Listing, to_json};
 pub(crate) use live::Live;
-pub(crate) use paint::{Look, Wish, is_dumb};
+pub(crate) use options::OutputOptions;
+pub(crate) use options::{Color, Json, OutputFormat, TimeStyle};
+pub(crate) use paint::{ColorRequest, TextStyle, is_dumb};
 pub(crate) use select::labels;
 pub(crate) use stream::Stream;
 
@@ -64,45 +64,6 @@ use crate::error::ErrorFormat;
 use crate::error::message::Message;
 use crate::exit::Exit;
 use crate::output::pretty::pretty;
-use crate::settings::{Json, Settings};
-use clap::ValueEnum;
-
-/// Format of data on standard output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// Aligned columns
-    Table,
-    /// One JSON array or object
-    Json,
-    /// One JSON object per line
-    Ndjson,
-    /// Comma-separated, with a header
-    Csv,
-    /// Tab-separated, without a header
-    Tsv,
-}
-
-/// Format of times on a terminal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TimeStyle {
-    /// Age, such as 2 hours ago
-    #[default]
-    Relative,
-    /// Local date and time, such as 2026-03-01 09:30:00
-    Absolute,
-}
-
-/// When to use colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal that supports them
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
 
 /// Standard output, in the format that was asked for.
 #[derive(Clone)]
@@ -131,21 +92,25 @@ enum Program {
 }
 
 impl Output {
-    pub(crate) fn new(settings: &Settings, env: Lookup<'_>, abort: Abort) -> Self {
-        let wish = Wish::new(settings.color, env);
+    pub(crate) fn new(options: &OutputOptions, env: Lookup<'_>, abort: Abort) -> Self {
+        let request = ColorRequest::new(options.color, env);
+        let json = options.json.clone();
+        let default = match (&json.fields, options.format) {
+            (Some(_), _) => OutputFormat::Json,
+            (None, Some(format)) => format,
+            (None, None) if options.stdout_is_terminal => OutputFormat::Table,
+            (None, None) => OutputFormat::Tsv,
+        };
         Self {
-            json: settings.json.clone(),
-            format: match (&settings.json.fields, settings.json.format) {
-                (Some(_), format) => format.unwrap_or(OutputFormat::Json),
-                (None, _) => settings.output_format(),
-            },
-            is_usual: settings.output.is_none() && settings.json.fields.is_none(),
-            screen: Screen::new(settings, wish, env),
-            quiet: settings.quiet,
-            times: settings.time_style,
-            zone: settings.terminal.stdout.then(when::zone),
-            told: Paint(wish.on(settings.terminal.stderr)),
-            error_format: settings.error_format,
+            format: json.format.unwrap_or(default),
+            is_usual: options.format.is_none() && json.fields.is_none(),
+            json,
+            screen: Screen::new(options, request, env),
+            quiet: options.quiet,
+            times: options.time_style,
+            zone: options.stdout_is_terminal.then(when::zone),
+            told: Paint(request.on(options.stderr_is_terminal)),
+            error_format: options.error_format,
             abort,
         }
     }
@@ -436,7 +401,7 @@ impl Output {
                 let message = Message::info(text).with("hidden_columns", count);
                 return message.print(self.error_format);
             }
-            let text = self.told.put(Look::Past, &format!("({text})")) + "\n";
+            let text = self.told.put(TextStyle::Dim, &format!("({text})")) + "\n";
             // A failed write to standard error cannot be reported anywhere.
             let _ = io::stderr().lock().write_all(text.as_bytes());
         }
@@ -465,5 +430,5 @@ pub(crate) fn to_stderr(
 
 /// Whether a stream gets colours, in the words of the library that writes them.
 pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
-    Wish::new(color, &env::of_process).choice(stream.is_terminal())
+    ColorRequest::new(color, &env::of_process).choice(stream.is_terminal())
 }

@@ -11,7 +11,7 @@ use crate::output::Color;
 /// What the user and the environment want.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a variable as it is set")]
-pub(crate) struct Wish {
+pub(crate) struct ColorRequest {
     color: Color,
     no_color: bool,
     clicolor_off: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Wish {
     dumb: bool,
 }
 
-impl Wish {
+impl ColorRequest {
     /// The flag, and the variables that other programs obey as well.
     pub(crate) fn new(color: Color, env: Lookup<'_>) -> Self {
         let set = |name: &str| env(name).filter(|value| !value.is_empty());
@@ -63,40 +63,40 @@ pub(crate) fn is_dumb(env: Lookup<'_>) -> bool {
 
 /// Words of closed sets, by how they look. Only of the sixteen colours, which every theme keeps
 /// readable, and neither white nor black, which one of two themes does not.
-const WORDS: &[(Look, &[&str])] = &[
-    (Look::Good, &["published", "ok", "good", "usable", "delivered", "active", "pass"]),
-    (Look::Open, &["draft", "pending", "warning", "warn", "locked", "retrying"]),
+const WORDS: &[(TextStyle, &[&str])] = &[
+    (TextStyle::Success, &["published", "ok", "good", "usable", "delivered", "active", "pass"]),
+    (TextStyle::Warning, &["draft", "pending", "warning", "warn", "locked", "retrying"]),
     (
-        Look::Bad,
+        TextStyle::Failure,
         &["failed", "fail", "error", "invalid", "missing", "revoked", "refused", "unreachable"],
     ),
-    (Look::Past, &["closed", "absent", "none", "skip", "skipped", "off"]),
+    (TextStyle::Dim, &["closed", "absent", "none", "skip", "skipped", "off"]),
 ];
 
 /// How text looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum TextStyle {
     Plain,
     /// A heading, or a name before its value.
     Heading,
-    Good,
-    Open,
-    Bad,
-    Past,
+    Success,
+    Warning,
+    Failure,
+    Dim,
 }
 
-impl Look {
+impl TextStyle {
     /// How a word of a closed set looks, or a status of HTTP; what is not known looks like any text.
-    pub(crate) fn of_word(word: &str) -> Self {
+    pub(crate) fn for_word(word: &str) -> Self {
         let row = WORDS.iter().find(|(_, words)| words.contains(&word));
-        let verdict = || VerdictCode::from_name(word).map(Self::of_verdict);
+        let verdict = || VerdictCode::from_name(word).map(Self::for_verdict);
         // Verdicts for people begin with a sign.
-        let signs = [("✓ ", Self::Good), ("? ", Self::Open), ("✗ ", Self::Bad)];
+        let signs = [("✓ ", Self::Success), ("? ", Self::Warning), ("✗ ", Self::Failure)];
         let sign = || signs.into_iter().find(|(sign, _)| word.starts_with(sign)).map(|row| row.1);
         let of_http = |status: &u16| (100..600).contains(status);
         let status = || {
             let status = word.parse().ok().filter(of_http)?;
-            Some(Self::of_status(Some(status)))
+            Some(Self::for_status(Some(status)))
         };
         row.map(|(look, _)| *look)
             .or_else(verdict)
@@ -106,21 +106,21 @@ impl Look {
     }
 
     /// Returns the look of an HTTP status. `None` is no response.
-    pub(crate) fn of_status(status: Option<u16>) -> Self {
+    pub(crate) fn for_status(status: Option<u16>) -> Self {
         match status {
-            Some(200..300) => Self::Good,
+            Some(200..300) => Self::Success,
             // The sender has to fix the request.
-            Some(300..500) => Self::Open,
-            _ => Self::Bad,
+            Some(300..500) => Self::Warning,
+            _ => Self::Failure,
         }
     }
 
     /// Returns the look of a verdict.
-    pub(crate) fn of_verdict(code: VerdictCode) -> Self {
+    pub(crate) fn for_verdict(code: VerdictCode) -> Self {
         match code {
-            VerdictCode::Valid => Self::Good,
-            VerdictCode::Unchecked => Self::Open,
-            _ => Self::Bad,
+            VerdictCode::Valid => Self::Success,
+            VerdictCode::Unchecked => Self::Warning,
+            _ => Self::Failure,
         }
     }
 
@@ -129,10 +129,10 @@ impl Look {
         match self {
             Self::Plain => Style::new(),
             Self::Heading => Style::new().bold(),
-            Self::Good => color(AnsiColor::Green),
-            Self::Open => color(AnsiColor::Yellow),
-            Self::Bad => color(AnsiColor::Red),
-            Self::Past => Style::new().dimmed(),
+            Self::Success => color(AnsiColor::Green),
+            Self::Warning => color(AnsiColor::Yellow),
+            Self::Failure => color(AnsiColor::Red),
+            Self::Dim => Style::new().dimmed(),
         }
     }
 }
@@ -143,8 +143,8 @@ pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
     /// Adds the text as it looks.
-    pub(crate) fn write(self, out: &mut String, look: Look, text: &str) {
-        if !self.0 || look == Look::Plain {
+    pub(crate) fn write(self, out: &mut String, look: TextStyle, text: &str) {
+        if !self.0 || look == TextStyle::Plain {
             return out.push_str(text);
         }
         let style = look.style();
@@ -153,7 +153,7 @@ impl Paint {
     }
 
     /// The text as it looks.
-    pub(crate) fn put(self, look: Look, text: &str) -> String {
+    pub(crate) fn put(self, look: TextStyle, text: &str) -> String {
         let mut out = String::new();
         self.write(&mut out, look, text);
         out
@@ -170,7 +170,7 @@ mod tests {
         let lookup = |name: &str| {
             env.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        Wish::new(color, &lookup).on(terminal)
+        ColorRequest::new(color, &lookup).on(terminal)
     }
 
     #[test]
@@ -202,7 +202,14 @@ mod tests {
 
     #[test]
     fn colours_are_of_the_sixteen_and_neither_black_nor_white() {
-        for look in [Look::Plain, Look::Heading, Look::Good, Look::Open, Look::Bad, Look::Past] {
+        for look in [
+            TextStyle::Plain,
+            TextStyle::Heading,
+            TextStyle::Success,
+            TextStyle::Warning,
+            TextStyle::Failure,
+            TextStyle::Dim,
+        ] {
             let style = look.style();
             assert_eq!(style.get_bg_color(), None, "{look:?}");
             match style.get_fg_color() {
@@ -224,44 +231,44 @@ mod tests {
 
     #[test]
     fn a_word_of_a_closed_set_has_its_look_and_any_other_none() {
-        assert_eq!(Look::of_word("published"), Look::Good);
-        assert_eq!(Look::of_word("draft"), Look::Open);
-        assert_eq!(Look::of_word("closed"), Look::Past);
-        assert_eq!(Look::of_word("of a later release"), Look::Plain);
-        assert_eq!(Paint(true).put(Look::Good, "x"), "\u{1b}[32mx\u{1b}[0m");
-        assert_eq!(Paint(false).put(Look::Good, "x"), "x");
+        assert_eq!(TextStyle::for_word("published"), TextStyle::Success);
+        assert_eq!(TextStyle::for_word("draft"), TextStyle::Warning);
+        assert_eq!(TextStyle::for_word("closed"), TextStyle::Dim);
+        assert_eq!(TextStyle::for_word("of a later release"), TextStyle::Plain);
+        assert_eq!(Paint(true).put(TextStyle::Success, "x"), "\u{1b}[32mx\u{1b}[0m");
+        assert_eq!(Paint(false).put(TextStyle::Success, "x"), "x");
     }
 
     #[test]
     fn words_and_statuses_look_as_what_they_say() {
         let looks = ["ok", "valid", "✗ bad event", "200", "401", "503", "closed", "else", ""];
         let wanted = [
-            Look::Good,
-            Look::Good,
-            Look::Bad,
-            Look::Good,
-            Look::Open,
-            Look::Bad,
-            Look::Past,
-            Look::Plain,
-            Look::Plain,
+            TextStyle::Success,
+            TextStyle::Success,
+            TextStyle::Failure,
+            TextStyle::Success,
+            TextStyle::Warning,
+            TextStyle::Failure,
+            TextStyle::Dim,
+            TextStyle::Plain,
+            TextStyle::Plain,
         ];
-        assert_eq!(looks.map(Look::of_word), wanted);
+        assert_eq!(looks.map(TextStyle::for_word), wanted);
     }
 
     #[test]
     fn status_look_depends_on_its_class() {
         for (status, look) in [
-            (200, Look::Good),
-            (299, Look::Good),
-            (300, Look::Open),
-            (499, Look::Open),
-            (500, Look::Bad),
-            (100, Look::Bad),
-            (999, Look::Bad),
+            (200, TextStyle::Success),
+            (299, TextStyle::Success),
+            (300, TextStyle::Warning),
+            (499, TextStyle::Warning),
+            (500, TextStyle::Failure),
+            (100, TextStyle::Failure),
+            (999, TextStyle::Failure),
         ] {
-            assert_eq!(Look::of_status(Some(status)), look, "{status}");
+            assert_eq!(TextStyle::for_status(Some(status)), look, "{status}");
         }
-        assert_eq!(Look::of_status(None), Look::Bad);
+        assert_eq!(TextStyle::for_status(None), TextStyle::Failure);
     }
 }

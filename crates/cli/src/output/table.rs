@@ -8,10 +8,11 @@ use unicode_width::UnicodeWidthStr;
 use super::field::Kind;
 use super::fit::{self, GAP, Wanted};
 use super::grid::{Column, Grid};
-use super::paint::{Look, Paint};
+use super::paint::{Paint, TextStyle};
 use super::time::Times;
 use crate::base::sanitize::one_line;
-use crate::base::wrap::folded;
+use crate::base::text::wrap_whole_words;
+use crate::base::text::{truncate, truncate_id};
 
 /// Widest a column gets where there is no terminal, whose width would bound it.
 const COLUMN_MAX: usize = 100;
@@ -29,7 +30,7 @@ pub(super) struct View<'a> {
 /// A cell as it is shown.
 struct Shown {
     text: String,
-    look: Look,
+    look: TextStyle,
     cut: Cut,
 }
 
@@ -88,7 +89,7 @@ pub(super) fn list(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
         .zip(&widths)
         .map(|(text, width)| Shown {
             text: shorter(text, *width),
-            look: Look::Heading,
+            look: TextStyle::Heading,
             cut: Cut::End,
         })
         .collect();
@@ -155,8 +156,8 @@ fn line(row: &[Shown], widths: &[Option<usize>], to_the_right: &[bool], paint: P
     for ((cell, width), right) in row.iter().zip(widths).zip(to_the_right) {
         let Some(width) = width else { continue };
         let text = match cell.cut {
-            Cut::End => fit::shortened(&cell.text, *width),
-            Cut::Middle => fit::shortened_id(&cell.text, *width),
+            Cut::End => truncate(&cell.text, *width),
+            Cut::Middle => truncate_id(&cell.text, *width),
         };
         let left_over = width.saturating_sub(text.width());
         let (before, after) = if *right { (left_over, 0) } else { (0, left_over) };
@@ -177,16 +178,16 @@ impl View<'_> {
     pub(super) fn broken(self, text: &str, label: usize) -> Vec<String> {
         let room = self.width.map(|width| width.saturating_sub(label));
         match room.filter(|room| *room >= fit::READABLE) {
-            Some(room) => folded(text, room),
+            Some(room) => wrap_whole_words(text, room),
             None => vec![text.to_owned()],
         }
     }
 
     fn shown(self, column: &Column, cell: &Cell<'_>) -> Shown {
         let mut text = one_line(&cell.text).into_owned();
-        let mut look = Look::Plain;
+        let mut look = TextStyle::Plain;
         match column.kind {
-            Kind::Status => look = Look::of_word(&text),
+            Kind::Status => look = TextStyle::for_word(&text),
             Kind::Time => {
                 if let Some(told) = self.times.and_then(|times| times.told(&text)) {
                     text = told;
@@ -217,7 +218,7 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
                 continue;
             }
             let Shown { text, look, .. } = view.shown(column, cell);
-            let label = view.paint.put(Look::Heading, name);
+            let label = view.paint.put(TextStyle::Heading, name);
             let space = " ".repeat(widest - name.width() + 1);
             let exact = one_line(&cell.text);
             let times = view.times.filter(|_| matches!(column.kind, Kind::Time | Kind::Recent));

@@ -6,12 +6,12 @@ use std::io::{self, BufWriter, Write};
 use anstream::AutoStream;
 
 use super::pager::{self, Pager};
-use super::paint::{Paint, Wish};
-use super::{Harmless, written};
+use super::paint::{ColorRequest, Paint};
+use super::{OutputOptions, written};
 use crate::abort::Abort;
 use crate::base::env::{self, Lookup};
+use crate::base::sanitize::SanitizingWriter;
 use crate::error::CliError;
-use crate::settings::Settings;
 
 /// Narrowest terminal that is believed: what says less has no size.
 const WIDTH_MIN: usize = 20;
@@ -28,21 +28,21 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(settings: &Settings, wish: Wish, env: Lookup<'_>) -> Self {
-        let terminal = settings.terminal.stdout;
+    pub(super) fn new(options: &OutputOptions, request: ColorRequest, env: Lookup<'_>) -> Self {
+        let terminal = options.stdout_is_terminal;
         let size = terminal.then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
         let (width, height) = size.map_or((None, None), |(width, height)| {
             (Some(usize::from(width.0)), Some(usize::from(height.0)))
         });
         let set = |name| env(name).and_then(|value| value.to_str()?.parse::<usize>().ok());
         let width = width.or_else(|| set(env::COLUMNS.name)).filter(|width| *width > 0);
-        let chosen = settings.pager_command.as_deref();
-        let pager = (terminal && settings.pager && !wish.is_dumb())
+        let chosen = options.pager_command.as_deref();
+        let pager = (terminal && options.pager && !request.is_dumb())
             .then(|| Some((height.filter(|height| *height > 0)?, Pager::of(chosen, env)?)))
             .flatten();
         Self {
             terminal,
-            paint: Paint(wish.on(terminal)),
+            paint: Paint(request.on(terminal)),
             width: width.map(|width| width.max(WIDTH_MIN)),
             pager,
         }
@@ -61,7 +61,7 @@ impl Screen {
     ) -> Result<(), CliError> {
         let stdout = io::stdout().lock();
         if self.terminal {
-            let mut out = Harmless::new(Lines { out: BufWriter::new(stdout), at_once });
+            let mut out = SanitizingWriter::new(Lines { out: BufWriter::new(stdout), at_once });
             return write(&mut out).and_then(|()| written(out.flush()));
         }
         let mut out = BufWriter::new(stdout);
@@ -124,7 +124,7 @@ impl Screen {
     /// Writes data that is there as a whole, made harmless.
     pub(super) fn harmless(&self, text: &[u8], abort: &Abort) -> Result<(), CliError> {
         let mut shown = Vec::new();
-        written(Harmless::new(&mut shown).write_all(text))?;
+        written(SanitizingWriter::new(&mut shown).write_all(text))?;
         if self.paged(&shown, abort)? {
             return Ok(());
         }

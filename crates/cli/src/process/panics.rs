@@ -3,7 +3,7 @@
 
 use std::panic::{self, PanicHookInfo};
 
-use crate::base::wrap::stderr_width;
+use crate::base::text::stderr_width;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::to_stderr;

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::abort::{Abort, Busy};
 use crate::at_once;
 use crate::base::env;
-use crate::base::wrap::stderr_width;
+use crate::base::text::stderr_width;
 use crate::cmd::Cli;
 use crate::cmd::page;
 use crate::complete;

@@ -20,7 +20,8 @@ use crate::base::env::{self, Lookup};
 use crate::base::paths::Paths;
 use crate::error::CliError;
 use crate::error::ErrorFormat;
-use crate::output::{Color, OutputFormat, TimeStyle};
+pub(crate) use crate::output::Json;
+use crate::output::{Color, OutputFormat, OutputOptions, TimeStyle};
 use crate::settings::args::{Globals, Rate};
 use crate::settings::config::Value;
 use crate::settings::config::keys::{names, one_of};
@@ -101,19 +102,6 @@ impl Kept {
     pub(crate) fn has_key(&self) -> bool {
         self.store.is_some() || !self.api_key_command.is_empty()
     }
-}
-
-/// What is made of the JSON before it is shown: `--json`, `--jq`, `--template`.
-#[derive(Clone, Debug, Default)]
-pub struct Json {
-    /// The fields, comma-separated; empty asks which there are.
-    pub fields: Option<String>,
-    /// The format given as a flag, which frames the fields: what is set elsewhere does not.
-    pub format: Option<OutputFormat>,
-    /// A jq expression.
-    pub jq: Option<String>,
-    /// A template.
-    pub template: Option<String>,
 }
 
 /// Which service, with which key.
@@ -235,6 +223,22 @@ impl Settings {
             network.add_root_certificate_file(origin.clone())?;
         }
         Ok(network)
+    }
+
+    /// Returns the options of the output.
+    pub(crate) fn output_options(&self) -> OutputOptions {
+        OutputOptions {
+            json: self.json.clone(),
+            format: self.output,
+            time_style: self.time_style,
+            color: self.color,
+            error_format: self.error_format,
+            quiet: self.quiet,
+            stdout_is_terminal: self.terminal.stdout,
+            stderr_is_terminal: self.terminal.stderr,
+            pager: self.pager,
+            pager_command: self.pager_command.clone(),
+        }
     }
 
     /// How data is shown: to people as a table, to programs as lines, unless somebody says so.

@@ -400,13 +400,17 @@ fn a_file_that_others_can_write_is_not_used_until_it_is_mended() {
     let fix = format!("hint: `chmod go-w {}`", home.file().display());
     for mode in [0o664, 0o646, 0o666] {
         set(mode);
-        let told = ["is not safe to use", "cause: others can write it", &fix];
+        let told = ["is not safe to use", "cause: it can be changed by other users", &fix];
         home.fail("--base-url http://127.0.0.1:9 me", 10, &told);
         home.fail("config set output csv", 10, &told);
         // What is there to mend it still runs, and takes none of its words.
         let said = home.run("config get output");
         assert_eq!((said.code, said.stdout.as_str()), (Some(0), "tsv\n"), "{}", said.stderr);
-        assert!(said.stderr.contains("others can write it; none of it counts"), "{}", said.stderr);
+        assert!(
+            said.stderr.contains("it can be changed by other users; none of it counts"),
+            "{}",
+            said.stderr
+        );
     }
     set(0o644);
     assert_eq!(home.succeed("config get output"), "json\n");

@@ -168,10 +168,10 @@ fn a_file_of_keys_that_others_could_use_is_refused_with_what_mends_it() {
         format!("hint: `chmod 600 {}`", file.display()),
     );
     chmod(&file, 0o640);
-    fails(&home.run(&["me"], &[]), 4, &["error:", "read or changed by others", &file_fix]);
+    fails(&home.run(&["me"], &[]), 4, &["error:", "read or changed by other users", &file_fix]);
     chmod(&file, 0o600);
     chmod(&home.folder(), 0o755);
-    fails(&home.run(&["me"], &[]), 4, &["error:", "read or changed by others", &folder_fix]);
+    fails(&home.run(&["me"], &[]), 4, &["error:", "read or changed by other users", &folder_fix]);
     chmod(&home.folder(), 0o700);
     let elsewhere = home.0.path().join("elsewhere.toml");
     std::fs::rename(&file, &elsewhere).unwrap();

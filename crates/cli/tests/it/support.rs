@@ -174,6 +174,20 @@ pub(crate) fn wait_until_inside(process: &Child, call: &str) {
     within(call, inside);
 }
 
+/// Waits until a process has opened a file, such as a lock that the test holds.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub(crate) fn wait_until_open(process: &Child, path: &Path) {
+    let descriptors = format!("/proc/{}/fd", process.id());
+    let is_open = || {
+        let entries = std::fs::read_dir(&descriptors).unwrap().filter_map(Result::ok);
+        entries
+            .map(|entry| std::fs::read_link(entry.path()))
+            .any(|open| open.is_ok_and(|open| open == path))
+    };
+    within(&path.display().to_string(), is_open);
+}
+
 /// Returns an address that refuses connections until this process ends: its port is taken, and nothing
 /// listens on it. A port that is freed again could be taken by another test.
 pub(crate) fn closed_address() -> SocketAddr {

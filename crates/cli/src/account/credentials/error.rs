@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::KEYRING_MAX;
+use crate::base::files::FileError;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::Store;
@@ -30,37 +31,12 @@ pub(crate) enum StoreError {
     /// There is no folder for the file.
     #[error("neither FORMSVC_CONFIG_DIR nor a home folder says where the file of keys is")]
     NoFolder,
-    /// Others could have written the file, or can read it.
-    #[error("`{}` {what}", path.display())]
-    Unsafe {
-        /// The file, or its folder.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
-        /// What makes it right.
-        fix: String,
-    },
-    /// The file is not what this program writes.
-    #[error("`{}` is no file of keys: {what}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it, without a word of what is in it.
-        what: String,
-    },
-    /// Another run holds the file.
-    #[error("another run of formsvc holds `{}`", .0.display())]
-    Busy(PathBuf),
-    /// The disk said no.
-    #[error("cannot {doing} `{}`", path.display())]
-    Io {
-        /// What was being done.
-        doing: &'static str,
-        /// To which file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    /// The key file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The content of the key file is not valid. `problem` contains no part of the content.
+    #[error("`{}` is not a valid key file: {problem}", path.display())]
+    Malformed { path: PathBuf, problem: String },
     /// What was kept is not what comes back.
     #[error("the {0} does not give back the key that was just kept in it")]
     NotKept(Store),
@@ -125,11 +101,11 @@ impl StoreError {
                 "`formsvc auth logout` removes them all; then log in again".to_owned()
             }
             Self::NoFolder => "set HOME or FORMSVC_CONFIG_DIR, or FORMSVC_API_KEY".to_owned(),
-            Self::Unsafe { fix, .. } => fix.clone(),
-            Self::Malformed { path, .. } => {
+            Self::File(FileError::Unsafe { fix, .. }) => fix.clone(),
+            Self::File(FileError::Locked(_)) => "try again when that run has ended".to_owned(),
+            Self::Malformed { path, .. } | Self::File(FileError::Invalid { path, .. }) => {
                 format!("move `{}` away and log in again", path.display())
             }
-            Self::Busy(_) => "try again when it has ended".to_owned(),
             Self::Survives { why, .. } => match why.hint() {
                 Some(hint) => format!("{hint}; then `formsvc auth logout` again"),
                 None => "try `formsvc auth logout` again; a revoked key opens nothing".to_owned(),
@@ -138,15 +114,15 @@ impl StoreError {
                 "`formsvc webhook secret remove --all` removes it; then add the secrets again"
                     .to_owned()
             }
-            Self::Io { .. } | Self::NotKept(_) | Self::NotAKey(_) => return None,
+            Self::File(FileError::Io { .. }) | Self::NotKept(_) | Self::NotAKey(_) => return None,
         })
     }
 
     fn exit(&self) -> Exit {
         match self {
-            Self::Busy(_) | Self::Io { .. } | Self::Survives { .. } | Self::NotKept(_) => {
-                Exit::LocalIo
-            }
+            Self::File(FileError::Locked(_) | FileError::Io { .. })
+            | Self::Survives { .. }
+            | Self::NotKept(_) => Exit::LocalIo,
             _ => Exit::Auth,
         }
     }

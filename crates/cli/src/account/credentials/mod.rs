@@ -10,7 +10,7 @@
 mod account;
 mod bounded;
 mod error;
-mod file;
+mod key_file;
 mod keyring;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod secret_service;
@@ -25,7 +25,7 @@ use secrecy::{ExposeSecret, SecretString};
 pub(crate) use account::Account;
 use error::Absence;
 pub(crate) use error::StoreError;
-use file::KeyFile;
+use key_file::KeyFile;
 use keyring::Keyring;
 pub(crate) use signing::{StoredSecrets, check_secret_name};
 

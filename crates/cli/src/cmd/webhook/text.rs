@@ -19,15 +19,6 @@ pub(super) fn verdict_label(code: VerdictCode) -> &'static str {
     }
 }
 
-/// Returns a number and its noun: `1 delivery`, `2 deliveries`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    match noun.strip_suffix('y') {
-        _ if count == 1 => format!("1 {noun}"),
-        Some(stem) => format!("{count} {stem}ies"),
-        None => format!("{count} {noun}s"),
-    }
-}
-
 /// Returns a short duration: `0.2ms`, `41ms`, `12.3s`, `66m40s`.
 pub(super) fn took(duration: Duration) -> String {
     let tenths = (duration.as_micros() + 50) / 100;
@@ -64,13 +55,6 @@ mod tests {
             };
             assert_eq!(verdict_label(row.code), format!("{sign} {}", row.label()));
         }
-    }
-
-    #[test]
-    fn noun_is_plural_unless_there_is_one() {
-        assert_eq!(counted(1, "retry"), "1 retry");
-        assert_eq!(counted(2, "retry"), "2 retries");
-        assert_eq!(counted(0, "capture"), "0 captures");
     }
 
     #[test]

@@ -79,16 +79,6 @@ fn ratio(left: u64, covered: i64) -> Option<f64> {
     (covered > 0).then(|| left as f64 / covered as f64)
 }
 
-/// Formats an estimate: `~40 s`, `~12 min`, `~3 h`.
-pub(crate) fn about(time: Duration) -> String {
-    let seconds = time.as_secs().max(1);
-    match seconds {
-        0..=99 => format!("~{seconds} s"),
-        100..=5_999 => format!("~{} min", (seconds + 30) / 60),
-        _ => format!("~{} h", (seconds + 1_800) / 3_600),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,12 +108,5 @@ mod tests {
         // The saved range is passed in no time and does not count.
         let saved_to = Some(micros(&day(21)));
         assert_eq!(left(Expected { oldest, saved_to, ..Expected::default() }), None);
-    }
-
-    #[test]
-    fn estimate_is_rounded_for_reading() {
-        for (seconds, text) in [(0, "~1 s"), (99, "~99 s"), (100, "~2 min"), (7_300, "~2 h")] {
-            assert_eq!(about(Duration::from_secs(seconds)), text);
-        }
     }
 }

@@ -15,24 +15,15 @@ use indicatif::{
 use jiff::tz::TimeZone;
 
 use self::estimate::Estimate;
-pub(crate) use self::estimate::{Expected, about};
+pub(crate) use self::estimate::Expected;
 use self::screen::Screen;
 use crate::base::env::Lookup;
 use crate::base::sanitize::one_line;
+use crate::base::text::{approximate, duration, truncate};
 use crate::base::when::zone;
 use crate::error::ErrorFormat;
 use crate::error::message::Message;
-use crate::output::{is_dumb, shortened};
-use crate::settings::Settings;
-
-/// How long something took, in as many digits as tell a person something.
-pub(crate) fn took(time: Duration) -> String {
-    if time < Duration::from_secs(1) {
-        format!("{} ms", time.as_millis().max(1))
-    } else {
-        format!("{:.1} s", time.as_secs_f64())
-    }
-}
+use crate::output::{OutputOptions, is_dumb};
 
 /// How long no line moves after the first data went elsewhere.
 const ASIDE: Duration = Duration::from_secs(1);
@@ -94,11 +85,11 @@ fn line_is_due(since_last: Duration, wait: Option<Duration>) -> bool {
 }
 
 impl Progress {
-    pub(crate) fn new(settings: &Settings, env: Lookup<'_>) -> Self {
-        let (began, format) = (Instant::now(), settings.error_format);
-        let mode = if settings.quiet {
+    pub(crate) fn new(options: &OutputOptions, env: Lookup<'_>) -> Self {
+        let (began, format) = (Instant::now(), options.error_format);
+        let mode = if options.quiet {
             Mode::Quiet
-        } else if settings.terminal.stderr && !is_dumb(env) && format == ErrorFormat::Text {
+        } else if options.stderr_is_terminal && !is_dumb(env) && format == ErrorFormat::Text {
             Mode::Moving { from: Some(began), bar: None }
         } else {
             Mode::Lines { last: began }
@@ -182,7 +173,7 @@ impl Progress {
 
     /// Reports the end of an outage.
     pub(crate) fn outage_end(&self, elapsed: Duration) {
-        self.remark(&format!("the service is back after {}", took(elapsed)));
+        self.remark(&format!("the service is back after {}", duration(elapsed)));
     }
 
     /// Prints a command to continue with, on one line however long it is, to be copied.
@@ -288,7 +279,8 @@ impl Told {
                 let new = self.estimate.new_submissions(*done);
                 let time = now.saturating_duration_since(self.began);
                 let left = self.estimate.left(now);
-                let left = left.map_or(String::new(), |left| format!(" · {} left", about(left)));
+                let left =
+                    left.map_or(String::new(), |left| format!(" · {} left", approximate(left)));
                 status(*done, new, reached, time, zone) + &left
             }
         };
@@ -329,7 +321,7 @@ fn spinner(told: &Arc<Mutex<Told>>, from: Instant) -> ProgressBar {
         let text = locked(&told).line(Instant::now(), &zone());
         let room = usize::from(screen::width()).saturating_sub(BEFORE);
         // A line of text takes every write.
-        let _ = out.write_str(&shortened(&one_line(&text), room));
+        let _ = out.write_str(&truncate(&one_line(&text), room));
     };
     let style = ProgressStyle::with_template("{spinner} {told}");
     bar.set_style(style.expect("the template is well-formed").with_key("told", text));
@@ -353,19 +345,6 @@ mod tests {
             (s(11), Some(s(1)), true),
         ] {
             assert_eq!(line_is_due(since_last, wait), due, "{since_last:?} {wait:?}");
-        }
-    }
-
-    #[test]
-    fn nothing_took_no_time() {
-        for (nanos, told) in [
-            (0, "1 ms"),
-            (1_400_000, "1 ms"),
-            (999_900_000, "999 ms"),
-            (1_000_000_000, "1.0 s"),
-            (61_260_000_000, "61.3 s"),
-        ] {
-            assert_eq!(took(Duration::from_nanos(nanos)), told);
         }
     }
 

@@ -10,8 +10,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Rows, Surroundings};
 use crate::base::sanitize::one_line;
+use crate::base::text::truncate;
 use crate::output::fit::{self, GAP, Wanted};
-use crate::output::paint::Look;
+use crate::output::paint::TextStyle;
 use crate::output::time;
 
 /// The colours by name: of the sixteen, those that light and dark themes keep readable.
@@ -30,9 +31,7 @@ pub(super) fn add(to: &mut Environment<'static>, surroundings: Surroundings, row
     to.add_filter("timeago", move |value: &str| {
         time::relative(value, surroundings.now).unwrap_or_else(|| value.to_owned())
     });
-    to.add_filter("truncate", |value: &Value, width: usize| {
-        fit::shortened(&value.to_string(), width)
-    });
+    to.add_filter("truncate", |value: &Value, width: usize| truncate(&value.to_string(), width));
     to.add_filter("json", |value: &Value| {
         serde_json::to_string(value)
             .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
@@ -60,7 +59,7 @@ pub(super) fn add(to: &mut Environment<'static>, surroundings: Surroundings, row
 fn color(value: &Value, name: &str, surroundings: Surroundings) -> Result<String, Error> {
     let text = value.to_string();
     let style = if name == "status" {
-        Look::of_word(&text).style()
+        TextStyle::for_word(&text).style()
     } else {
         let known = COLORS.iter().find(|(known, _)| *known == name);
         let (_, style) = known.ok_or_else(|| {
@@ -105,7 +104,7 @@ pub(super) fn table(rows: &Rows, surroundings: Surroundings) -> String {
         let mut line = String::new();
         for (cell, (width, wanted)) in row.iter().zip(widths.iter().zip(&wanted)) {
             let Some(width) = width else { continue };
-            let cell = if wanted.whole { cell.clone() } else { fit::shortened(cell, *width) };
+            let cell = if wanted.whole { cell.clone() } else { truncate(cell, *width) };
             let space = width.saturating_sub(visible(&cell)) + GAP;
             line.push_str(&cell);
             line.push_str(&" ".repeat(space));

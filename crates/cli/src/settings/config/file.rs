@@ -1,20 +1,24 @@
 //! The user's configuration file.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use toml_edit::{Document, DocumentMut, Item, Table, TableLike};
 
 use super::FILE_NAME;
 use super::keys::PROFILE;
 use super::place::{PROFILES, Place};
-use super::replace;
 use super::text::{Entries, SyntaxError, entries};
 use super::value::Value;
-use crate::base::files::{self, OpenError};
+use crate::base::files::{self, FileError, Trust};
 use crate::base::paths::Paths;
 use crate::error::CliError;
 use crate::exit::Exit;
+
+/// Longest configuration file that is read, in bytes.
+const MAX_LEN: u64 = 256 * 1024;
+/// Name of the lock file in the configuration folder.
+const LOCK_NAME: &str = ".config.lock";
 
 /// The user's configuration, with the changes made to it since it was read.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +44,7 @@ impl File {
     pub(crate) fn load(paths: &Paths) -> Result<Self, CliError> {
         let path = Self::path_in(paths);
         let text = match &path {
-            Some(path) => read(path, files::own)?,
+            Some(path) => read(path, Trust::OwnUser)?,
             None => String::new(),
         };
         Ok(Self { path, text, edits: Vec::new() })
@@ -113,13 +117,13 @@ impl File {
         }
         let Some(path) = self.path.clone() else { return Err(Self::no_folder()) };
         let folder = path.parent().unwrap_or(Path::new("."));
-        let failed = |error: &io::Error| {
+        let failed = |error: &dyn Error| {
             let message = format!("cannot write the configuration `{}`", path.display());
             CliError::new(Exit::LocalIo, message).because(error)
         };
-        replace::make_folder(folder).map_err(|error| failed(&error))?;
-        let _lock = replace::lock(folder).map_err(|error| failed(&error))?;
-        let before = read(&path, files::own)?;
+        files::create_private_folder(folder).map_err(|error| failed(&error))?;
+        let _lock = files::lock(&folder.join(LOCK_NAME)).map_err(|error| failed(&error))?;
+        let before = read(&path, Trust::OwnUser)?;
         self.text.clone_from(&before);
         for edit in std::mem::take(&mut self.edits) {
             self.text = self.edited(&edit)?;
@@ -127,7 +131,7 @@ impl File {
         if self.text == before {
             return Ok(());
         }
-        replace::replace(&path, &self.text).map_err(|error| failed(&error))
+        files::replace(&path, self.text.as_bytes()).map_err(|error| failed(&error))
     }
 
     fn edit(&mut self, edit: Edit) -> Result<(), CliError> {
@@ -172,7 +176,7 @@ pub(crate) fn read_project(path: &Path) -> Result<Entries, CliError> {
         let message = format!("`{}` is a link", path.display());
         return Err(CliError::usage(message).hint("a project file is a file of its own"));
     }
-    entries(&read(path, files::anybodys)?).map_err(|error| syntax(path, &error))
+    entries(&read(path, Trust::AnyUser)?).map_err(|error| syntax(path, &error))
 }
 
 fn syntax(path: &Path, error: &SyntaxError) -> CliError {
@@ -180,22 +184,23 @@ fn syntax(path: &Path, error: &SyntaxError) -> CliError {
     CliError::usage(format!("`{}` line {line}, column {column}: {rule}", path.display()))
 }
 
-fn read(path: &Path, open: fn(&Path) -> Result<fs::File, OpenError>) -> Result<String, CliError> {
-    let error = match replace::read(path, open) {
-        Ok(text) => return Ok(text.unwrap_or_default()),
+fn read(path: &Path, trust: Trust) -> Result<String, CliError> {
+    let error = match files::read(path, trust, MAX_LEN) {
+        Ok(text) => return Ok(text.map_or_else(String::new, |text| text.as_str().to_owned())),
         Err(error) => error,
     };
     let message = format!("cannot read the configuration `{}`", path.display());
     Err(match error {
-        OpenError::Untrusted { what, fix } => {
-            // It names programs to run, and where keys go.
+        FileError::Unsafe { problem, fix, .. } => {
+            // The file names programs to run and the services that get keys.
             let message = format!("the configuration `{}` is not safe to use", path.display());
-            CliError::new(Exit::LocalIo, message).cause(what).hint(fix)
+            CliError::new(Exit::LocalIo, message).cause(format!("it {problem}")).hint(fix)
         }
-        OpenError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-            CliError::new(Exit::Usage, message).because(&error)
+        FileError::Invalid { problem, .. } => {
+            CliError::new(Exit::Usage, message).cause(format!("it {problem}"))
         }
-        OpenError::Io(error) => CliError::new(Exit::LocalIo, message).because(&error),
+        FileError::Io { source, .. } => CliError::new(Exit::LocalIo, message).because(&source),
+        FileError::Locked(_) => CliError::new(Exit::LocalIo, message).because(&error),
     })
 }
 

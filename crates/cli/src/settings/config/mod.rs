@@ -7,7 +7,6 @@
 mod file;
 pub mod keys;
 mod place;
-mod replace;
 mod text;
 mod value;
 

@@ -86,6 +86,10 @@ impl Home {
         self.config_folder().join(".config.lock")
     }
 
+    fn key_lock(&self) -> PathBuf {
+        self.config_folder().join("credentials.lock")
+    }
+
     /// What is in no file at all: nothing was written.
     #[track_caller]
     fn assert_untouched(&self) {

@@ -6,16 +6,11 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use super::Home;
-use crate::support::{SECRET, wait_until_inside};
+use crate::support::{SECRET, wait_until_open};
 
 const OLD: &str = "fsk_the_key_before_this_one";
 const OLD_AT: &str = "http://127.0.0.1:9";
 const NEW_AT: &str = "http://127.0.0.1:10";
-
-/// In the words of [`wait_until_inside`]: waiting for the lock on the file of keys.
-pub(crate) const WAITS_FOR_KEYS: &str = "73 ";
-/// In its words: between two tries for the lock on the configuration.
-pub(crate) const WAITS_FOR_CONFIG: &str = "230 ";
 
 fn logged_in() -> Home {
     let home = Home::new();
@@ -83,15 +78,15 @@ fn a_configuration_that_cannot_be_written_leaves_the_key_before() {
     assert_eq!((said.code, home.kept()), (Some(10), String::new()), "{}", said.stderr);
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(target_os = "linux")]
 #[test]
 fn a_login_that_is_killed_leaves_the_key_before_or_the_new_one() {
     for (at, key_once_put, at_once_put) in [(OLD_AT, SECRET, OLD_AT), (NEW_AT, OLD, OLD_AT)] {
         // Before the key is put.
         let home = logged_in();
-        let held = hold(&home.config_folder().join("credentials.lock"));
+        let held = hold(&home.key_lock());
         let child = started(login(&home, at));
-        wait_until_inside(&child, WAITS_FOR_KEYS);
+        wait_until_open(&child, &home.key_lock());
         kill(child);
         drop(held);
         assert_is(&home, OLD, OLD_AT);
@@ -99,7 +94,7 @@ fn a_login_that_is_killed_leaves_the_key_before_or_the_new_one() {
         // Before the configuration is written.
         let held = hold(&home.config_lock());
         let child = started(login(&home, at));
-        wait_until_inside(&child, WAITS_FOR_CONFIG);
+        wait_until_open(&child, &home.config_lock());
         kill(child);
         drop(held);
         assert_is(&home, key_once_put, at_once_put);
@@ -107,11 +102,11 @@ fn a_login_that_is_killed_leaves_the_key_before_or_the_new_one() {
         // Before the key for the other address is forgotten.
         let held = hold(&home.config_lock());
         let child = started(login(&home, at));
-        wait_until_inside(&child, WAITS_FOR_CONFIG);
+        wait_until_open(&child, &home.config_lock());
         if at == NEW_AT {
-            let held_next = hold(&home.config_folder().join("credentials.lock"));
+            let held_next = hold(&home.key_lock());
             drop(held);
-            wait_until_inside(&child, WAITS_FOR_KEYS);
+            wait_until_open(&child, &home.key_lock());
             kill(child);
             drop(held_next);
         } else {

@@ -9,14 +9,13 @@ use formsvc_export::{
     Compression, Existing, ExportError, FORMATS, FileFormat, Format, MonthFolder, Output, Remark,
     Rendered,
 };
-use indicatif::HumanCount;
 use sha2::{Digest, Sha256};
 
 use super::{Export, stdout};
+use crate::base::text::duration;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::error::message::Message;
-use crate::output::progress::took;
 
 impl Export {
     /// The format of `--format` or of the file's name; CSV if there is no ending. Another ending is an
@@ -157,7 +156,7 @@ pub(super) fn summary(
         columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
-    let (submissions, time) = (counted(rendered.rows, "submission"), took(elapsed));
+    let (submissions, time) = (counted(rendered.rows, "submission"), duration(elapsed));
     let complete = match completeness {
         Completeness::Proven => "yes",
         Completeness::Incomplete => "no",
@@ -175,9 +174,7 @@ pub(super) fn summary(
     }
 }
 
-pub(in crate::cmd) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", HumanCount(number), if number == 1 { "" } else { "s" })
-}
+pub(in crate::cmd) use crate::base::text::count as counted;
 
 #[cfg(test)]
 mod tests {

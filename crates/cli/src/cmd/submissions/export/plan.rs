@@ -7,10 +7,10 @@ use indicatif::HumanCount;
 
 use super::super::range::Bounds;
 use super::{Export, counted, spools};
+use crate::base::text::approximate;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
-use crate::output::progress::about;
 use crate::settings::args::Rate;
 use formsvc_export::{Estimate, EstimatedNumbers, Format};
 
@@ -71,7 +71,7 @@ impl Export {
             counted(rows, "submission"),
             mark(is_exact),
             counted(requests, "request"),
-            about(time),
+            approximate(time),
         );
         if is_exact {
             return text;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use formsvc_export::Destination;
 
+use crate::base::sanitize::SanitizingWriter;
 use crate::context::Context;
-use crate::output::Harmless;
 
 /// Names of standard output. The last three would be opened as files of their own, at their start, so that
 /// `>>` would not append.
@@ -21,7 +21,7 @@ pub(super) fn destination(cx: &Context) -> Destination<'static> {
     let (out, progress) = (io::stdout(), cx.progress.clone());
     if cx.settings.terminal.stdout {
         let begins = Some(move || progress.share_terminal());
-        Destination::stream(Box::new(Harmless::new(StandardOutput { out, begins })))
+        Destination::stream(Box::new(SanitizingWriter::new(StandardOutput { out, begins })))
     } else {
         let begins = Some(move || progress.step_aside());
         Destination::stream(Box::new(StandardOutput { out, begins }))

@@ -7,12 +7,12 @@ use formsvc_client::Completeness;
 use formsvc_export::{LeftOut, SyncSummary, SyncTarget, ViewChanges};
 use serde::Serialize;
 
+use crate::base::text::duration;
 use crate::cmd::submissions::export::{counted, incomplete};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 use crate::output::Field;
-use crate::output::progress::took;
 
 /// The fields of a synchronized form.
 pub(in crate::cmd) const FIELDS: [Field; 9] = [
@@ -104,7 +104,7 @@ pub(super) fn describe(
     format!(
         "{}: {new}{replaced}; {rows} → {target} in {} and {requests}{doubt}",
         form.title,
-        took(elapsed)
+        duration(elapsed)
     )
 }
 

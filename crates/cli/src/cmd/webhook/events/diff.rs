@@ -9,7 +9,7 @@ use super::super::captures;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Field, Live, Look};
+use crate::output::{Field, Live, TextStyle};
 
 /// The fields of a difference.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -82,16 +82,18 @@ pub(in super::super) fn print_differences(
                 Part::Headers => "headers",
                 Part::Body => "body",
             };
-            live.line(&[(Look::Plain, indent), (Look::Heading, heading)])?;
+            live.line(&[(TextStyle::Plain, indent), (TextStyle::Heading, heading)])?;
         }
         let name = if path.is_empty() { String::new() } else { format!("{path}: ") };
-        for (sign, look, value) in [("- ", Look::Bad, old), ("+ ", Look::Good, new)] {
+        for (sign, look, value) in
+            [("- ", TextStyle::Failure, old), ("+ ", TextStyle::Success, new)]
+        {
             for line in value.iter().flat_map(|value| value.split('\n')) {
                 live.line(&[
-                    (Look::Plain, indent),
-                    (Look::Plain, "  "),
+                    (TextStyle::Plain, indent),
+                    (TextStyle::Plain, "  "),
                     (look, sign),
-                    (Look::Plain, &name),
+                    (TextStyle::Plain, &name),
                     (look, line),
                 ])?;
             }

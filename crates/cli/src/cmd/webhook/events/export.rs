@@ -11,9 +11,9 @@ use url::Url;
 
 use super::super::args::{CapturesArgs, export_format};
 use super::super::captures;
+use crate::base::sanitize::SanitizingWriter;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::Harmless;
 
 /// Write recorded deliveries as HTTP requests, curl commands, a HAR file or JSON
 ///
@@ -94,7 +94,7 @@ impl Export {
                 return Ok(Destination::stream(Box::new(out)));
             }
             cx.progress.share_terminal();
-            return Ok(Destination::stream(Box::new(Harmless::new(out))));
+            return Ok(Destination::stream(Box::new(SanitizingWriter::new(out))));
         };
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
         let destination = Destination::file(path, existing)?.owner_only();

@@ -19,7 +19,7 @@ use crate::base::when::zone;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::OutputFormat;
-use crate::output::{Column, Columns, ItemPrinter, Look};
+use crate::output::{Column, Columns, ItemPrinter, TextStyle};
 use crate::settings::args::{duration, whole};
 
 /// Time between two reads of the store.
@@ -182,11 +182,14 @@ fn print_row(columns: &Columns<'_>, summary: &DeliverySummary) -> Result<(), Cli
     let at = summary.received_at.to_zoned(zone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
     let code = summary.verdict.code;
     columns.row(&[
-        (Look::Heading, &summary.number.map_or(String::new(), |number| number.to_string())),
-        (Look::Past, &at),
-        (Look::of_verdict(code), verdict_label(code)),
-        (Look::of_status(status), &status.map_or("-".to_owned(), |status| status.to_string())),
-        (Look::Plain, &summary.attempt.number.to_string()),
-        (Look::Plain, summary.names.submission_id.as_deref().unwrap_or_default()),
+        (TextStyle::Heading, &summary.number.map_or(String::new(), |number| number.to_string())),
+        (TextStyle::Dim, &at),
+        (TextStyle::for_verdict(code), verdict_label(code)),
+        (
+            TextStyle::for_status(status),
+            &status.map_or("-".to_owned(), |status| status.to_string()),
+        ),
+        (TextStyle::Plain, &summary.attempt.number.to_string()),
+        (TextStyle::Plain, summary.names.submission_id.as_deref().unwrap_or_default()),
     ])
 }

@@ -1,15 +1,15 @@
 //! The ready file: a JSON object that exists while a listener accepts deliveries, for the program that started
 //! it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process;
 
 use serde::Serialize;
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
 use crate::abort::Abort;
+use crate::base::files;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -49,14 +49,9 @@ impl Drop for ReadyFile {
 }
 
 fn replace(path: &Path, content: &impl Serialize) -> io::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    // Created with mode 0600.
-    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    serde_json::to_writer(&mut file, content)?;
-    file.write_all(b"\n")?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    let mut text = serde_json::to_vec(content)?;
+    text.push(b'\n');
+    files::write_private(path, &text)
 }
 
 /// Returns an error if the path names something else than a ready file.

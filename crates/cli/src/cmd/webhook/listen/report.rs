@@ -9,10 +9,10 @@ use formsvc_workbench::warning::{Warning, WarningCode};
 use jiff::Timestamp;
 
 use super::line::LineStyle;
-use crate::cmd::webhook::text::{counted, took};
-use crate::context::to_json;
+use crate::base::text::count;
+use crate::cmd::webhook::text::took;
 use crate::error::CliError;
-use crate::output::Live;
+use crate::output::{Live, to_json};
 use crate::output::progress::Progress;
 
 /// Prints the events of a listener.
@@ -107,8 +107,8 @@ fn settings(ready: &ReadyLine<'_>) -> Vec<String> {
 
 /// Returns the lines of a summary.
 fn summary(totals: &Totals) -> Vec<String> {
-    let counted_if_any = |count, noun| (count > 0).then(|| counted(count, noun));
-    let refused = counted_if_any(totals.refused, "other request");
+    let count_if_any = |number, noun| (number > 0).then(|| count(number, noun));
+    let refused = count_if_any(totals.refused, "other request");
     let refused = refused.map(|refused| format!("; {refused} refused")).unwrap_or_default();
     if totals.received == 0 {
         return vec![format!("no delivery arrived{refused}")];
@@ -116,17 +116,17 @@ fn summary(totals: &Totals) -> Vec<String> {
     let verdicts = VERDICTS.iter().filter_map(|row| {
         totals.verdicts.get(row.name).map(|count| format!("{count} {}", row.label()))
     });
-    let retries = counted_if_any(totals.retries, "retry");
-    let duplicates = counted_if_any(totals.duplicates, "duplicate");
+    let retries = count_if_any(totals.retries, "retry");
+    let duplicates = count_if_any(totals.duplicates, "duplicate");
     let parts: Vec<_> = verdicts.chain(retries).chain(duplicates).collect();
     let mut lines =
-        vec![format!("{}: {}{refused}", counted(totals.received, "delivery"), parts.join(", "))];
+        vec![format!("{}: {}{refused}", count(totals.received, "delivery"), parts.join(", "))];
     let dropped = (totals.dropped > 0).then(|| format!("dropped ×{}", totals.dropped));
     let statuses = totals.statuses.iter().map(|(status, count)| format!("{status} ×{count}"));
     let responses: Vec<_> = dropped.into_iter().chain(statuses).collect();
     lines.push(format!("responses: {}{}", responses.join(", "), times(&totals.response_times)));
     if let Some(forwards) =
-        counted_if_any(totals.forwards_answered + totals.forwards_failed, "forward")
+        count_if_any(totals.forwards_answered + totals.forwards_failed, "forward")
     {
         let failed = match totals.forwards_failed {
             0 => String::new(),
@@ -134,7 +134,7 @@ fn summary(totals: &Totals) -> Vec<String> {
         };
         lines.push(format!("{forwards}{failed}{}", times(&totals.forward_times)));
     }
-    if let Some(unrouted) = counted_if_any(totals.unrouted, "delivery") {
+    if let Some(unrouted) = count_if_any(totals.unrouted, "delivery") {
         lines.push(format!("{unrouted} not forwarded: no route matches"));
     }
     lines

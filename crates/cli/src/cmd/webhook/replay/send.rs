@@ -21,11 +21,11 @@ use super::super::events::print_differences;
 use super::super::expectation;
 use super::super::text;
 use super::{FIELDS, Replay};
-use crate::base::wrap::folded;
+use crate::base::text::wrap_whole_words;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::OutputFormat;
-use crate::output::{Column, Columns, ItemPrinter, Look};
+use crate::output::{Column, Columns, ItemPrinter, TextStyle};
 
 /// The captures to send, and the means to send them.
 pub(super) struct ReplayRun<'a> {
@@ -166,25 +166,25 @@ impl ReplayRun<'_> {
         let before = record.before.map_or("-".to_owned(), |status| status.to_string());
         let is_expected = record.status.is_some() && self.args.expect.contains(record.status);
         let (look, status) = match record.status {
-            _ if self.args.dry_run => (Look::Past, "not sent".to_owned()),
-            Some(status) if is_expected => (Look::Good, status.to_string()),
-            Some(status) => (Look::Bad, status.to_string()),
-            None => (Look::Bad, "no response".to_owned()),
+            _ if self.args.dry_run => (TextStyle::Dim, "not sent".to_owned()),
+            Some(status) if is_expected => (TextStyle::Success, status.to_string()),
+            Some(status) => (TextStyle::Failure, status.to_string()),
+            None => (TextStyle::Failure, "no response".to_owned()),
         };
         columns.row(&[
-            (Look::Heading, &record.capture.to_string()),
-            (Look::Plain, record.submission_id.unwrap_or("-")),
-            (Look::of_status(record.before), &before),
+            (TextStyle::Heading, &record.capture.to_string()),
+            (TextStyle::Plain, record.submission_id.unwrap_or("-")),
+            (TextStyle::for_status(record.before), &before),
             (look, &status),
-            (Look::Past, took),
-            (Look::Past, &record.to),
+            (TextStyle::Dim, took),
+            (TextStyle::Dim, &record.to),
         ])?;
         let width = columns.live.width();
         for line in record.error.iter().flat_map(|error| match width {
-            Some(width) => folded(error, width.saturating_sub(4)),
+            Some(width) => wrap_whole_words(error, width.saturating_sub(4)),
             None => vec![error.clone()],
         }) {
-            columns.live.line(&[(Look::Plain, "    "), (Look::Past, &line)])?;
+            columns.live.line(&[(TextStyle::Plain, "    "), (TextStyle::Dim, &line)])?;
         }
         Ok(())
     }
@@ -226,5 +226,5 @@ fn print_response_diff(
         Some([]) => "the same response, except the date",
         Some(differences) => return print_differences(&columns.live, differences, "    "),
     };
-    columns.live.line(&[(Look::Plain, "    "), (Look::Past, note)])
+    columns.live.line(&[(TextStyle::Plain, "    "), (TextStyle::Dim, note)])
 }

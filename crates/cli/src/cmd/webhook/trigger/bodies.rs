@@ -11,13 +11,13 @@ use formsvc_workbench::simulate::{
 use super::super::args::{BodySource, ChangeArgs, edit_in_editor};
 use super::PayloadArgs;
 use crate::base::suggest::did_you_mean;
+use crate::base::text::truncate;
 use crate::base::when::now;
 use crate::cmd::place;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
-use crate::output::shortened;
 
 /// Longest value in a remark.
 const VALUE_WIDTH: usize = 40;
@@ -130,7 +130,7 @@ fn describe(change: &UnusualChange) -> String {
             format!("no submission of this form has the label `{label}`{hint}")
         }
         UnusualChange::NotNumber { label, value } => {
-            let value = shortened(value, VALUE_WIDTH);
+            let value = truncate(value, VALUE_WIDTH);
             format!("`{label}` is a number in submissions of this form, but `{value}` is not")
         }
     }

@@ -13,7 +13,7 @@ use super::FIELDS;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::OutputFormat;
-use crate::output::{Column, ItemPrinter, Look, Output};
+use crate::output::{Column, ItemPrinter, Output, TextStyle};
 use crate::settings::written;
 
 /// The JSON of an attempt.
@@ -122,13 +122,13 @@ fn print(
             let status = record.status.map_or("no response".to_owned(), |it| it.to_string());
             let is_expected = record.status.is_some() && expect.contains(record.status);
             columns.row(&[
-                (Look::Heading, &record.index.to_string()),
-                (Look::Plain, &record.attempt.to_string()),
-                (Look::Plain, record.submission_id.unwrap_or("-")),
-                (if is_expected { Look::Good } else { Look::Bad }, &status),
-                (Look::Past, &text::took(sent.took())),
+                (TextStyle::Heading, &record.index.to_string()),
+                (TextStyle::Plain, &record.attempt.to_string()),
+                (TextStyle::Plain, record.submission_id.unwrap_or("-")),
+                (if is_expected { TextStyle::Success } else { TextStyle::Failure }, &status),
+                (TextStyle::Dim, &text::took(sent.took())),
                 (
-                    Look::Past,
+                    TextStyle::Dim,
                     record.error.as_deref().or(record.body.as_deref()).unwrap_or_default(),
                 ),
             ])

@@ -17,12 +17,12 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use crate::base::sanitize::one_line;
-use crate::base::wrap::folded;
+use crate::base::text::{truncate, truncate_id, wrap_whole_words};
 use crate::cmd::webhook::text::{seconds, took, verdict_label};
-use crate::output::{Look, shortened, shortened_id};
+use crate::output::TextStyle;
 
 /// A line as texts with their styles.
-pub(super) type Line = Vec<(Look, String)>;
+pub(super) type Line = Vec<(TextStyle, String)>;
 
 /// Longest part of a target's response that is shown, in characters.
 const MAX_PREVIEW: usize = 200;
@@ -51,7 +51,7 @@ pub(super) struct LineStyle {
 
 /// A part of a line.
 struct Part {
-    look: Look,
+    look: TextStyle,
     text: String,
     importance: Importance,
 }
@@ -79,10 +79,10 @@ impl LineStyle {
         for note in self.notes(delivery) {
             let note = one_line(&note);
             let folded = match self.width {
-                Some(width) => folded(&note, width.saturating_sub(INDENT.len())),
+                Some(width) => wrap_whole_words(&note, width.saturating_sub(INDENT.len())),
                 None => vec![note.into_owned()],
             };
-            let indented = |line| vec![(Look::Plain, INDENT.to_owned()), (Look::Past, line)];
+            let indented = |line| vec![(TextStyle::Plain, INDENT.to_owned()), (TextStyle::Dim, line)];
             lines.extend(folded.into_iter().map(indented));
         }
         lines
@@ -91,16 +91,16 @@ impl LineStyle {
     /// Returns the line of a request that did not become a delivery.
     pub(super) fn refused(&self, refused: &RefusedRequest) -> Line {
         let (_, status, _, why) = *refused.refusal.row();
-        let method = shortened(refused.method.as_str(), MAX_METHOD);
+        let method = truncate(refused.method.as_str(), MAX_METHOD);
         let others = "00:00:00   → 000 ".width() + method.len() + why.len();
         let room = self.width.unwrap_or_default().saturating_sub(others).max(MAX_METHOD);
         joined([
-            (Look::Past, time(refused.at, &self.zone)),
-            (Look::Plain, method),
-            (Look::Plain, self.cut(&mask::target(&refused.request_target, self.reveal), room)),
-            (Look::Past, "→".to_owned()),
-            (Look::of_status(Some(status)), status.to_string()),
-            (Look::Past, why.to_owned()),
+            (TextStyle::Dim, time(refused.at, &self.zone)),
+            (TextStyle::Plain, method),
+            (TextStyle::Plain, self.cut(&mask::target(&refused.request_target, self.reveal), room)),
+            (TextStyle::Dim, "→".to_owned()),
+            (TextStyle::for_status(Some(status)), status.to_string()),
+            (TextStyle::Dim, why.to_owned()),
         ])
     }
 
@@ -108,28 +108,28 @@ impl LineStyle {
     fn request(&self, delivery: &Delivery) -> Vec<Part> {
         let summary = &delivery.summary;
         let method = match summary.source {
-            Source::Request(_) => shortened(summary.method.as_str(), MAX_METHOD),
+            Source::Request(_) => truncate(summary.method.as_str(), MAX_METHOD),
             Source::Poll => "poll".to_owned(),
         };
         let target = self.cut(&mask::target(&summary.request_target, self.reveal), MAX_TARGET);
-        let mut parts = vec![Part::new(Look::Past, time(summary.received_at, &self.zone))];
+        let mut parts = vec![Part::new(TextStyle::Dim, time(summary.received_at, &self.zone))];
         let number = summary.number.map(|number| format!("#{number}"));
-        parts.extend(number.map(|number| Part::new(Look::Heading, number)));
-        parts.extend([Part::new(Look::Plain, method), Part::new(Look::Plain, target)]);
+        parts.extend(number.map(|number| Part::new(TextStyle::Heading, number)));
+        parts.extend([Part::new(TextStyle::Plain, method), Part::new(TextStyle::Plain, target)]);
         if let Some(event) = &summary.names.event {
             let is_usual = event == EventKind::SubmissionCreated.as_str();
             let importance = if is_usual { Importance::UsualEvent } else { Importance::Required };
-            parts.push(Part { importance, ..Part::new(Look::Plain, self.cut(event, MAX_EVENT)) });
+            parts.push(Part { importance, ..Part::new(TextStyle::Plain, self.cut(event, MAX_EVENT)) });
         }
         if let Some(id) = &summary.names.submission_id {
             let id = one_line(id);
             let id = match self.width {
-                Some(width) => shortened_id(&id, width.saturating_sub(INDENT.len()).max(MIN_ID)),
+                Some(width) => truncate_id(&id, width.saturating_sub(INDENT.len()).max(MIN_ID)),
                 None => id.into_owned(),
             };
-            parts.push(Part::new(Look::Heading, id));
+            parts.push(Part::new(TextStyle::Heading, id));
         }
-        let size = Part::new(Look::Past, size(summary.body_size));
+        let size = Part::new(TextStyle::Dim, size(summary.body_size));
         parts.push(Part { importance: Importance::Size, ..size });
         parts
     }
@@ -140,25 +140,25 @@ impl LineStyle {
         let mut parts = vec![self.verdict(delivery)];
         let attempt = summary.attempt;
         if attempt.is_duplicate {
-            parts.push(Part::new(Look::Open, "duplicate".to_owned()));
+            parts.push(Part::new(TextStyle::Warning, "duplicate".to_owned()));
         } else if attempt.number > 1 {
             let is_counted = attempt.number <= MAX_ATTEMPTS;
             let total = if is_counted { format!("/{MAX_ATTEMPTS}") } else { "th".to_owned() };
-            parts.push(Part::new(Look::Open, format!("{}{total}", attempt.number)));
+            parts.push(Part::new(TextStyle::Warning, format!("{}{total}", attempt.number)));
         }
         if let Some(gap) = attempt.gap {
-            let gap = Part::new(Look::Past, format!("+{}", seconds(gap)));
+            let gap = Part::new(TextStyle::Dim, format!("+{}", seconds(gap)));
             parts.push(Part { importance: Importance::Gap, ..gap });
         }
         let mut status = response.status.map_or("dropped".to_owned(), |it| it.to_string());
         if response.answered_by == AnsweredBy::Fault {
             status += " (injected)";
         }
-        parts.push(Part::new(Look::Past, "→".to_owned()));
-        parts.push(Part::new(Look::of_status(response.status), status));
+        parts.push(Part::new(TextStyle::Dim, "→".to_owned()));
+        parts.push(Part::new(TextStyle::for_status(response.status), status));
         let target = self.target(delivery, response);
-        parts.extend(target.map(|target| Part::new(Look::Open, target)));
-        let took = Part::new(Look::Past, took(response.took));
+        parts.extend(target.map(|target| Part::new(TextStyle::Warning, target)));
+        let took = Part::new(TextStyle::Dim, took(response.took));
         parts.push(Part { importance: Importance::Took, ..took });
         parts
     }
@@ -179,7 +179,7 @@ impl LineStyle {
                 age => format!(" {sign}{}d", age / 86_400),
             };
         }
-        Part::new(Look::of_verdict(verdict.code), text)
+        Part::new(TextStyle::for_verdict(verdict.code), text)
     }
 
     /// Returns the target of a delivery if there are several. The notes name targets that failed.
@@ -207,7 +207,7 @@ impl LineStyle {
     /// Shortens a text of the request if the width is limited.
     fn cut(&self, text: &str, max: usize) -> String {
         let text = one_line(text);
-        if self.width.is_some() { shortened(&text, max) } else { text.into_owned() }
+        if self.width.is_some() { truncate(&text, max) } else { text.into_owned() }
     }
 
     /// Returns one line without the parts that have no room, or else several with all parts.
@@ -223,7 +223,7 @@ impl LineStyle {
         }
         let request = request.into_iter().filter(|part| part.importance != Importance::UsualEvent);
         let mut lines = wrapped(Vec::new(), request, width);
-        let indent = vec![(Look::Plain, INDENT[1..].to_owned())];
+        let indent = vec![(TextStyle::Plain, INDENT[1..].to_owned())];
         lines.extend(wrapped(indent, result, width));
         lines
     }
@@ -243,7 +243,7 @@ impl LineStyle {
         let mut url = one_line(&mask::url(&forward.url, self.reveal)).into_owned();
         if let Some(width) = self.width {
             // It may end with the path of the request, which may have any length.
-            url = shortened(&url, width.saturating_sub(INDENT.len() + 1).max(MAX_METHOD));
+            url = truncate(&url, width.saturating_sub(INDENT.len() + 1).max(MAX_METHOD));
         }
         match &forward.result {
             Err(error) => Some(format!("{url}: {}", error.message)),
@@ -262,7 +262,7 @@ impl LineStyle {
 }
 
 impl Part {
-    fn new(look: Look, text: String) -> Self {
+    fn new(look: TextStyle, text: String) -> Self {
         Self { look, text, importance: Importance::Required }
     }
 }
@@ -288,7 +288,7 @@ fn wrapped(begin: Line, parts: impl IntoIterator<Item = Part>, width: usize) -> 
         let line = lines.last_mut().expect("there is a line");
         let cells: usize = line.iter().map(|(_, text)| 1 + text.width()).sum();
         if cells + part.text.width() > width && line.len() > 1 {
-            lines.push(vec![(Look::Plain, INDENT[1..].to_owned())]);
+            lines.push(vec![(TextStyle::Plain, INDENT[1..].to_owned())]);
         }
         lines.last_mut().expect("there is a line").push((part.look, part.text));
     }
@@ -296,11 +296,11 @@ fn wrapped(begin: Line, parts: impl IntoIterator<Item = Part>, width: usize) -> 
 }
 
 /// Joins texts by spaces.
-fn joined(parts: impl IntoIterator<Item = (Look, String)>) -> Line {
+fn joined(parts: impl IntoIterator<Item = (TextStyle, String)>) -> Line {
     let mut line = Line::new();
     for part in parts {
         if !line.is_empty() {
-            line.push((Look::Plain, " ".to_owned()));
+            line.push((TextStyle::Plain, " ".to_owned()));
         }
         line.push(part);
     }

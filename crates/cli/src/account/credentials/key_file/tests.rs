@@ -7,6 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 
+/// A temporary file of a killed run.
+const LEFTOVER: &str = ".credentials.toml.x";
 const KEY: &str = "fsk_SECRETSECRET";
 
 struct Place {
@@ -145,10 +147,10 @@ fn a_symbolic_link_in_place_of_the_lock_or_of_the_new_file_is_not_followed() {
     let place = Place::with("");
     let victim = place.folder.with_file_name("victim");
     fs::write(&victim, "precious").unwrap();
-    symlink(&victim, place.folder.join(NEW)).unwrap();
+    symlink(&victim, place.folder.join(LEFTOVER)).unwrap();
     place.file.set(&account("a"), &KEY.into()).unwrap();
-    fs::remove_file(place.folder.join(LOCK)).unwrap();
-    symlink(&victim, place.folder.join(LOCK)).unwrap();
+    fs::remove_file(place.folder.join(LOCK_NAME)).unwrap();
+    symlink(&victim, place.folder.join(LOCK_NAME)).unwrap();
     assert!(place.file.set(&account("a"), &KEY.into()).is_err());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
@@ -159,21 +161,21 @@ fn a_pipe_or_a_folder_in_place_of_the_file_is_refused_at_once() {
     fs::remove_file(place.path()).unwrap();
     let made = std::process::Command::new("mkfifo").arg(place.path()).status();
     assert!(made.unwrap().success());
-    assert!(told(&place.refused()).contains("no ordinary file"));
+    assert!(told(&place.refused()).contains("is not a file"));
     fs::remove_file(place.path()).unwrap();
     fs::create_dir(place.path()).unwrap();
-    assert!(told(&place.refused()).contains("no ordinary file"));
+    assert!(told(&place.refused()).contains("is not a file"));
 }
 
 #[test]
 fn what_is_no_file_of_keys_is_told_without_a_word_of_it() {
-    let huge = "#".repeat(usize::try_from(FILE_MAX).unwrap() + 1);
+    let huge = "#".repeat(usize::try_from(MAX_LEN).unwrap() + 1);
     for (text, wrong) in [
         ("a = \"fsk_SECRETSECRET\"\nfsk_SECRETSECRET\n", "line 2"),
-        ("[\"https://forms.example\"]\na = \"two fsk_SECRETSECRET\"", "no API key"),
-        ("[\"https://forms.example\"]\na = \"fsk_SECRETSECRET\\u0000\"", "no API key"),
-        ("[\"https://forms.example\"]\na = \"\"", "no API key"),
-        ("[\"https://forms.example\"]\na = 7", "no API key"),
+        ("[\"https://forms.example\"]\na = \"two fsk_SECRETSECRET\"", "not an API key"),
+        ("[\"https://forms.example\"]\na = \"fsk_SECRETSECRET\\u0000\"", "not an API key"),
+        ("[\"https://forms.example\"]\na = \"\"", "not an API key"),
+        ("[\"https://forms.example\"]\na = 7", "not an API key"),
         (&huge, "longer than"),
     ] {
         let place = Place::with(text);
@@ -186,17 +188,17 @@ fn what_is_no_file_of_keys_is_told_without_a_word_of_it() {
     assert!(told(&place.refused()).contains("UTF-8"));
     let place = Place::with("\"https://forms.example\" = \"fsk_SECRETSECRET\"");
     let error = place.file.set(&account("a"), &KEY.into()).unwrap_err();
-    assert!(told(&error).contains("no table"), "{error}");
+    assert!(told(&error).contains("not a table"), "{error}");
 }
 
 #[test]
 fn what_a_run_that_died_left_behind_is_removed() {
     let place = Place::with("");
-    fs::write(place.folder.join(NEW), KEY).unwrap();
+    fs::write(place.folder.join(LEFTOVER), KEY).unwrap();
     place.file.remove(&account("a")).unwrap();
-    assert!(!place.folder.join(NEW).exists());
-    fs::write(place.folder.join(NEW), "left").unwrap();
-    chmod(&place.folder.join(NEW), 0o666);
+    assert!(!place.folder.join(LEFTOVER).exists());
+    fs::write(place.folder.join(LEFTOVER), "left").unwrap();
+    chmod(&place.folder.join(LEFTOVER), 0o666);
     place.file.set(&account("a"), &KEY.into()).unwrap();
     assert_eq!(mode(&place.path()), 0o600);
 }
@@ -220,7 +222,7 @@ fn many_who_log_in_at_once_lose_nothing() {
 fn a_write_that_fails_leaves_the_keys_that_are_there() {
     let place = Place::with("[\"https://forms.example\"]\na = \"kept\"\n");
     // In the way of the new file, and no file that could be removed.
-    fs::create_dir(place.folder.join(NEW)).unwrap();
+    fs::create_dir(place.folder.join(LEFTOVER)).unwrap();
     assert!(place.file.set(&account("b"), &KEY.into()).is_err());
     assert_eq!(key(&place, &account("a")).as_deref(), Some("kept"));
 }
