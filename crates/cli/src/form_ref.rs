@@ -1,11 +1,12 @@
-//! FORM on the command line: an id, a public id, an exact title, or a unique prefix of either id.
+//! Finds the form of a FORM argument: an id, a public id, an exact title, or a unique prefix of either id.
 //!
-//! `GET /forms` ends at 200 forms (SPEC §8), so an id that it does not list is tried against the service. A
-//! form of the list that violates the API is found by its id all the same.
+//! `GET /forms` lists at most 200 forms (SPEC §8), so a FORM that is not in the list is tried as an id. A
+//! form that violates the API can be found like any other.
 
 use formsvc_client::event::SkippedItem;
 use formsvc_client::list::Forms;
 use formsvc_client::{Client, Error, ErrorKind, Form, FormId};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::account::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 use crate::base::suggest;
@@ -13,13 +14,14 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 
-/// How many candidates an ambiguous name lists.
+/// Candidates of an ambiguous name that an error lists at most.
 const CANDIDATES_MAX: usize = 10;
 
 /// The form that FORM names.
 #[derive(Clone, Debug)]
 pub(crate) struct FormMatch {
     pub(crate) id: FormId,
+    pub(crate) public_id: Option<String>,
     /// The title; the id for a form without a known title.
     pub(crate) title: String,
     /// The form as `GET /forms` lists it.
@@ -29,27 +31,35 @@ pub(crate) struct FormMatch {
 }
 
 impl FormMatch {
-    /// A form of which only the id is known.
+    /// Returns a form of which only the id is known.
     pub(crate) fn unlisted(id: FormId) -> Self {
-        Self { title: id.to_string(), id, listed: None, invalid: None }
+        Self { title: id.to_string(), id, public_id: None, listed: None, invalid: None }
     }
 
-    /// A form of the list that violates the API; `None` if its id cannot be used.
+    /// Returns a form of the list that violates the API; `None` if its id cannot be used.
     pub(crate) fn invalid(item: &SkippedItem) -> Option<Self> {
-        let id = FormId::new(item.id()?).ok()?;
-        let title = item.title().map_or_else(|| id.to_string(), str::to_owned);
-        Some(Self { id, title, listed: None, invalid: Some(item.clone()) })
+        let form = Self::unlisted(FormId::new(item.id()?).ok()?);
+        let title = item.title().map_or_else(|| form.title.clone(), str::to_owned);
+        let public_id = item.public_id().map(str::to_owned);
+        Some(Self { title, public_id, invalid: Some(item.clone()), ..form })
+    }
+
+    /// Returns the name for commands and files: the public id, unless it looks like a flag, or else the id.
+    pub(crate) fn name(&self) -> &str {
+        let public_id = self.public_id.as_deref().filter(|id| !id.starts_with('-'));
+        public_id.unwrap_or(self.id.as_str())
     }
 }
 
 impl From<Form> for FormMatch {
     fn from(form: Form) -> Self {
+        let public_id = Some(form.public_id.to_string());
         let (id, title) = (form.id.clone(), form.title.clone());
-        Self { id, title, listed: Some(form), invalid: None }
+        Self { id, public_id, title, listed: Some(form), invalid: None }
     }
 }
 
-/// Finds the form that FORM names, in the list of forms or else by asking the service for it as an id.
+/// Finds the form that FORM names, in the list of forms, or else by requesting it as an id.
 pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<FormMatch, CliError> {
     let forms = cx.forms().await?;
     if let Some(form) = find_listed(cx, &forms, text)? {
@@ -58,34 +68,38 @@ pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<FormMatch, CliEr
     find_unlisted(cx, cx.client().await?, text).await?.ok_or_else(|| not_found(&forms, text))
 }
 
-/// Finds the form among the listed ones. Remarks which form a prefix was completed to, and that a form violates
-/// the API; fails when several forms match.
+/// Finds the form in the list. Reports to which form a prefix was completed, and that a form violates the
+/// API.
+///
+/// # Errors
+/// Fails if several forms match.
 pub(crate) fn find_listed(
     cx: &Context,
     forms: &Forms,
     text: &str,
 ) -> Result<Option<FormMatch>, CliError> {
-    let form = match pick(forms, text)? {
-        None => return Ok(None),
-        Some(Candidate::Valid(form)) => form,
-        Some(Candidate::Invalid(item)) => {
-            let found = FormMatch::invalid(item).ok_or_else(|| {
+    let Some(found) = pick(forms, text)? else { return Ok(None) };
+    match found.form {
+        Ok(form) => {
+            if ![form.id.as_str(), form.public_id.as_str(), &form.title].contains(&text) {
+                let match_ = format!("`{text}` is the form {} ({})", form.public_id, form.title);
+                cx.progress.remark(&match_);
+            }
+            Ok(Some(form.clone().into()))
+        }
+        Err(item) => {
+            let form = FormMatch::invalid(item).ok_or_else(|| {
                 let what = format!("the form `{text}` has no usable id");
                 CliError::coded(Code::BadAnswer, what).cause(item.to_string())
             })?;
             cx.progress.warn(&format!("the service lists a form that violates its API: {item}"));
-            return Ok(Some(found));
+            Ok(Some(form))
         }
-    };
-    if ![form.id.as_str(), form.public_id.as_str(), &form.title].contains(&text) {
-        let taken = format!("`{text}` is the form {} ({})", form.public_id, form.title);
-        cx.progress.remark(&taken);
     }
-    Ok(Some(form.clone().into()))
 }
 
-/// Requests the submissions of a form that is not listed. `None` if the text cannot be an id, or the
-/// service answers 404; any other error leaves open whether the form exists, and is returned.
+/// Requests the submissions of a form that is not listed. Returns `None` if the text cannot be an id, or if
+/// the service responds with 404. Any other error leaves open whether the form exists, and is returned.
 pub(crate) async fn find_unlisted(
     cx: &Context,
     client: &Client,
@@ -95,73 +109,67 @@ pub(crate) async fn find_unlisted(
     match client.form(id.clone()).submissions().page_size(1).page().await {
         // A 404 without a code may be the page of a proxy.
         Err(error) if error.is_not_found() && error.code().is_some() => Ok(None),
-        // A form has a submission that cannot be used: it exists.
+        // The form has a submission that violates the API, so it exists.
         Err(error) if error.kind() != ErrorKind::InvalidItem => Err(error),
         _ => {
-            cx.progress.remark(&format!("`{text}` is not in the list of forms, and exists"));
+            cx.progress
+                .remark(&format!("the form `{text}` exists and is not in the list of forms"));
             Ok(Some(FormMatch::unlisted(id)))
         }
     }
 }
 
-/// A form of the list.
+/// The names by which a form is found.
 #[derive(Clone, Copy, Debug)]
-enum Candidate<'a> {
-    Valid(&'a Form),
-    Invalid(&'a SkippedItem),
+pub(crate) struct FormNames<'a> {
+    pub(crate) id: Option<&'a str>,
+    pub(crate) public_id: Option<&'a str>,
+    pub(crate) title: Option<&'a str>,
 }
 
-impl<'a> Candidate<'a> {
-    fn id(self) -> Option<&'a str> {
-        match self {
-            Self::Valid(form) => Some(form.id.as_str()),
-            Self::Invalid(item) => item.id(),
-        }
-    }
-
-    fn public_id(self) -> Option<&'a str> {
-        match self {
-            Self::Valid(form) => Some(form.public_id.as_str()),
-            Self::Invalid(item) => item.public_id(),
-        }
-    }
-
-    fn title(self) -> Option<&'a str> {
-        match self {
-            Self::Valid(form) => Some(&form.title),
-            Self::Invalid(item) => item.title(),
-        }
-    }
-}
-
-/// Picks by the first rule that any form meets: id, public id, title, prefix of an id or public id.
-/// Several forms that meet the same rule are ambiguous. A form that violates the API meets a
-/// rule only by a member that it has.
-fn pick<'a>(forms: &'a Forms, text: &str) -> Result<Option<Candidate<'a>>, CliError> {
-    let rules: [fn(Candidate<'_>, &str) -> bool; 4] = [
-        |form, text| form.id() == Some(text),
-        |form, text| form.public_id() == Some(text),
-        |form, text| form.title() == Some(text),
+/// Returns the forms that match by the first rule that any form meets: id, public id, title, prefix of
+/// either id. Titles are equal if their Unicode normal forms are: a keyboard and a service may write `é` in
+/// different ways.
+pub(crate) fn matching<T>(
+    forms: &(impl Iterator<Item = T> + Clone),
+    text: &str,
+    names: impl Fn(&T) -> FormNames<'_>,
+) -> Vec<T> {
+    let rules: [fn(FormNames<'_>, &str) -> bool; 4] = [
+        |form, text| form.id == Some(text),
+        |form, text| form.public_id == Some(text),
+        |form, text| form.title.is_some_and(|title| title.nfc().eq(text.nfc())),
         |form, text| {
-            let mut ids = [form.id(), form.public_id()].into_iter().flatten();
+            let mut ids = [form.id, form.public_id].into_iter().flatten();
             !text.is_empty() && ids.any(|id| id.starts_with(text))
         },
     ];
-    let valid = forms.iter().map(Candidate::Valid);
-    let candidates: Vec<_> = valid.chain(forms.skipped().iter().map(Candidate::Invalid)).collect();
-    for rule in rules {
-        let found: Vec<_> = candidates.iter().copied().filter(|form| rule(*form, text)).collect();
-        match found[..] {
-            [] => {}
-            [form] => return Ok(Some(form)),
-            _ => return Err(ambiguous(text, &found)),
-        }
-    }
-    Ok(None)
+    let found = rules.iter().map(|rule| forms.clone().filter(|form| rule(names(form), text)));
+    found.map(Iterator::collect).find(|found: &Vec<T>| !found.is_empty()).unwrap_or_default()
 }
 
-/// The error for a FORM that is neither listed nor known to the service, with the nearest names. If a form
-/// of the list lacks a name, it may be the one: then it is not known whether FORM exists.
+/// A form of the list, which may violate the API.
+#[derive(Clone, Copy, Debug)]
+struct Candidate<'a> {
+    form: Result<&'a Form, &'a SkippedItem>,
+    names: FormNames<'a>,
+}
+
+fn pick<'a>(forms: &'a Forms, text: &str) -> Result<Option<Candidate<'a>>, CliError> {
+    let valid = forms.iter().map(|form| {
+        let (id, public_id) = (Some(form.id.as_str()), Some(form.public_id.as_str()));
+        Candidate { form: Ok(form), names: FormNames { id, public_id, title: Some(&form.title) } }
+    });
+    let invalid = forms.skipped().iter().map(|item| {
+        let names = FormNames { id: item.id(), public_id: item.public_id(), title: item.title() };
+        Candidate { form: Err(item), names }
+    });
+    let found = matching(&valid.chain(invalid), text, |form| form.names);
+    if found.len() > 1 { Err(ambiguous(text, &found)) } else { Ok(found.first().copied()) }
+}
+
+/// Returns the error for a FORM that is neither listed nor known to the service, with similar names. If a
+/// form of the list lacks a name, FORM may be this name, so that it is not known whether FORM exists.
 pub(crate) fn not_found(forms: &Forms, text: &str) -> CliError {
     let Some(text) = unless_a_key(text) else {
         let message = format!("no form `{KEY_PREFIX}…`, which is an API key");
@@ -170,14 +178,13 @@ pub(crate) fn not_found(forms: &Forms, text: &str) -> CliError {
     let lacks_name = |item: &&SkippedItem| {
         [item.id(), item.public_id(), item.title()].iter().any(Option::is_none)
     };
-    let unnamed: Vec<_> = forms.skipped().iter().filter(lacks_name).collect();
-    if !unnamed.is_empty() {
+    let mut unnamed = forms.skipped().iter().filter(lacks_name).peekable();
+    if unnamed.peek().is_some() {
         let what = format!(
-            "the form `{text}` cannot be looked up, because the service lists forms that violate its API"
+            "the form `{text}` cannot be found, because the service lists forms that violate its API"
         );
         let error = CliError::new(Exit::Service, what).hint("use the id of the form");
         return unnamed
-            .into_iter()
             .take(CANDIDATES_MAX)
             .fold(error, |error, item| error.cause(item.to_string()));
     }
@@ -192,19 +199,15 @@ pub(crate) fn not_found(forms: &Forms, text: &str) -> CliError {
 }
 
 fn ambiguous(text: &str, found: &[Candidate<'_>]) -> CliError {
-    let shown: Vec<String> = found
-        .iter()
-        .take(CANDIDATES_MAX)
-        .map(|form| {
-            let [id, public_id] = [form.id(), form.public_id()].map(Option::unwrap_or_default);
-            format!("{id} ({public_id})")
-        })
-        .collect();
-    let rest = found.len() - shown.len();
+    let ids = found.iter().take(CANDIDATES_MAX).map(|form| {
+        let [id, public_id] = [form.names.id, form.names.public_id].map(Option::unwrap_or_default);
+        format!("{id} ({public_id})")
+    });
+    let ids = ids.collect::<Vec<_>>().join(", ");
+    let rest = found.len().saturating_sub(CANDIDATES_MAX);
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     let message = format!("`{text}` could be any of {} forms", found.len());
-    CliError::coded(Code::AmbiguousForm, message)
-        .hint(format!("say which: {}{more}", shown.join(", ")))
+    CliError::coded(Code::AmbiguousForm, message).hint(format!("use one of the ids {ids}{more}"))
 }
 
 #[cfg(test)]
@@ -230,7 +233,7 @@ mod tests {
             form("frm_c", "survey-2", "Survey"),
         ]);
         let picked = pick(&forms, text).map_err(|error| error.exit)?;
-        let id = picked.and_then(|form| form.id().map(str::to_owned));
+        let id = picked.and_then(|form| form.names.id.map(str::to_owned));
         id.ok_or_else(|| not_found(&forms, text).exit)
     }
 
@@ -241,6 +244,16 @@ mod tests {
         assert_eq!(picked("Palmer penguins").as_deref(), Ok("frm_aa1"));
         assert_eq!(picked("frm_b").as_deref(), Ok("frm_b"));
         assert_eq!(picked("peng").as_deref(), Ok("frm_aa1"));
+    }
+
+    #[test]
+    fn title_in_another_normal_form_is_found() {
+        let forms = Forms::from(vec![form("frm_1", "cafe", "Cafe\u{301}-Umfrage")]);
+        for title in ["Caf\u{e9}-Umfrage", "Cafe\u{301}-Umfrage"] {
+            let found = pick(&forms, title).unwrap();
+            assert_eq!(found.and_then(|form| form.names.id), Some("frm_1"));
+        }
+        assert!(pick(&forms, "Cafe-Umfrage").unwrap().is_none());
     }
 
     #[test]
@@ -259,7 +272,7 @@ mod tests {
         assert_eq!(error.exit, Exit::NotFound);
         assert!(!text.contains("abcdefgh") && text.contains("revoke this key"), "{text}");
         let titled = Forms::from(vec![form("frm_a", "a", "fsk_abcdefgh")]);
-        assert_eq!(pick(&titled, "fsk_abcdefgh").unwrap().unwrap().id(), Some("frm_a"));
+        assert_eq!(pick(&titled, "fsk_abcdefgh").unwrap().unwrap().names.id, Some("frm_a"));
     }
 
     #[test]

@@ -6,7 +6,6 @@
 
 mod abort;
 mod account;
-mod answer_type;
 pub mod at_once;
 pub mod base;
 mod checks;

@@ -72,7 +72,8 @@ pub const FORMATS: &[FormatRow] = {
         row(
             Parquet,
             &["parquet"],
-            "Apache Parquet with typed columns, for DuckDB, pandas and Spark",
+            "Apache Parquet with typed columns, for DuckDB, pandas and Spark; needs a build with \
+             `--features parquet`",
         ),
     ]
 };

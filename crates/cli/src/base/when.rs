@@ -13,6 +13,8 @@ use crate::base::env::{self, Lookup};
 const RULE: &str = "expected a time such as 2026-03-01T09:30:00Z, a date such as 2026-03-01 or \
     `yesterday`, or how long ago, such as 7d or 2h";
 
+const OUTSIDE: &str = "is outside the years 0 to 9999";
+
 /// A moment as typed: understood, and not yet placed on the time line.
 #[derive(Clone, Debug)]
 pub(crate) struct When {
@@ -79,7 +81,18 @@ impl When {
         // Submissions show milliseconds: a bound between two of them means the same as the later.
         let nanos = instant.as_nanosecond();
         let up = (nanos + 999_999).div_euclid(1_000_000) * 1_000_000;
-        Timestamp::from_unix_nanos(up).ok_or("is outside the years 0 to 9999")
+        Timestamp::from_unix_nanos(up).ok_or(OUTSIDE)
+    }
+
+    /// Returns the end of the day for a date, and the next second for any other time.
+    pub(crate) fn end(&self, now: &Zoned) -> Result<Timestamp, &'static str> {
+        let is_date = self.is_local() && !self.text.contains(':');
+        let span = if is_date { Span::new().days(1) } else { Span::new().seconds(1) };
+        let start = self.at(now)?.unix_nanos();
+        let start = jiff::Timestamp::from_nanosecond(start).map_err(|_| OUTSIDE)?;
+        let end = start.to_zoned(now.time_zone().clone()).checked_add(span);
+        let end = end.map_err(|_| OUTSIDE)?.timestamp();
+        Timestamp::from_unix_nanos(end.as_nanosecond()).ok_or(OUTSIDE)
     }
 
     /// Whether it depends on where this machine is: then it is worth saying what was made of it.
@@ -157,6 +170,16 @@ mod tests {
         ] {
             assert_eq!(at(text), instant, "{text}");
         }
+    }
+
+    #[test]
+    fn end_of_a_date_is_the_next_midnight() {
+        let end = |text: &str| text.parse::<When>().unwrap().end(&now()).unwrap().to_string();
+        // The day has 23 hours.
+        assert_eq!(end("2026-03-29"), "2026-03-29T22:00:00.000Z");
+        assert_eq!(end("yesterday"), "2026-03-28T23:00:00.000Z");
+        assert_eq!(end("2026-03-29T09:30"), "2026-03-29T07:30:01.000Z");
+        assert_eq!(end("2026-03-29T09:30:00.5Z"), "2026-03-29T09:30:01.500Z");
     }
 
     #[test]

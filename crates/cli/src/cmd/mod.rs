@@ -164,6 +164,7 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["forms", "list" | "view"] => forms::FIELDS,
         ["forms", "schema"] => forms::SCHEMA_FIELDS,
         ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,
+        ["submissions", "count"] => &submissions::COUNT_FIELDS,
         ["submissions", "exports", "list"] => &submissions::EXPORTS_FIELDS,
         ["submissions", "sync"] => &submissions::SYNC_FIELDS,
         ["submissions", "sync", "status"] => &submissions::SYNC_STATUS_FIELDS,

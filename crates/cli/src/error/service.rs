@@ -188,9 +188,10 @@ impl From<ExportError> for CliError {
             ExportError::Service(error) => error.into(),
             ExportError::ReaderClosed => Self::silent(Exit::Done),
             ExportError::Unsupported(Unsupported::Format(format)) => {
-                let hint =
-                    format!("use a shipped binary, or build with `--features {}`", format.name());
-                Self::new(Exit::Usage, error.to_string()).hint(hint)
+                let name = format.name();
+                Self::new(Exit::Usage, error.to_string()).hint(format!(
+                    "install a build that can: `cargo install --path crates/cli --locked --features {name}`"
+                ))
             }
             ExportError::Unsupported(_) | ExportError::Filter { .. } => {
                 Self::new(Exit::Usage, error.to_string())

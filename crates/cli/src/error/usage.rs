@@ -8,7 +8,7 @@ use formsvc_protocol::EventKind;
 use formsvc_protocol::signature::SECRET_PREFIX;
 use formsvc_workbench::target;
 
-use super::{CliError, Code};
+use super::{CliError, Code, mistakes};
 
 /// How keys begin; a file name that does is a key in the wrong place, and must not be shown.
 pub(crate) const KEY_PREFIX: &str = "fsk_";
@@ -97,6 +97,9 @@ pub(crate) fn told(error: &clap::Error, path: &[&Command], args: &[OsString]) ->
     }
     if let Some((_, hint)) = SECRETS.iter().find(|(prefix, _)| typed(prefix)) {
         return told.hint(*hint);
+    }
+    if let Some(hint) = mistakes::hint(&full_name(path), error.kind(), &flag, &value) {
+        return told.hint(hint);
     }
     if matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation)
         && let Some(refusal) = event_argument(path, args)

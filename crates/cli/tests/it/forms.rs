@@ -3,7 +3,7 @@
 use crate::support::{Canned, answer, one_form, run, succeed};
 
 #[test]
-fn me_says_whose_key_it_is() {
+fn me_shows_the_account_of_the_key() {
     let said = succeed(&["--demo", "me", "--output", "json"]);
     let user: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(user["email"], "sandbox@formsvc.invalid");
@@ -11,7 +11,7 @@ fn me_says_whose_key_it_is() {
 }
 
 #[test]
-fn forms_are_listed_newest_first_in_every_format() {
+fn forms_list_is_newest_first_in_every_format() {
     let tsv = succeed(&["--demo", "forms", "list"]);
     let ids: Vec<&str> = tsv.lines().map(|line| line.split('\t').next().unwrap()).collect();
     assert_eq!(ids, ["randhie", "anes96", "penguins", "naughty", "contact"]);
@@ -30,7 +30,7 @@ fn forms_are_listed_newest_first_in_every_format() {
 }
 
 #[test]
-fn a_form_is_found_by_any_of_its_names() {
+fn form_is_found_by_id_title_or_prefix() {
     let guessed = run(&["--demo", "forms", "view", "peng"]);
     assert_eq!(guessed.stderr, "`peng` is the form penguins (Palmer penguins)\n");
     for name in ["penguins", "Palmer penguins", "peng"] {
@@ -49,7 +49,7 @@ fn a_form_is_found_by_any_of_its_names() {
 }
 
 #[test]
-fn forms_are_of_a_status_and_no_more_than_asked_for() {
+fn forms_list_status_and_limit_select_forms() {
     let list = ["--demo", "forms", "list"];
     let two = succeed(&[&list[..], &["--limit", "2"]].concat());
     assert_eq!(two.lines().count(), 2);
@@ -57,14 +57,14 @@ fn forms_are_of_a_status_and_no_more_than_asked_for() {
     assert_eq!(published.lines().count(), 5);
     let none = run(&[&list[..], &["--status", "x\u{1b}[2J"]].concat());
     assert_eq!((none.code, &*none.stdout), (Some(0), ""));
-    assert_eq!(none.stderr, "no forms of the status `x[2J`; there are published\n");
+    assert_eq!(none.stderr, "no forms with the status `x[2J`; there are published\n");
     let empty = Canned::start(vec![answer("200 OK", "", r#"{"data":[]}"#)]);
     let empty = empty.run(&["forms", "list", "--status", "draft"]);
     assert_eq!((empty.code, &*empty.stderr), (Some(0), "no forms\n"));
 }
 
 #[test]
-fn the_page_of_a_form_has_a_whole_address_unless_it_leads_elsewhere() {
+fn web_address_is_absolute_unless_it_is_another_host() {
     let service = Canned::start(vec![one_form()]);
     let view = service.run(&["forms", "view", "survey", "--json", "web_address,url"]);
     let expected =
@@ -80,7 +80,7 @@ fn the_page_of_a_form_has_a_whole_address_unless_it_leads_elsewhere() {
 }
 
 #[test]
-fn a_form_whose_name_begins_with_a_dash_is_named_after_two() {
+fn form_name_with_a_dash_needs_a_double_dash() {
     let form =
         one_form().map(|form| form.split_once("\r\n\r\n").unwrap().1.replace("survey", "-rf"));
     let service = Canned::start(vec![answer("200 OK", "", &form.unwrap())]);
@@ -90,8 +90,18 @@ fn a_form_whose_name_begins_with_a_dash_is_named_after_two() {
 }
 
 #[test]
-fn a_slip_in_a_status_is_told_the_nearest() {
+fn misspelled_status_suggests_a_known_one() {
     let said = run(&["--demo", "forms", "list", "--status", "pubished"]);
     assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{}", said.stderr);
     assert!(said.stderr.contains("hint: did you mean `published`?"), "{}", said.stderr);
+}
+
+#[test]
+fn title_in_another_normal_form_is_found() {
+    let form = one_form().map(|form| {
+        form.split_once("\r\n\r\n").unwrap().1.replace("\"Survey\"", "\"Cafe\u{301}\"")
+    });
+    let service = Canned::start(vec![answer("200 OK", "", &form.unwrap())]);
+    let view = service.run(&["forms", "view", "Caf\u{e9}", "--json", "id"]);
+    assert_eq!((view.code, &*view.stdout), (Some(0), "{\"id\":\"frm_1\"}\n"), "{}", view.stderr);
 }

@@ -92,7 +92,7 @@ fn unknown_name_beside_unnamed_forms_is_undecided() {
     has_text(
         &service.run(&["submissions", "list", "feedback"]),
         5,
-        &["the form `feedback` cannot be looked up", "`frm_2` at", "use the id of the form"],
+        &["the form `feedback` cannot be found", "`frm_2` at", "use the id of the form"],
     );
 }
 
@@ -101,7 +101,7 @@ fn unlisted_form_with_an_invalid_submission_exists() {
     let service = Canned::start(vec![forms(), page(&row(0, "null"), None), rows()]);
     let said = service.run(&[&["submissions", "list", "frm_9"][..], &NEWEST].concat());
     assert!(said.stdout.contains("sub_0"), "{}", said.stdout);
-    has_text(&said, 0, &["`frm_9` is not in the list of forms, and exists"]);
+    has_text(&said, 0, &["the form `frm_9` exists and is not in the list of forms"]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn export_of_all_forms_includes_an_invalid_one() {
     let said =
         service.run(&["submissions", "export", "--all", "-o", folder.path().to_str().unwrap()]);
     has_text(&said, 9, &["1 form of the list cannot be exported without an id", "data[2].id"]);
-    for name in ["survey.csv", "frm_2.csv"] {
+    for name in ["survey.csv", "contact.csv"] {
         assert!(folder.path().join(name).exists(), "{name}");
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use formsvc_client::Form;
 use formsvc_client::list::Forms;
 
-use super::{FIELDS, Shown};
+use super::{FIELDS, FormRow};
 use crate::base::suggest::did_you_mean;
-use crate::cmd::submissions::counted;
+use crate::cmd::submissions::{counted, first_causes};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -23,10 +22,10 @@ use crate::settings::args::whole;
     after_help = "Examples:\n  formsvc --demo forms list\n  formsvc --demo forms list --status published --limit 3\n  formsvc --demo forms list --output json"
 )]
 pub(crate) struct List {
-    /// Only those of this status, such as published
+    /// Only forms with this status, such as published
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
-    /// How many at most
+    /// List N forms at most
     #[arg(short = 'L', long, value_name = "N", value_parser = whole::<u32>(1..=u32::MAX.into()))]
     limit: Option<u32>,
 }
@@ -35,48 +34,37 @@ impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let forms = cx.forms().await?;
-        let wanted =
-            |form: &&Form| self.status.as_ref().is_none_or(|status| form.status.as_str() == status);
         let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
         let base_url = cx.client().await?.base_url();
-        let mut shown = 0;
-        for form in forms.iter().filter(wanted).take(limit) {
-            listing.push(&Shown::new(form, base_url));
-            shown += 1;
+        let is_wanted = |status| self.status.as_ref().is_none_or(|wanted| wanted == status);
+        for form in forms.iter().filter(|form| is_wanted(form.status.as_str())).take(limit) {
+            listing.push(&FormRow::new(form, base_url));
         }
-        if shown == 0 {
-            self.check_status(&forms)?;
-            cx.progress.remark(&self.none(&forms));
+        if listing.is_empty() {
+            cx.progress.remark(&self.describe_empty(&forms)?);
         }
         cx.output.list(listing)?;
         check_valid(&forms)
     }
 
-    /// A status that no form has, and that looks like one which some have, is a slip.
-    fn check_status(&self, forms: &[Form]) -> Result<(), CliError> {
-        let Some(status) = &self.status else { return Ok(()) };
-        match did_you_mean(status, forms.iter().map(|form| form.status.as_str())) {
-            Some(near) => {
-                Err(CliError::usage(format!("no form has the status `{status}`")).hint(near))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// That there are none; of the status that was asked for, although there are others.
-    fn none(&self, forms: &[Form]) -> String {
-        let Some(status) = self.status.as_ref().filter(|_| !forms.is_empty()) else {
-            return "no forms".to_owned();
+    /// Describes an empty list. Returns an error for a status that no form has and that is similar to one of a
+    /// form.
+    fn describe_empty(&self, forms: &Forms) -> Result<String, CliError> {
+        let known: BTreeSet<&str> = forms.iter().map(|form| form.status.as_str()).collect();
+        let Some(status) = self.status.as_ref().filter(|_| !known.is_empty()) else {
+            return Ok("no forms".to_owned());
         };
-        let there: BTreeSet<&str> = forms.iter().map(|form| form.status.as_str()).collect();
-        let there: Vec<&str> = there.into_iter().collect();
-        format!("no forms of the status `{status}`; there are {}", there.join(", "))
+        if let Some(similar) = did_you_mean(status, known.iter().copied()) {
+            let what = format!("no form has the status `{status}`");
+            return Err(CliError::usage(what).hint(similar));
+        }
+        let known: Vec<&str> = known.into_iter().collect();
+        Ok(format!("no forms with the status `{status}`; there are {}", known.join(", ")))
     }
 }
 
-/// Names the forms of the list that violate the API, with exit 9.
+/// Returns an error with exit 9 that names the forms of the list that violate the API.
 fn check_valid(forms: &Forms) -> Result<(), CliError> {
-    const SHOWN_MAX: usize = 20;
     let skipped = forms.skipped();
     if skipped.is_empty() {
         return Ok(());
@@ -86,10 +74,5 @@ fn check_valid(forms: &Forms) -> Result<(), CliError> {
     let what = format!("the list is incomplete: {count} {verb} the API");
     let error = CliError::new(Exit::DataPolicy, what)
         .hint("their submissions can be read by the id of the form");
-    let error =
-        skipped.iter().take(SHOWN_MAX).fold(error, |error, item| error.cause(item.to_string()));
-    Err(match skipped.len().saturating_sub(SHOWN_MAX) {
-        0 => error,
-        more => error.cause(format!("and {more} more")),
-    })
+    Err(first_causes(error, skipped))
 }

@@ -2,6 +2,7 @@
 
 mod list;
 mod schema;
+mod statistics;
 mod view;
 
 pub(super) use schema::FIELDS as SCHEMA_FIELDS;
@@ -44,15 +45,15 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("url").json_only(),
 ];
 
-/// A form in the output, with the complete address of its page.
+/// A form in the output, with the complete URL of its page.
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct FormRow<'a> {
     #[serde(flatten)]
     form: &'a Form,
     web_address: Option<String>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> FormRow<'a> {
     fn new(form: &'a Form, base_url: &str) -> Self {
         // Any other text could lead to another host.
         let is_path = form.url.starts_with('/') && !form.url.starts_with("//");

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{FIELDS, Shown};
+use super::{FIELDS, FormRow};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
@@ -23,22 +23,22 @@ impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        let Some(form) = form.listed else {
-            let error = if let Some(item) = &form.invalid {
-                let what = format!("the form `{}` violates the API", form.id);
-                CliError::coded(Code::BadAnswer, what).cause(item.to_string())
-            } else {
-                let id = &form.id;
-                let what = format!("the form `{id}` exists, but the list of forms ends before it");
-                CliError::new(Exit::NotFound, what)
-            };
-            let line = Line::of(&cx.settings, &["submissions", "list", form.id.as_str()]);
-            return Err(match line.shown() {
-                Some(line) => error.hint(format!("its submissions can be read: {line}")),
-                None => error,
-            });
+        if let Some(form) = &form.listed {
+            listing.push(&FormRow::new(form, cx.client().await?.base_url()));
+            return cx.output.item(&listing);
+        }
+        let error = if let Some(item) = &form.invalid {
+            let what = format!("the form `{}` violates the API", form.id);
+            CliError::coded(Code::BadAnswer, what).cause(item.to_string())
+        } else {
+            let what =
+                format!("the form `{}` exists, but the list of forms ends before it", form.id);
+            CliError::new(Exit::NotFound, what)
         };
-        listing.push(&Shown::new(&form, cx.client().await?.base_url()));
-        cx.output.item(&listing)
+        let line = Line::of(&cx.settings, &["submissions", "list", form.id.as_str()]);
+        Err(match line.shown() {
+            Some(line) => error.hint(format!("its submissions can be read: {line}")),
+            None => error,
+        })
     }
 }

@@ -2,9 +2,10 @@
 
 use clap::{Args, Subcommand};
 use formsvc_export::{ExportError, SpoolFolder, SpoolInfo};
-use serde::Serialize;
+use indicatif::HumanBytes;
+use serde_json::{Value, json};
 
-use super::export::counted;
+use super::counted;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -46,26 +47,17 @@ pub(crate) struct List {}
 )]
 pub(crate) struct Clean {}
 
-/// An unfinished export.
-#[derive(Debug, Default, Serialize)]
-struct Item {
-    form: Option<String>,
-    submissions: Option<u64>,
-    newest: Option<String>,
-    oldest: Option<String>,
-    used: Option<String>,
-    size: u64,
-    state: String,
-    service: Option<String>,
-    command: Option<String>,
-}
-
 impl Exports {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let folder = cx.settings.paths.state.as_ref().map(SpoolFolder::new);
         match self {
             Self::List(_) => list(cx, folder.as_ref()),
-            Self::Clean(_) => clean(cx, folder.as_ref()),
+            Self::Clean(_) => {
+                let removed = folder.as_ref().map(SpoolFolder::clean).transpose();
+                let removed = removed.map_err(ExportError::from)?.unwrap_or_default();
+                cx.progress.remark(&format!("removed {}", counted(removed, "unfinished export")));
+                Ok(())
+            }
         }
     }
 }
@@ -79,51 +71,40 @@ fn list(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
     } else if let Some(folder) = folder {
         cx.progress.remark(&format!("unfinished exports are in {}", folder.path().display()));
     }
-    let items: Vec<Item> = spools.into_iter().map(Item::from).collect();
-    for item in &items {
-        listing.push(item);
+    for spool in &spools {
+        listing.push(&item(spool, cx.output.is_for_reading()));
     }
     cx.output.list(listing)?;
     // A command is too long for a column.
-    for Item { form, command, .. } in &items {
-        if let (Some(form), Some(command)) = (form, command) {
+    for content in spools.iter().filter_map(|spool| spool.content.as_ref().ok()) {
+        if let Some(command) = &content.command {
+            let form = content.title.as_ref().unwrap_or(&content.form_id);
             cx.progress.command(&format!("continue {form} with"), command);
         }
     }
     Ok(())
 }
 
-fn clean(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
-    let removed = folder.map(SpoolFolder::clean).transpose().map_err(ExportError::from)?;
-    let removed = counted(removed.unwrap_or_default(), "unfinished export");
-    cx.progress.remark(&format!("removed {removed}"));
-    Ok(())
-}
-
-impl From<SpoolInfo> for Item {
-    fn from(spool: SpoolInfo) -> Self {
-        let used = Some(spool.modified.to_string());
-        let state = if spool.in_use { "in use" } else { "saved" }.to_owned();
-        let size = spool.size;
-        match spool.content {
-            Ok(content) => {
-                let times = content.newest_and_oldest;
-                let times = times.map(|(newest, oldest)| (newest.to_string(), oldest.to_string()));
-                let (newest, oldest) = times.unzip();
-                let form = content.title.unwrap_or(content.form_id);
-                Self {
-                    form: Some(form),
-                    submissions: Some(content.rows),
-                    newest,
-                    oldest,
-                    used,
-                    size,
-                    state,
-                    service: Some(content.origin),
-                    command: content.command,
-                }
-            }
-            Err(_) => Self { used, size, state: "damaged".to_owned(), ..Self::default() },
-        }
-    }
+/// Returns an unfinished export with the members of [`FIELDS`]. The size is a number of bytes, or text for
+/// reading.
+fn item(spool: &SpoolInfo, is_for_reading: bool) -> Value {
+    let size = spool.size;
+    let size = if is_for_reading { json!(HumanBytes(size).to_string()) } else { json!(size) };
+    let used = spool.modified.as_str();
+    let state = if spool.in_use { "in use" } else { "saved" };
+    let Ok(content) = &spool.content else {
+        return json!({ "used": used, "size": size, "state": "damaged" });
+    };
+    let times = content.newest_and_oldest.as_ref();
+    json!({
+        "form": content.title.as_ref().unwrap_or(&content.form_id),
+        "submissions": content.rows,
+        "newest": times.map(|(newest, _)| newest.to_string()),
+        "oldest": times.map(|(_, oldest)| oldest.to_string()),
+        "used": used,
+        "size": size,
+        "state": state,
+        "service": content.origin,
+        "command": content.command,
+    })
 }

@@ -1,12 +1,13 @@
 //! `formsvc submissions list`
 
 use clap::Args;
-use formsvc_client::{Cursor, FormHandle, PAGE_SIZE_MAX, Submission};
+use formsvc_client::list::Submissions;
+use formsvc_client::{Cursor, Error, FormHandle, PAGE_SIZE_MAX, Submission};
 use formsvc_export::LeftOut;
 use formsvc_protocol::FormInstant;
 
+use super::incomplete;
 use super::range::{Bounds, Range};
-use super::{hint_name, incomplete};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -14,7 +15,7 @@ use crate::form_ref;
 use crate::output::{Field, Listing};
 use crate::settings::Service;
 use crate::settings::args::whole;
-use crate::settings::repeat_command;
+use crate::settings::repeat_command::Line;
 
 /// The fields of a submission; `data` has a column for each label.
 pub(in crate::cmd) const FIELDS: [Field; 3] =
@@ -22,10 +23,9 @@ pub(in crate::cmd) const FIELDS: [Field; 3] =
 
 /// List the newest submissions of a form
 ///
-/// Newest first. The service does not say how many there are; on a terminal the command that
-/// lists the next ones is printed at the end. Each label of the answers is a column: the 200 that
-/// occur most often in a table, 2,500 in CSV and TSV, where the column `other_answers` has the rest as
-/// JSON.
+/// Newest first. On a terminal, the last line is the command that lists the next ones. Each label of the
+/// answers is a column: the 200 most common labels in a table, 2,500 in CSV and TSV, where the column
+/// `other_answers` has the rest as JSON.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions list penguins\n  formsvc --demo submissions list anes96 --limit 5 --output json\n  formsvc --demo submissions list penguins --since 7d --limit 100"
@@ -33,19 +33,19 @@ pub(in crate::cmd) const FIELDS: [Field; 3] =
 pub(crate) struct List {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
-    /// How many at most
+    /// List N submissions at most
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<u32>(1..=u32::MAX.into()))]
     limit: u32,
     #[command(flatten)]
     range: Range,
-    /// Only those older than this cursor or RFC 3339 instant
+    /// Only submissions older than this cursor or RFC 3339 instant
     #[arg(long, value_name = "CURSOR")]
     before: Option<String>,
-    /// Only those that follow this submission, which was made in the second before `--before`
+    /// Only submissions after this one, which was made in the second before `--before`
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
-    /// Where more submissions share a second or a millisecond than a page can show, or one violates the API,
-    /// keep the others, name those left out and end with exit 9
+    /// Leave out submissions that the service cannot list or that violate the API, name them, and end with
+    /// exit 9
     #[arg(long)]
     allow_incomplete: bool,
     /// Columns for the answers with these labels only, separated by commas; `\,` is a comma in a label
@@ -53,33 +53,41 @@ pub(crate) struct List {
     columns: Option<String>,
 }
 
+/// The end of a list.
+struct ListEnd {
+    oldest: Option<Submission>,
+    has_more: bool,
+    left_out: LeftOut,
+}
+
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.columns.is_some() && !cx.output.has_columns() {
-            let what =
-                "`--columns` chooses columns of a table, CSV or TSV, and this output has none";
+            let what = "`--columns` selects columns of a table, CSV or TSV";
             return Err(CliError::usage(what)
-                .hint("in JSON, `--json FIELDS` chooses, such as `--json id,data.LABEL`"));
+                .hint("for JSON, use `--json FIELDS`, such as `--json id,data.LABEL`"));
         }
         let mut listing = cx.output.listing(&FIELDS)?;
         listing.lay_out_labels(self.columns.as_deref())?;
         let bounds = self.range.bounds(cx)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        let handle = client.form(form.id.clone());
-        let newest = self.newest(&handle, &bounds, &mut listing).await;
-        let Newest { oldest, has_more, left_out } = newest.map_err(|error| self.explain(error))?;
+        let end = self.fill(&client.form(form.id.clone()), &bounds, &mut listing).await;
+        let ListEnd { oldest, has_more, left_out } = end.map_err(|error| self.explain(error))?;
         if listing.is_empty() {
             cx.progress.remark("no submissions");
         }
         cx.output.list(listing)?;
-        // A demo service ends with this command.
-        let lasts = !matches!(cx.settings.service, Service::Demo);
-        if let Some(last) = oldest.filter(|_| has_more && lasts && cx.settings.terminal.stdout) {
-            let mut line =
-                repeat_command::Line::of(&cx.settings, &["submissions", "list", hint_name(&form)]);
+        // The service of `--demo` ends with this command.
+        let is_demo = matches!(cx.settings.service, Service::Demo);
+        if let Some(last) = oldest
+            && has_more
+            && !is_demo
+            && cx.settings.terminal.stdout
+        {
+            let mut line = Line::of(&cx.settings, &["submissions", "list", form.name()]);
             line.flag("--limit", &self.limit.to_string());
-            bounds.say_again(&mut line);
+            bounds.repeat(&mut line);
             line.maybe("--columns", self.columns.as_deref());
             line.flag("--before", &next_second(&last)).flag("--after", last.id.as_str());
             if self.allow_incomplete {
@@ -92,8 +100,9 @@ impl List {
         incomplete(&left_out)
     }
 
-    /// Adds what `--before` accepts to an error of the service.
-    fn explain(&self, error: CliError) -> CliError {
+    /// Adds the values that `--before` accepts to an error of the service.
+    fn explain(&self, error: Error) -> CliError {
+        let error = CliError::from(error);
         if error.exit == Exit::Usage && self.before.is_some() {
             error.hint_if_none("`--before` takes an RFC 3339 instant, or the cursor of a list")
         } else {
@@ -101,99 +110,72 @@ impl List {
         }
     }
 
-    /// Adds the submissions to show to a listing. Only their JSON stays in memory.
-    async fn newest(
+    /// Adds the submissions to a listing.
+    async fn fill(
         &self,
         form: &FormHandle,
         bounds: &Bounds,
         listing: &mut Listing,
-    ) -> Result<Newest, CliError> {
-        // Rows that are passed over are requested in whole pages.
-        let passes_rows = bounds.skip_rows() || self.after.is_some();
-        let page_size = if passes_rows { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
-        let list = bounds.of(form.submissions().page_size(page_size));
-        let list = list.allow_incomplete(self.allow_incomplete);
-        let list = match &self.before {
-            Some(before) => list.start_at(Cursor::new(before.clone())),
-            None => list,
-        };
-        let limit = self.limit as usize;
-        let mut items = list.items();
-        let mut after = After::new(self.after.as_deref());
-        let (mut count, mut oldest, mut has_excess) = (0, None, false);
-        while count < limit {
-            let (rows, is_end) = match items.try_next().await? {
-                Some(submission) => (after.pass(submission, limit), false),
-                None => (after.not_found(), true),
-            };
-            has_excess = rows.len() > limit - count;
-            for submission in rows.into_iter().take(limit - count) {
-                listing.push(&submission);
-                count += 1;
-                oldest = Some(submission);
-            }
-            if is_end {
-                break;
-            }
+    ) -> Result<ListEnd, Error> {
+        // Submissions that are not listed are requested in whole pages.
+        let skips_rows = bounds.until.is_some() || self.after.is_some();
+        let page_size = if skips_rows { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
+        let mut list = form.submissions().page_size(page_size);
+        if let Some(before) = &self.before {
+            list = list.start_at(Cursor::new(before.clone()));
         }
-        let is_last = items.resume_token().is_finished() || bounds.were_left();
-        let has_more = has_excess || count == limit && !is_last;
+        let mut items = bounds.limit(list.allow_incomplete(self.allow_incomplete)).items();
+        let limit = self.limit as usize;
+        let first = match &self.after {
+            Some(id) => skip_to(&mut items, id, limit).await?,
+            None => Vec::new(),
+        };
+        let (mut first, mut oldest) = (first.into_iter(), None);
+        for _ in 0..limit {
+            let next = match first.next() {
+                Some(row) => Some(row),
+                None => items.try_next().await?,
+            };
+            let Some(row) = next else { break };
+            listing.push(&row);
+            oldest = Some(row);
+        }
+        let has_more = first.len() > 0 || !items.is_finished();
         let left_out = LeftOut::new(items.tie_overflows(), items.skipped(), items.skipped_count());
-        Ok(Newest { oldest, has_more, left_out })
+        Ok(ListEnd { oldest, has_more, left_out })
     }
 }
 
-/// The end of a list.
-struct Newest {
-    oldest: Option<Submission>,
-    has_more: bool,
-    left_out: LeftOut,
-}
-
-/// The instant above all submissions that share the second of this one. A list that continues below it
-/// misses none of them, whether the service's cursors have microseconds or only seconds.
-fn next_second(submission: &Submission) -> String {
-    let seconds = submission.created_at.unix_micros().div_euclid(SECOND) + 1;
-    FormInstant::from_micros(seconds * SECOND).to_cursor().as_str().to_owned()
+/// Skips the submissions up to the one with this id, which is in the first second of the list. If it was
+/// deleted, returns the submissions read so far: nothing is skipped. Of the first second, it returns at most
+/// one more than `limit`.
+async fn skip_to(
+    items: &mut Submissions,
+    id: &str,
+    limit: usize,
+) -> Result<Vec<Submission>, Error> {
+    let second = |row: &Submission| row.created_at.unix_micros().div_euclid(SECOND);
+    let mut rows: Vec<Submission> = Vec::new();
+    while let Some(row) = items.try_next().await? {
+        if row.id == id {
+            return Ok(Vec::new());
+        }
+        let is_older = rows.first().is_some_and(|first| second(first) != second(&row));
+        if is_older || rows.len() <= limit {
+            rows.push(row);
+        }
+        if is_older {
+            break;
+        }
+    }
+    Ok(rows)
 }
 
 const SECOND: i64 = 1_000_000;
 
-/// Leaves out the submissions up to `--after`, which lies within the first second of the list. If it is
-/// not there, it was deleted, and nothing of that second is left out.
-#[derive(Default)]
-struct After {
-    id: Option<String>,
-    /// The submissions before it.
-    passed: Vec<Submission>,
-}
-
-impl After {
-    fn new(id: Option<&str>) -> Self {
-        Self { id: id.map(str::to_owned), passed: Vec::new() }
-    }
-
-    /// Takes the next submission, and returns those to show; of those before `--after` no more than
-    /// `limit` are kept.
-    fn pass(&mut self, submission: Submission, limit: usize) -> Vec<Submission> {
-        let Some(id) = &self.id else { return vec![submission] };
-        if submission.id.as_str() == id {
-            *self = Self::default();
-            return Vec::new();
-        }
-        let second = |row: &Submission| row.created_at.unix_micros().div_euclid(SECOND);
-        if self.passed.first().is_some_and(|first| second(first) != second(&submission)) {
-            let mut passed = self.not_found();
-            passed.push(submission);
-            return passed;
-        }
-        if self.passed.len() < limit {
-            self.passed.push(submission);
-        }
-        Vec::new()
-    }
-
-    fn not_found(&mut self) -> Vec<Submission> {
-        std::mem::take(self).passed
-    }
+/// Returns the start of the second after a submission. A list that continues before this time contains all
+/// submissions of that second, whether the service's cursors have microseconds or only seconds.
+fn next_second(submission: &Submission) -> String {
+    let seconds = submission.created_at.unix_micros().div_euclid(SECOND) + 1;
+    FormInstant::from_micros(seconds * SECOND).to_cursor().as_str().to_owned()
 }

@@ -1,16 +1,22 @@
 //! `formsvc submissions …`
 
+mod count;
+mod database;
 mod export;
 mod exports;
 mod list;
+mod outcome;
 pub(super) mod range;
 mod sync;
 pub(in crate::cmd) mod tail;
 mod view;
 
-pub(in crate::cmd) use export::{counted, incomplete, incomplete_list, larger_pages};
+pub(in crate::cmd) use count::FIELDS as COUNT_FIELDS;
 pub(in crate::cmd) use exports::FIELDS as EXPORTS_FIELDS;
 pub(super) use list::FIELDS;
+pub(in crate::cmd) use outcome::{
+    counted, first_causes, incomplete, incomplete_list, larger_pages,
+};
 pub(in crate::cmd) use sync::{
     FIELDS as SYNC_FIELDS, STATUS_FIELDS as SYNC_STATUS_FIELDS, VERIFY_FIELDS as SYNC_VERIFY_FIELDS,
 };
@@ -19,13 +25,13 @@ use clap::Subcommand;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::form_ref::FormMatch;
 
-/// List, show, follow, export and synchronize the submissions of a form
+/// List, show, count, follow, export and synchronize the submissions of a form
 #[derive(Debug, Subcommand)]
 pub(crate) enum Submissions {
     List(list::List),
     View(view::View),
+    Count(count::Count),
     Tail(tail::Tail),
     Export(Box<export::Export>),
     Sync(Box<sync::Sync>),
@@ -38,16 +44,11 @@ impl Submissions {
         match self {
             Self::List(list) => list.run(cx).await,
             Self::View(view) => view.run(cx).await,
+            Self::Count(count) => count.run(cx).await,
             Self::Tail(tail) => tail.run(cx).await,
             Self::Export(export) => Box::pin(export.run(cx)).await,
             Self::Sync(sync) => Box::pin(sync.run(cx)).await,
             Self::Exports(exports) => exports.run(cx),
         }
     }
-}
-
-/// What to call a form in a command: what people know it by, unless that looks like a flag.
-fn hint_name(form: &FormMatch) -> &str {
-    let public_id = form.listed.as_ref().map(|listed| listed.public_id.as_str());
-    public_id.filter(|id| !id.starts_with('-')).unwrap_or(form.id.as_str())
 }

@@ -1,10 +1,8 @@
-//! `--since` and `--until`: which submissions, by when they were made.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+//! `--since` and `--until`.
 
 use clap::Args;
 use formsvc_client::{SubmissionQuery, Timestamp};
+use formsvc_export::RowRange;
 use jiff::Zoned;
 
 use crate::base::when::{When, local, now};
@@ -12,49 +10,48 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::repeat_command::Line;
 
-/// A range of time, from `--since` on and before `--until`.
+/// A range of time, from `--since` to before `--until`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Range {
-    /// Only those made at this time or later: 2026-03-01T09:30:00Z, 2026-03-01, yesterday, or 7d or 2h ago
+    /// Only submissions made at this time or later: 2026-03-01T09:30:00Z, 2026-03-01, yesterday, or 7d or
+    /// 2h ago
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
-    /// Only those made before this time; newer ones are walked past, which takes requests
+    /// Only submissions made before this time. The service sends the newer ones all the same
     #[arg(long, value_name = "WHEN")]
     until: Option<When>,
 }
 
-/// The same on the time line.
-#[derive(Debug, Default)]
+/// A range of instants.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bounds {
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    /// Whether a list has come to where the range begins.
-    left: Arc<AtomicBool>,
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) until: Option<Timestamp>,
 }
 
 impl Range {
-    /// Where it begins and ends, seen from here and now. Says what was made of dates, which mean
-    /// something else elsewhere.
+    /// Converts the range to instants. Reports the instant of a local date.
     pub(crate) fn bounds(&self, cx: &Context) -> Result<Bounds, CliError> {
         let now = now();
-        let bounds = Bounds {
-            since: place(cx, "--since", self.since.as_ref(), &now)?,
-            until: place(cx, "--until", self.until.as_ref(), &now)?,
-            left: Arc::default(),
-        };
-        match (&bounds.since, &bounds.until) {
-            (Some(since), Some(until)) if since >= until => {
-                let [since, until] = [since, until].map(|at| local(at, now.time_zone()));
-                let what = format!("`--since` {since} is not before `--until` {until}");
-                Err(CliError::usage(what)
-                    .hint("a range has what was made at --since or later, and before --until"))
-            }
-            _ => Ok(bounds),
+        let since = place(cx, "--since", self.since.as_ref(), &now)?;
+        let until = place(cx, "--until", self.until.as_ref(), &now)?;
+        if let (Some(since), Some(until)) = (&since, &until)
+            && since >= until
+        {
+            let [since, until] = [since, until].map(|at| local(at, now.time_zone()));
+            let what = format!("`--since` {since} is not before `--until` {until}");
+            return Err(CliError::usage(what).hint("`--until` must be the later time"));
         }
+        Ok(Bounds { since, until })
+    }
+
+    /// Returns `--since` as typed: equal for equal commands, also if the instant moves with the clock.
+    pub(crate) fn start_name(&self) -> Option<String> {
+        self.since.as_ref().map(ToString::to_string)
     }
 }
 
-/// The moment that a flag means.
+/// Converts the time of a flag to an instant. Reports the instant of a local date.
 pub(crate) fn place(
     cx: &Context,
     flag: &str,
@@ -71,57 +68,25 @@ pub(crate) fn place(
     Ok(Some(at))
 }
 
-impl Range {
-    /// The start as typed: equal for equal commands, also if it moves with the clock.
-    pub(crate) fn start(&self) -> Option<String> {
-        self.since.as_ref().map(ToString::to_string)
-    }
-}
-
 impl Bounds {
-    /// The part of a list that lies within.
-    pub(crate) fn of(&self, list: SubmissionQuery) -> SubmissionQuery {
-        let list = match &self.since {
-            Some(since) => {
-                // The SDK's own bound also ends a list at a submission that violates the API.
-                let list = list.since(since.clone());
-                let (since, left) = (since.unix_micros(), Arc::clone(&self.left));
-                list.stop_when(move |row| {
-                    let is_older = row.created_at.unix_micros() < since;
-                    left.fetch_or(is_older, Ordering::Relaxed);
-                    is_older
-                })
-            }
-            None => list,
-        };
-        match &self.until {
-            Some(until) => list.until(until.clone()),
-            None => list,
+    /// Limits a list to the range.
+    pub(crate) fn limit(&self, mut list: SubmissionQuery) -> SubmissionQuery {
+        if let Some(since) = &self.since {
+            list = list.since(since.clone());
         }
+        if let Some(until) = &self.until {
+            list = list.until(until.clone());
+        }
+        list
     }
 
-    /// The time at which the range begins.
-    pub(crate) fn since(&self) -> Option<Timestamp> {
-        self.since.clone()
+    /// Returns the range of stored rows.
+    pub(crate) fn rows(&self) -> RowRange {
+        RowRange::default().since(self.since.clone()).until(self.until.clone())
     }
 
-    /// The time before which the range ends.
-    pub(crate) fn until(&self) -> Option<Timestamp> {
-        self.until.clone()
-    }
-
-    /// Whether a list walks past rows that are too new.
-    pub(crate) fn skip_rows(&self) -> bool {
-        self.until.is_some()
-    }
-
-    /// Whether a list came to where the range begins: what follows is older.
-    pub(crate) fn were_left(&self) -> bool {
-        self.left.load(Ordering::Relaxed)
-    }
-
-    /// How flags say the same again, whenever that is.
-    pub(crate) fn say_again(&self, line: &mut Line) {
+    /// Adds the flags to a command that repeats the range at any time.
+    pub(crate) fn repeat(&self, line: &mut Line) {
         for (flag, at) in [("--since", &self.since), ("--until", &self.until)] {
             line.maybe(flag, at.as_ref().map(ToString::to_string).as_deref());
         }

@@ -1,90 +1,158 @@
 //! `formsvc submissions view`
 
+use std::time::Duration;
+
 use clap::Args;
+use formsvc_client::event::SkippedItem;
 use formsvc_client::{Cursor, Submission, SubmissionId};
+use formsvc_export::{ExportError, RowRange, RowSource as _};
 use indicatif::HumanCount;
 
+use super::database::{Database, DatabaseSource, check_stored};
+use super::export::stored_json;
 use super::incomplete_list;
 use super::list::FIELDS;
 use crate::account::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
+use crate::base::when::{When, now};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::form_ref;
-use crate::output::OutputFormat;
-use crate::output::{Detail, Listing, Output};
+use crate::output::{Detail, Listing, Output, OutputFormat};
+use crate::settings::args::duration;
+
+/// Requests before the remark about the progress of the search.
+const SILENT_REQUESTS: u64 = 5;
 
 /// Show one submission with all its answers
 ///
-/// The service gives lists only, so the form is read from its newest submission on until this one is
-/// found; `--before` begins deeper. In a pipe it is JSON, exactly as the service sent it.
+/// The service has only lists, so the form is read from its newest submission back to this one. `--around`
+/// starts nearer, and `--from` reads a database without a request. In a pipe the output is JSON, exactly as the service sent it.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc submissions view penguins sub_0198e1f2 --before 2026-03-01T00:00:00Z\n  formsvc submissions view contact sub_0198e1f2 --output json"
+    after_help = "Examples:\n  formsvc submissions view penguins sub_0198e1f2 --around today\n  formsvc submissions view contact sub_0198e1f2 --output json\n  formsvc submissions view contact sub_0198e1f2 --from sqlite:contact.db"
 )]
 pub(crate) struct View {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
-    /// The submission's id, whole
+    /// The full id of the submission
     id: SubmissionId,
-    /// Begin at this cursor or RFC 3339 instant instead of at the newest
-    #[arg(long, value_name = "CURSOR")]
-    before: Option<String>,
+    /// Read back from the end of this day, or from just after this time, instead of from now
+    #[arg(long, value_name = "WHEN", conflicts_with = "from")]
+    around: Option<When>,
+    /// Stop after this time with exit 8
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_time: Option<Duration>,
+    #[command(flatten)]
+    source: DatabaseSource,
 }
 
 impl View {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let listing = output.listing(&FIELDS)?;
+        let find = async {
+            match self.source.open(cx).await? {
+                Some(database) => self.find_stored(cx, &database).await,
+                None => self.find(cx).await,
+            }
+        };
+        let found = cx.until(cx.deadline(self.max_time), find).await?;
+        show(&output, listing, &found)
+    }
+
+    /// Finds the submission in the service.
+    async fn find(&self, cx: &Context) -> Result<Submission, CliError> {
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        // Another submission that violates the API does not matter.
+        // Other submissions that violate the API do not matter.
         let mut list = client.form(form.id).submissions().allow_incomplete(true);
-        if let Some(before) = &self.before {
-            list = list.start_at(Cursor::new(before.clone()));
+        if let Some(around) = &self.around {
+            let end = around
+                .end(&now())
+                .map_err(|rule| CliError::usage(format!("the time of `--around` {rule}")))?;
+            list = list.start_at(Cursor::new(end.as_str()));
         }
         cx.progress.begin();
-        let (mut pages, mut looked, mut reached) = (list.pages(), 0, None);
+        let (mut pages, mut requests, mut read, mut oldest) = (list.pages(), 0, 0, None);
         while let Some(page) = pages.try_next().await? {
             if let Some(found) = page.submissions().iter().find(|row| row.id == self.id) {
                 cx.progress.end();
-                return show(&output, listing, found);
+                return Ok(found.clone());
             }
-            if let Some(item) =
-                page.skipped().iter().find(|item| item.id() == Some(self.id.as_str()))
-            {
+            let is_wanted = |item: &&SkippedItem| item.id() == Some(self.id.as_str());
+            if let Some(item) = page.skipped().iter().find(is_wanted) {
                 let what = format!("the submission `{}` violates the API", self.id);
                 return Err(CliError::coded(Code::BadAnswer, what).cause(item.to_string()));
             }
-            looked += page.len() as u64;
+            requests += 1;
+            read += page.len() as u64;
             if let Some(last) = page.submissions().last() {
-                cx.progress.submissions(looked, last.created_at.as_str());
-                reached = Some(last.created_at.as_str().to_owned());
+                oldest = Some(last.created_at.to_string());
+            }
+            let Some(oldest) = &oldest else { continue };
+            cx.progress.submissions(read, oldest);
+            if requests == SILENT_REQUESTS && !pages.is_finished() {
+                let read = HumanCount(read);
+                cx.progress.remark(&format!(
+                    "looked back to {oldest}, {read} submissions; `--around TIME` starts nearer"
+                ));
             }
         }
-        // The submission could be one that the list leaves out.
+        // The service may have the submission and not list it.
         incomplete_list(&pages).map_err(|error| error.hint("the submission may be one of them"))?;
-        Err(self.missing(looked, reached.as_deref()))
+        Err(self.missing(read, oldest.as_deref()))
     }
 
-    /// It is not there, and how far was looked.
-    fn missing(&self, looked: u64, reached: Option<&str>) -> CliError {
-        let Self { form, id, before } = self;
-        let from = before.as_ref().map_or(String::new(), |at| format!(" before {at}"));
-        let looked = match reached {
-            Some(oldest) => format!("none of the {}{from}, back to {oldest}", HumanCount(looked)),
+    /// Finds the submission in a database.
+    async fn find_stored(&self, cx: &Context, database: &Database) -> Result<Submission, CliError> {
+        let form = database.find(&self.form)?;
+        let range = RowRange::default().include_deleted(true);
+        let rows = database.rows(cx, form, range).await?;
+        let mut found = None;
+        let (mut read, mut oldest) = (0, None);
+        let result = rows.for_each(&mut |row| {
+            if row.id == self.id.as_str() {
+                found = Some(stored_json(&row));
+                return Err(ExportError::ReaderClosed);
+            }
+            read += 1;
+            oldest = Some(row.created_at.to_owned());
+            Ok(())
+        });
+        match (found, result) {
+            (Some(json), _) => serde_json::from_str(&json).map_err(|error| {
+                let what = format!("the stored submission `{}` is damaged", self.id);
+                CliError::new(Exit::LocalIo, what).because(&error)
+            }),
+            (None, Err(error)) => Err(error.into()),
+            (None, Ok(())) => {
+                check_stored(&rows, form)?;
+                Err(self.missing(read, oldest.as_deref()))
+            }
+        }
+    }
+
+    /// Returns the error for a submission that was not found.
+    fn missing(&self, read: u64, oldest: Option<&str>) -> CliError {
+        let Self { form, id, around, .. } = self;
+        let from = around.as_ref().map_or(String::new(), |at| format!(" before {at}"));
+        let read = match oldest {
+            Some(oldest) => format!("none of the {}{from}, back to {oldest}", HumanCount(read)),
             None => format!("there are none{from}"),
         };
         let Some(id) = unless_a_key(id.as_str()) else {
-            let what = format!("no submission `{KEY_PREFIX}…`, which is an API key: {looked}");
+            let what = format!("no submission `{KEY_PREFIX}…`, which is an API key: {read}");
             return CliError::new(Exit::NotFound, what).hint(KEY_TYPED);
         };
-        let what = format!("no submission `{id}` in the form `{form}`: {looked}");
-        let error = CliError::new(Exit::NotFound, what);
-        if before.is_some() {
-            error.hint("without --before it is looked for from the newest on")
+        let error = CliError::new(
+            Exit::NotFound,
+            format!("no submission `{id}` in the form `{form}`: {read}"),
+        );
+        if around.is_some() {
+            error.hint("without `--around`, newer submissions are searched too")
         } else {
-            error.hint("an id is given whole, as `formsvc submissions list` shows it")
+            error.hint("use the full id, as `formsvc submissions list` shows it")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `formsvc submissions list` of a form that was flooded with made-up labels.
+//! `formsvc submissions list` of a form that received a flood of generated labels.
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use crate::support::{Sandbox, request};
 const SUBMISSIONS: usize = 20;
 const LABELS: usize = 200;
 
-/// A sandbox whose form `flood`, which has no fields, took real answers and a flood of labels.
+/// A sandbox. Its form `flood` received a flood of labels, and then two real submissions.
 fn flooded() -> Sandbox {
     let sandbox = Sandbox::start(&["--rate-limit", "off", "--generate", "flood=1"]);
     for submission in 0..SUBMISSIONS {
-        let label = |n| format!(r#""made up {submission:02}-{n:03}":{n}.0"#);
+        let label = |n| format!(r#""generated {submission:02}-{n:03}":{n}.0"#);
         let labels: Vec<String> = (0..LABELS).map(label).collect();
         post(&sandbox, &format!("{{{}}}", labels.join(",")));
     }
@@ -43,18 +43,21 @@ fn flooded_form_lists_with_bounded_columns() {
     assert_eq!(header.len(), 2 + 2_500 + 1);
     assert_eq!(header[..4], ["id", "created_at", "Real question", "other_answers (2)"]);
     assert_eq!(header.last().unwrap(), "other_answers");
-    assert!(!header.iter().any(|name| name == "made up 19-000"), "the newest labels are left out");
+    assert!(
+        !header.iter().any(|name| name == "generated 19-000"),
+        "the newest labels are left out"
+    );
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!((&rows[0][2], &rows[0][3]), ("Bob", "mine"));
     // The newest flooded submission has no column of its own, the oldest has all.
     let others = &rows[2][2_502];
-    assert!(others.starts_with(r#"{"made up 19-000":0.0,"made up 19-001":1.0"#), "{others}");
+    assert!(others.starts_with(r#"{"generated 19-000":0.0,"generated 19-001":1.0"#), "{others}");
     assert_eq!(serde_json::from_str::<Value>(others).unwrap().as_object().unwrap().len(), LABELS);
     assert_eq!(&rows[21][2_502], "");
 
     let table = list(&["--output", "table"]);
     let heading = table.stdout.lines().next().unwrap();
-    assert_eq!(heading.matches("MADE UP").count(), 198, "{heading}");
+    assert_eq!(heading.matches("GENERATED").count(), 198, "{heading}");
     assert!(heading.contains("REAL QUESTION"), "{heading}");
     let left_out = SUBMISSIONS * LABELS + 2 - 200;
     let note =
@@ -63,7 +66,7 @@ fn flooded_form_lists_with_bounded_columns() {
 
     let ndjson = list(&["--output", "ndjson"]).stdout;
     assert_eq!(ndjson.lines().count(), 22);
-    assert!(ndjson.contains(r#""made up 19-199":199.0"#));
+    assert!(ndjson.contains(r#""generated 19-199":199.0"#));
 }
 
 #[test]
@@ -71,14 +74,14 @@ fn columns_flag_selects_labels() {
     let sandbox = flooded();
     let run =
         |args: &[&str]| sandbox.run(&[&["submissions", "list", "flood", "-L", "3"], args].concat());
-    let said = run(&["--output", "csv", "--columns", "made up 19-007,Real question,gone"]);
+    let said = run(&["--output", "csv", "--columns", "generated 19-007,Real question,gone"]);
     let lines: Vec<&str> = said.stdout.lines().collect();
-    assert_eq!(lines[0], "id,created_at,made up 19-007,Real question,gone");
+    assert_eq!(lines[0], "id,created_at,generated 19-007,Real question,gone");
     assert!(lines[1].ends_with("Z,,Bob,") && lines[3].ends_with("Z,7.0,,"), "{lines:?}");
     assert!(said.stderr.contains("nothing that is shown has `gone`"), "{}", said.stderr);
     for other in [&["--output", "json"][..], &["--json", "id"], &["--jq", "."]] {
         let said = run(&[&["--columns", "a"], other].concat());
         assert_eq!(said.code, Some(2), "{other:?}: {}", said.stderr);
-        assert!(said.stderr.contains("`--columns` chooses columns"), "{}", said.stderr);
+        assert!(said.stderr.contains("`--columns` selects columns"), "{}", said.stderr);
     }
 }

@@ -1,5 +1,6 @@
 //! `formsvc submissions …`
 
+mod count;
 mod export;
 mod faults;
 mod flood;

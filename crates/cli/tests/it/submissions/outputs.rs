@@ -204,7 +204,7 @@ fn a_temporary_folder_that_is_missing_or_full_is_told_as_such() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(10), "{stderr}");
         let told = format!("cannot keep rows in the temporary folder `{temporary}`");
-        assert!(stderr.contains(&told) && stderr.contains("nothing was written yet"), "{stderr}");
+        assert!(stderr.contains(&told) && stderr.contains("nothing was written"), "{stderr}");
         assert_eq!(output.stdout, b"");
     }
 }
@@ -268,4 +268,37 @@ fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
     assert!(dangling.symlink_metadata().unwrap().is_symlink() && new.is_file());
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("id,created_at,species"));
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn wrong_format_or_output_names_the_argument_to_use() {
+    let export = &["--demo", "submissions", "export", "penguins"][..];
+    for (args, hint) in [
+        ([export, &["--format", "excel"]].concat(), "did you mean `xlsx`?"),
+        ([export, &["--output", "q 1.csv"]].concat(), "name the file with `-o 'q 1.csv'`"),
+        ([export, &["anes96", "-o", "p.csv"]].concat(), "use `-o p --format csv`"),
+        (
+            vec!["--demo", "forms", "list", "--format", "json"],
+            "the output format is `--output`, such as `--output json`",
+        ),
+        (
+            vec!["--demo", "submissions", "sync", "penguins", "--to", "demo.db"],
+            "for an SQLite file, use `--to sqlite:demo.db`",
+        ),
+    ] {
+        let said = run(&args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(hint), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn format_that_the_build_lacks_names_the_install_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.parquet");
+    let said = run(&["--demo", "submissions", "export", "penguins", "-o", out.to_str().unwrap()]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    let install = "`cargo install --path crates/cli --locked --features parquet`";
+    assert!(said.stderr.contains(install), "{}", said.stderr);
 }

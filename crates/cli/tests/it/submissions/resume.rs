@@ -54,6 +54,9 @@ fn failed_export_is_saved_and_its_command_continues() {
         listed[0]["command"].as_str().unwrap().starts_with("formsvc submissions export survey")
     );
     let said = run(&mut service.formsvc(&["submissions", "exports", "list"]), &state);
+    let table = ["submissions", "exports", "list", "--output", "table"];
+    let table = run(&mut service.formsvc(&table), &state).stdout;
+    assert!(table.contains(" KiB") || table.contains(" MiB"), "{table}");
     let command = "continue Survey with: formsvc submissions export survey";
     assert!(said.stderr.contains(command), "{}", said.stderr);
     let said = run(&mut service.formsvc(&["submissions", "exports", "clean"]), &state);
@@ -240,7 +243,7 @@ fn changed_submission_of_a_continued_export_is_reported() {
     assert_eq!(run(&mut service.formsvc(&export), folder.path()).code, Some(4));
     let said = run(&mut service.formsvc(&export), folder.path());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let warning = "1 submission came again with other content, which was kept";
+    let warning = "1 submission came again with other content; the export has the new content";
     assert!(said.stderr.contains(warning), "{}", said.stderr);
     assert!(std::fs::read_to_string(&out).unwrap().contains(",z\n"));
 }

@@ -67,6 +67,8 @@ fn sync_with_nothing_new_is_one_request() {
     let reports: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&reports[0]["new"], &reports[0]["complete"]), (&2.into(), &"yes".into()));
     assert!(said.stderr.contains("Survey: 2 new submissions"), "{}", said.stderr);
+    let view = format!("view `{}`", reports[0]["view"].as_str().unwrap());
+    assert!(said.stderr.contains(&view), "{}", said.stderr);
     let said = database.run(&service, &["sync", "frm_1"]);
     assert_eq!((said.code, service.pending()), (Some(0), 1), "{}", said.stderr);
     assert!(said.stderr.contains("Survey: nothing new; 2 submissions"), "{}", said.stderr);
@@ -457,4 +459,32 @@ fn password_of_a_database_is_never_printed() {
     let said = run(&["submissions", "sync", "survey"]);
     assert!(said.stderr.contains("FORMSVC_SYNC_TO"), "{}", said.stderr);
     assert!(!Path::new("pass.word").exists());
+}
+
+#[test]
+fn sync_of_all_forms_adds_each_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = format!("sqlite:{}", folder.path().join("rows.db").display());
+    let said = run(&["--demo", "submissions", "sync", "--all", "--to", &to, "--json", "form,new"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let forms: Vec<Value> = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(forms.len(), 5, "{forms:?}");
+    assert!(forms.contains(&serde_json::json!({ "form": "Palmer penguins", "new": 344 })));
+    let both = run(&["--demo", "submissions", "sync", "penguins", "--all", "--to", &to]);
+    assert_eq!(both.code, Some(2), "{}", both.stderr);
+}
+
+#[test]
+fn long_view_name_is_whole_in_a_pipe() {
+    let long = "a".repeat(90);
+    let form = one_form().map(|form| {
+        form.split_once("\r\n\r\n").unwrap().1.replace("frm_1", &format!("frm_{long}"))
+    });
+    let form = answer("200 OK", "", &form.unwrap());
+    let (service, database) = (Canned::start(vec![form, both()]), Database::new());
+    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
+    for format in ["tsv", "json", "table"] {
+        let said = database.run(&service, &["sync", "status", "--output", format]);
+        assert!(said.stdout.contains(&format!("frm_{long}")), "{format}: {}", said.stdout);
+    }
 }

@@ -247,7 +247,7 @@ fn a_script_can_bound_it_in_time() {
     assert_eq!((over.code, &*over.stderr), (Some(0), ""));
     let short = tail(&service(), &["--max-time", "300ms", "--count", "2"]);
     assert_eq!(short.code, Some(8), "{}", short.stderr);
-    assert!(short.stderr.contains("before 1 more came"), "{}", short.stderr);
+    assert!(short.stderr.contains("before 1 more arrived"), "{}", short.stderr);
     assert!(
         short.stderr.contains(
             "--since 2026-01-01T00:00:01.000Z --after a --interval 10ms --count 1 --max-time"
@@ -303,7 +303,7 @@ fn a_service_that_is_down_at_the_start_is_asked_until_it_answers() {
     let args = ["--base-url", "http://127.0.0.1:1", "--max-time", "200ms"];
     let gone = tail(&service, &args);
     assert_eq!(gone.code, Some(8), "{}", gone.stderr);
-    assert!(gone.stderr.contains("did not answer before the time was over"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("did not respond before the time was over"), "{}", gone.stderr);
     // What stays as it is ends it at once.
     for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 5), ("403 Forbidden", 5)] {
         let refused = tail(&Canned::start(vec![answer(status, "", "{}")]), &[]);

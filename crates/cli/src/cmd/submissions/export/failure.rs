@@ -1,83 +1,31 @@
-//! What an export reports when it stops.
+//! Errors of exports that stopped.
 
 use std::path::Path;
 
-use formsvc_client::event::SkippedItem;
-use formsvc_client::list::SubmissionPages;
-use formsvc_client::{Completeness, ErrorKind, PAGE_SIZE_MAX, Timestamp};
-use formsvc_export::{ExportError, ExportEvent, Exported, FileFormat, LeftOut, Operation};
+use formsvc_client::ErrorKind;
+use formsvc_export::{ExportError, FileFormat, Operation};
 
-use super::counted;
+use super::{Job, counted};
 use crate::abort::TIME_IS_OVER;
-use crate::context::Context;
-use crate::error::{CliError, MISSING_UNKNOWN};
+use crate::cmd::submissions::incomplete;
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::progress::Expected;
 
-/// The hint when submissions cannot be kept in the temporary folder.
+/// The hint when submissions cannot be saved in the temporary folder.
 pub(super) const NOTHING_WRITTEN: &str =
-    "nothing was written yet: let TMPDIR or FORMSVC_STATE_DIR name a folder with room";
+    "nothing was written: let TMPDIR or FORMSVC_STATE_DIR name a folder with room";
 
 const PARTIAL_STREAM: &str = "the data on standard output is not complete";
 
-/// Follows an export, so that a signal reports the saved submissions.
-pub(super) struct Saved<'a> {
-    cx: &'a Context,
-    path: Option<&'a Path>,
-    command: Option<&'a str>,
-    expected: Expected,
-}
-
-impl<'a> Saved<'a> {
-    pub(super) fn new(
-        cx: &'a Context,
-        path: Option<&'a Path>,
-        command: Option<&'a str>,
-        expected: Expected,
-    ) -> Self {
-        Self { cx, path, command, expected }
-    }
-
-    pub(super) fn on_event(&self, event: &ExportEvent<'_>) {
-        let progress = &self.cx.progress;
-        match event {
-            ExportEvent::Discarded(warning) => progress.warn(warning),
-            ExportEvent::Opened { rows, saved_to, spool, .. } => {
-                let saved_to = saved_to.as_ref().map(Timestamp::unix_micros);
-                progress.expect(Expected { saved: *rows, saved_to, ..self.expected });
-                if *rows > 0 && self.command.is_some() {
-                    let rows = counted(*rows, "submission");
-                    progress
-                        .remark(&format!("continuing with {rows} saved in {}", spool.display()));
-                }
-                self.can_continue(*rows);
-            }
-            ExportEvent::Page(page) => {
-                progress.submissions(page.rows, page.reached.as_str());
-                self.can_continue(page.rows);
-            }
-            ExportEvent::Rendering => progress.doing("writing the output"),
-            _ => {}
-        }
-    }
-
-    fn can_continue(&self, rows: u64) {
-        if let Some(command) = self.command {
-            self.cx.can_go_on_with(Some(command.to_owned()));
-            self.cx.saves(saved(rows, unchanged(self.path).as_deref()));
-        }
-    }
-}
-
-/// The number of saved submissions, and the state of the output.
-fn saved(rows: u64, output: Option<&str>) -> String {
+/// Describes the number of saved submissions, and the state of the output.
+pub(super) fn saved(rows: u64, output: Option<&str>) -> String {
     let verb = if rows == 1 { "is" } else { "are" };
     let output = output.map_or(String::new(), |output| format!(", and {output}"));
     format!("{} {verb} saved{output}", counted(rows, "submission"))
 }
 
-/// States that the output is unchanged; `None` for a pipe or device, which takes each byte at once.
-fn unchanged(path: Option<&Path>) -> Option<String> {
+/// States that the output is unchanged; `None` for a pipe or device, which is written as it is.
+pub(super) fn unchanged(path: Option<&Path>) -> Option<String> {
     let Some(path) = path else {
         return Some("nothing was written to standard output".to_owned());
     };
@@ -90,7 +38,7 @@ fn unchanged(path: Option<&Path>) -> Option<String> {
     }
 }
 
-/// The state of the output if the failed operation came after a replacement.
+/// Returns the state of the output if the failed operation came after a replacement.
 fn changed(error: &ExportError) -> Option<&'static str> {
     let ExportError::Output { operation, .. } = error else { return None };
     match operation {
@@ -101,55 +49,66 @@ fn changed(error: &ExportError) -> Option<&'static str> {
     }
 }
 
-/// The error of an export, with the saved submissions and the command that continues.
+/// Returns the error of an export, with the saved submissions and the command that continues. If `is_lost`,
+/// submissions were not saved for lack of a state folder.
 pub(super) fn explain(
     error: ExportError,
-    path: Option<&Path>,
-    format: FileFormat,
+    job: &Job,
     command: Option<String>,
     is_lost: bool,
 ) -> CliError {
-    if let ExportError::Unfinished { rows_saved, cause, .. } = error {
-        let output = changed(&cause).map(str::to_owned).or_else(|| unchanged(path));
-        let (instead, is_permanent) = (hint_instead_of_command(&cause), cause.is_permanent());
-        let error = of_cause(*cause).hint_too(&saved(rows_saved, output.as_deref()));
-        return match (instead, command) {
-            (Some(hint), _) => error.hint_too(hint),
-            // With another key the command continues.
-            (None, Some(command)) if !is_permanent || error.exit == Exit::Auth => {
-                error.continued_by(command)
-            }
-            (None, None) if !is_permanent => error.hint_too("the same command continues"),
-            (None, _) => error,
+    let path = job.path.as_deref();
+    let ExportError::Unfinished { rows_saved, cause, .. } = error else {
+        let error = explain_rendering(error, path, job.format);
+        return if is_lost && !job.is_streamed() && error.exit != Exit::Usage {
+            error.hint_too("nothing is saved without a state folder: set FORMSVC_STATE_DIR")
+        } else {
+            error
         };
+    };
+    let output = changed(&cause).map(str::to_owned).or_else(|| unchanged(path));
+    let (hint, is_permanent) = (hint_for_repeated(&cause), cause.is_permanent());
+    let error = convert(*cause).hint_too(&saved(rows_saved, output.as_deref()));
+    match (hint, command) {
+        (Some(hint), _) => error.hint_too(hint),
+        // With another key the command continues.
+        (None, Some(command)) if !is_permanent || error.exit == Exit::Auth => {
+            error.continued_by(command)
+        }
+        (None, None) if !is_permanent => error.hint_too("the same command continues"),
+        (None, _) => error,
     }
+}
+
+/// Returns the error of an output that was not completed, with the state of the output.
+pub(super) fn explain_rendering(
+    error: ExportError,
+    path: Option<&Path>,
+    format: FileFormat,
+) -> CliError {
     let is_output = matches!(error, ExportError::Output { .. });
-    let streams = path.is_none() && !format.format.is_table();
-    let left = match &error {
+    let is_partial = path.is_none() && (is_output || !format.format.is_table());
+    let state = match &error {
         ExportError::Output { operation: Operation::Spool, .. } => Some(NOTHING_WRITTEN.to_owned()),
         ExportError::Output { operation: Operation::Publish, .. } => None,
-        error if changed(error).is_some() => changed(error).map(str::to_owned),
-        _ if streams => Some(PARTIAL_STREAM.to_owned()),
-        _ if path.is_none() && is_output => Some(PARTIAL_STREAM.to_owned()),
-        _ => unchanged(path),
+        error => changed(error)
+            .or(is_partial.then_some(PARTIAL_STREAM))
+            .map_or_else(|| unchanged(path), |state| Some(state.to_owned())),
     };
-    let hint = hint_instead_of_command(&error);
-    let mut error = of_cause(error);
+    let hint = hint_for_repeated(&error);
+    let mut error = convert(error);
     if let Some(hint) = hint {
         error = error.hint_too(hint);
     }
-    if let Some(left) = left {
-        error = if is_output { error.hint_if_none(&left) } else { error.hint_too(&left) };
+    match state {
+        Some(state) if is_output => error.hint_if_none(&state),
+        Some(state) => error.hint_too(&state),
+        None => error,
     }
-    if is_lost && !streams && error.exit != Exit::Usage {
-        error = error
-            .hint_too("nothing is saved without a state folder, which FORMSVC_STATE_DIR names");
-    }
-    error
 }
 
-/// The hint for an error with which the same command would fail again.
-fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
+/// Returns the hint for an error with which the same command would fail again.
+fn hint_for_repeated(error: &ExportError) -> Option<&'static str> {
     match error {
         ExportError::Filter { .. } => Some("correct the expression of `--where`"),
         // A resume token of another form or service, in a spool that was edited.
@@ -160,10 +119,15 @@ fn hint_instead_of_command(error: &ExportError) -> Option<&'static str> {
     }
 }
 
-/// The error of a sync that stopped after `new` submissions; `next` is the effect of the same command.
-pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) -> CliError {
+/// Returns the error of a sync that stopped after `new` submissions. `next` is the effect of the same
+/// command.
+pub(in crate::cmd::submissions) fn explain_stopped(
+    error: ExportError,
+    new: u64,
+    next: &str,
+) -> CliError {
     let is_permanent = error.is_permanent();
-    let error = of_cause(error);
+    let error = convert(error);
     if matches!(error.exit, Exit::Usage | Exit::DataPolicy | Exit::NotFound) {
         return error;
     }
@@ -176,7 +140,7 @@ pub(in crate::cmd) fn explain_stopped(error: ExportError, new: u64, next: &str) 
     error.hint_too(&(stored + &next))
 }
 
-fn of_cause(error: ExportError) -> CliError {
+fn convert(error: ExportError) -> CliError {
     match error {
         ExportError::TimeLimit => CliError::new(Exit::Incomplete, TIME_IS_OVER),
         ExportError::Incomplete(left_out) => match incomplete(&left_out) {
@@ -189,51 +153,6 @@ fn of_cause(error: ExportError) -> CliError {
     }
 }
 
-/// Advice to request pages of the largest size with `flag`; `None` if they have that size already.
-pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
-    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
-}
-
-/// The end of a run that was allowed to leave submissions out: exit 9 if it did.
-pub(in crate::cmd) fn incomplete(left_out: &LeftOut) -> Result<(), CliError> {
-    /// Units that are listed one by one.
-    const LISTED_MAX: usize = 20;
-    if left_out.is_empty() {
-        return Ok(());
-    }
-    let mut causes = left_out.described_items.clone();
-    let more = |count: u64| (count > 0).then(|| format!("and {count} more"));
-    causes.extend(more(left_out.items.saturating_sub(causes.len() as u64)));
-    let units = left_out.units.iter().take(LISTED_MAX);
-    causes.extend(units.map(|unit| format!("{unit}; {MISSING_UNKNOWN}")));
-    causes.extend(more(left_out.units.len().saturating_sub(LISTED_MAX) as u64));
-    let error = CliError::new(Exit::DataPolicy, format!("the result is incomplete: {left_out}"));
-    Err(causes.into_iter().fold(error, CliError::cause))
-}
-
-/// The same for a list: what it leaves out.
-pub(in crate::cmd) fn incomplete_list(pages: &SubmissionPages) -> Result<(), CliError> {
-    incomplete(&LeftOut::of_pages(pages))
-}
-
-/// Returns the submissions that an output lacks.
-pub(super) fn left_out(exported: &Exported) -> LeftOut {
-    let is_incomplete = exported.pull.completeness == Completeness::Incomplete;
-    if is_incomplete { exported.pull.left_out.clone() } else { LeftOut::default() }
-}
-
-/// Returns the error of `--all` if a form of the list has no usable id.
-pub(super) fn check_exported(unusable: &[SkippedItem]) -> Result<(), CliError> {
-    if unusable.is_empty() {
-        return Ok(());
-    }
-    let count = counted(unusable.len() as u64, "form");
-    let what =
-        format!("the result is incomplete: {count} of the list cannot be exported without an id");
-    let error = CliError::new(Exit::DataPolicy, what);
-    Err(unusable.iter().take(20).fold(error, |error, item| error.cause(item.to_string())))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -244,12 +163,15 @@ mod tests {
     use formsvc_export::SyncError;
 
     use super::*;
+    use crate::form_ref::FormMatch;
 
     fn shown(cause: ExportError, path: &Path) -> String {
         let folder = path.parent().unwrap().to_owned();
         let error = ExportError::Unfinished { rows_saved: 3, folder, cause: Box::new(cause) };
         let command = Some("formsvc submissions export x".to_owned());
-        format!("{:?}", explain(error, Some(path), Format::Csv.into(), command, false))
+        let form = FormMatch::unlisted("frm_1".parse().unwrap());
+        let job = Job { form, format: Format::Csv.into(), path: Some(path.to_owned()) };
+        format!("{:?}", explain(error, &job, command, false))
     }
 
     fn output_error(operation: Operation) -> ExportError {

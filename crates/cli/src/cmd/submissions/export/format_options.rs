@@ -1,4 +1,4 @@
-//! The format of an export: flags, and the options that they mean.
+//! The format of an export: its flags, and the options of the engine.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,7 +17,6 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Jq, labels};
 use crate::settings::args::whole;
-use crate::settings::repeat_command::Line;
 
 /// Largest column map, in bytes.
 const MAP_MAX: u64 = 16 << 20;
@@ -48,7 +47,7 @@ fn formats_of(is_used: IsUsed) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The help of an option that only some formats use.
+/// Returns the help of an option that only some formats use.
 pub(super) fn help(option: &str, text: &str) -> String {
     let row = OPTION_FORMATS.iter().find(|(name, _)| *name == option);
     row.map_or_else(String::new, |(_, is_used)| {
@@ -65,7 +64,7 @@ pub(super) fn check_options<'a>(
         let row = OPTION_FORMATS.iter().find(|(name, _)| *name == option);
         let Some((_, is_used)) = row.filter(|(_, is_used)| !is_used(format)) else { continue };
         let what = format!("`{option}` has no effect on the format `{}`", format.name());
-        let hint = format!("leave it out; formats that use it: {}", formats_of(*is_used));
+        let hint = format!("omit it; formats that use it: {}", formats_of(*is_used));
         return Err(CliError::usage(what).hint(hint));
     }
     Ok(())
@@ -96,14 +95,8 @@ pub(super) struct FormatOptions {
     csv_profile: Option<Profile>,
     #[arg(long, value_name = "CHAR", hide_short_help = true, help = help("--delimiter", "The character between cells"))]
     delimiter: Option<String>,
-    #[arg(long, value_name = "on|off", help = help("--formula-guard", "Put an apostrophe before text that a spreadsheet would run as a formula [default: on]"))]
-    formula_guard: Option<Switch>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    On,
-    Off,
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"], help = help("--formula-guard", "Put an apostrophe before text that a spreadsheet would run as a formula [default: on]"))]
+    formula_guard: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -124,32 +117,24 @@ enum Profile {
     Excel,
 }
 
-/// A row of the table of formats, as an argument.
+/// A format as an argument.
 #[derive(Clone, Copy, Debug)]
 struct FormatArg(Format);
 
 impl ValueEnum for FormatArg {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [FormatArg; FORMATS.len()] = {
-            let mut all = [FormatArg(Format::Csv); FORMATS.len()];
-            let mut at = 0;
-            while at < FORMATS.len() {
-                all[at] = FormatArg(FORMATS[at].format);
-                at += 1;
-            }
-            all
-        };
-        &ALL
+        use Format::{Csv, Json, Ndjson, Parquet, Sqlite, Tsv, Xlsx};
+        &[Self(Csv), Self(Tsv), Self(Ndjson), Self(Json), Self(Xlsx), Self(Sqlite), Self(Parquet)]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let row = FORMATS.iter().find(|row| row.format == self.0)?;
-        Some(PossibleValue::new(row.name).help(row.about))
+        Some(PossibleValue::new(row.name).aliases(&row.extensions[1..]).help(row.about))
     }
 }
 
 impl FormatOptions {
-    /// The format of `--format`, without compression.
+    /// Returns the format of `--format`, without compression.
     pub(super) fn format(&self) -> Option<FileFormat> {
         let FormatArg(format) = self.format?;
         Some(FileFormat { format, compression: Compression::None })
@@ -168,7 +153,7 @@ impl FormatOptions {
         Ok(())
     }
 
-    /// The options of the engine.
+    /// Returns the options of the engine.
     pub(super) fn render(
         &self,
         format: FileFormat,
@@ -192,7 +177,7 @@ impl FormatOptions {
         let mut options = RenderOptions::new(format)
             .table(table)
             .excel(self.csv_profile == Some(Profile::Excel))
-            .formula_guard(self.formula_guard != Some(Switch::Off))
+            .formula_guard(self.formula_guard.as_deref() != Some("off"))
             .filter(self.filter.as_deref().map(filter).transpose()?)
             .limit(limit);
         if let Some(text) = &self.delimiter {
@@ -203,22 +188,12 @@ impl FormatOptions {
 
     /// Returns a usage error for an option that the format does not use.
     pub(super) fn check(&self, format: Format) -> Result<(), CliError> {
-        let flags = self.flags();
-        check_options(
-            format,
-            flags.iter().filter(|(_, value)| value.is_some()).map(|(flag, _)| *flag),
-        )
+        let flags = self.flags().into_iter().filter(|(_, value)| value.is_some());
+        check_options(format, flags.map(|(flag, _)| flag))
     }
 
-    /// Adds the flags to a command that continues.
-    pub(super) fn repeat(&self, line: &mut Line) {
-        for (flag, value) in self.flags() {
-            line.maybe(flag, value.as_deref());
-        }
-    }
-
-    /// The flags with their values.
-    fn flags(&self) -> [(&'static str, Option<String>); 10] {
+    /// Returns the flags with their values.
+    pub(super) fn flags(&self) -> [(&'static str, Option<String>); 10] {
         fn name(value: &impl ValueEnum) -> String {
             value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
         }
@@ -233,7 +208,7 @@ impl FormatOptions {
             ("--time-zone", self.time_zone.clone()),
             ("--csv-profile", self.csv_profile.as_ref().map(name)),
             ("--delimiter", self.delimiter.clone()),
-            ("--formula-guard", self.formula_guard.as_ref().map(name)),
+            ("--formula-guard", self.formula_guard.clone()),
         ]
     }
 }
@@ -254,7 +229,8 @@ fn read_map(path: &Path) -> Result<HashMap<String, String>, CliError> {
     })
 }
 
-fn time_zone(name: &str) -> Result<TimeZone, CliError> {
+/// Finds a time zone of the IANA database.
+pub(in crate::cmd::submissions) fn time_zone(name: &str) -> Result<TimeZone, CliError> {
     TimeZone::get(name).map_err(|_| {
         CliError::usage(format!("unknown time zone `{name}`"))
             .hint("use a name of the IANA database, such as Europe/Berlin")
@@ -269,18 +245,20 @@ fn delimiter(text: &str) -> Result<u8, CliError> {
     }
 }
 
-/// The filter of `--where`. It sees a submission as the service sends it.
+/// Returns the filter of `--where`. It sees a submission as the service sends it.
 fn filter(code: &str) -> Result<RowFilter, CliError> {
     let jq = Jq::new(code)?;
     Ok(Box::new(move |row: &StoredRow<'_>| {
-        let extra = row.extra.strip_prefix('{').map_or(String::new(), |extra| format!(",{extra}"));
-        let end = if extra.is_empty() { "}" } else { "" };
-        let text = serde_json::Value::from;
-        let (id, created_at) = (text(row.id), text(row.created_at));
-        let data = row.data;
-        let json = format!("{{\"id\":{id},\"data\":{data},\"created_at\":{created_at}{extra}{end}");
-        jq.is_true(&json).map_err(|error| error.brief())
+        jq.is_true(&stored_json(row)).map_err(|error| error.brief())
     }))
+}
+
+/// Returns a stored submission as JSON, as the service sends it.
+pub(in crate::cmd::submissions) fn stored_json(row: &StoredRow<'_>) -> String {
+    let [id, created_at] = [row.id, row.created_at].map(serde_json::Value::from);
+    let data = row.data;
+    let extra = row.extra.strip_prefix('{').map_or("}".to_owned(), |extra| format!(",{extra}"));
+    format!("{{\"id\":{id},\"data\":{data},\"created_at\":{created_at}{extra}")
 }
 
 #[cfg(test)]

@@ -1,33 +1,31 @@
 //! `formsvc submissions export`
 
+mod dry_run;
 mod failure;
 mod format_options;
-mod from;
 mod output;
-mod plan;
-mod stdout;
+mod stored;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use formsvc_client::{Client, PAGE_SIZE_MAX};
+use formsvc_client::event::SkippedItem;
+use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX, Timestamp};
 use formsvc_export::{
-    Export as Engine, ExportEvent, Exported, FileFormat, Format, LeftOut, Output, PullOptions,
-    SpoolFolder,
+    Export as Engine, ExportEvent, Exported, FileFormat, LeftOut, Output, PullOptions, SpoolFolder,
 };
-use secrecy::SecretString;
 use tokio::time::Instant;
 
-pub(in crate::cmd) use failure::{explain_stopped, incomplete, incomplete_list, larger_pages};
-pub(in crate::cmd) use output::counted;
+pub(super) use failure::explain_stopped;
+pub(super) use format_options::{stored_json, time_zone};
 
-use self::failure::{Saved, check_exported, left_out};
 use self::format_options::{FormatOptions, check_options};
-use self::output::{file_names, manifest_path, report_rendered, summary};
+use self::output::{manifest_path, report_rendered, stdout, summary};
+use super::database::DatabaseSource;
 use super::range::{Bounds, Range};
-use super::{hint_name, sync};
+use super::{counted, first_causes, incomplete, larger_pages};
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -77,35 +75,29 @@ pub(crate) struct Export {
         help = format_options::help("--partition", "Write one file per month of UTC into the folder `--out`")
     )]
     partition: Option<Partition>,
-    /// Export a database of `submissions sync` without a request: `sqlite:PATH` or `postgres://…`. Writes
-    /// nothing and ends with exit 9 if submissions are missing in it
-    #[arg(long, value_name = "URL", value_parser = sync::address, conflicts_with_all = ["fresh", "max_time", "manifest", "dry_run", "page_size"])]
-    from: Option<SecretString>,
-    /// The schema of a PostgreSQL database [default: public]
-    #[arg(long, value_name = "NAME", requires = "from", hide_short_help = true)]
-    schema: Option<String>,
-    /// With `--from`: submissions that are marked as deleted, too
+    #[command(flatten)]
+    source: DatabaseSource,
+    /// With `--from`: include submissions that are marked as deleted
     #[arg(long, requires = "from", hide_short_help = true)]
     include_deleted: bool,
     /// Discard the submissions that an unfinished export saved, and start over
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     fresh: bool,
     /// Stop after this time with exit 8; the same command continues
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "from")]
     max_time: Option<Duration>,
     /// Write NAME.manifest.json beside the file: form, range, rows, requests, SHA-256, completeness
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     manifest: bool,
     /// Estimate the requests and the time, and export nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     dry_run: bool,
-    /// Write the output although submissions are missing, and end with exit 9: where more of them share a
-    /// second or a millisecond than a page can show, where one violates the API, or where the database of
-    /// `--from` has gaps
+    /// Write the output without the submissions that the service cannot list, that violate the API, or that
+    /// the database of `--from` lacks, and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
     /// Submissions per request, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=100), conflicts_with = "from")]
     page_size: u32,
 }
 
@@ -123,6 +115,15 @@ struct Job {
     path: Option<PathBuf>,
 }
 
+/// The parts of the command that all of its jobs share.
+struct Run<'a> {
+    cx: &'a Context,
+    args: &'a Export,
+    client: &'a Client,
+    bounds: &'a Bounds,
+    deadline: Option<Instant>,
+}
+
 impl Job {
     /// Returns true if pages are written as they arrive, without saved submissions.
     fn is_streamed(&self) -> bool {
@@ -131,47 +132,44 @@ impl Job {
 }
 
 impl Export {
-    pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+    pub(crate) async fn run(mut self, cx: &Context) -> Result<(), CliError> {
         let deadline = cx.deadline(self.max_time);
+        self.options.read_column_map()?;
         cx.until(deadline, Box::pin(self.run_until(cx, deadline))).await
     }
 
-    async fn run_until(mut self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
+    async fn run_until(&self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let bounds = self.range.bounds(cx)?;
-        self.options.read_column_map()?;
-        if let Some(address) = &self.from {
-            return self.export_from(cx, address, &bounds).await;
-        }
-        if self.is_to_folder() {
-            return self.export_to_folder(cx, &bounds, deadline).await;
-        }
-        let (format, path) = (self.format_of_output()?, self.file().map(Path::to_owned));
+        let (format, path) = (self.format()?, self.file().map(Path::to_owned));
         self.check(format, path.as_deref())?;
-        if self.dry_run {
-            let form = form_ref::resolve(cx, &self.forms[0]).await?;
-            return self.report_plan(cx, &form, &bounds).await;
+        if let Some(database) = self.source.open(cx).await? {
+            return self.export_stored(cx, &database, format, &bounds).await;
         }
         // Opened first, so that an output that cannot be written costs no request.
-        let output = self.output(cx, path.as_deref()).map_err(CliError::from)?;
+        let is_single = !self.is_to_folder() && !self.dry_run;
+        let output = is_single.then(|| self.output(cx, path.as_deref())).transpose()?;
         let client = cx.client().await?;
-        let form = form_ref::resolve(cx, &self.forms[0]).await?;
-        let job = Job { form, format, path };
+        let (mut forms, unusable) = self.find_forms(cx).await?;
+        let run = Run { cx, args: self, client, bounds: &bounds, deadline };
+        if self.dry_run {
+            for form in &forms {
+                self.report_estimate(&run, form).await?;
+            }
+            return Ok(());
+        }
+        let Some(output) = output else {
+            return run.export_to_folder(forms, &unusable, format).await;
+        };
+        let job = Job { form: forms.swap_remove(0), format, path };
         let spools = if job.is_streamed() { spools(cx)? } else { spools_to_continue(cx)? };
-        let exported = self.export(cx, client, &job, &bounds, &spools, deadline, output).await?;
-        self.check_complete(&left_out(&exported))
+        self.check_complete(&left_out(&run.export(&job, &spools, output).await?))
     }
 
-    /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
-    /// command continues at little cost after an interruption.
-    async fn export_to_folder(
+    /// Finds the forms. Also returns the forms of `--all` that have no usable id.
+    async fn find_forms(
         &self,
         cx: &Context,
-        bounds: &Bounds,
-        deadline: Option<Instant>,
-    ) -> Result<(), CliError> {
-        let format = self.options.format().unwrap_or(Format::Csv.into());
-        self.check(format, Some(&self.out))?;
-        let client = cx.client().await?;
+    ) -> Result<(Vec<FormMatch>, Vec<SkippedItem>), CliError> {
         let (mut forms, mut unusable) = (Vec::new(), Vec::new());
         if self.all {
             let listed = cx.forms().await?;
@@ -188,147 +186,13 @@ impl Export {
         }
         let mut seen = HashSet::new();
         forms.retain(|form| seen.insert(form.id.clone()));
-        if self.dry_run {
-            for form in &forms {
-                self.report_plan(cx, form, bounds).await?;
-            }
-            return Ok(());
-        }
-        self.create_folder()?;
-        let names: Vec<_> = forms.iter().map(|form| (hint_name(form), form.id.as_str())).collect();
-        let names = file_names(&names, format);
-        let spools = spools_to_continue(cx)?;
-        let (mut done, mut all_left_out, mut failure) = (Vec::new(), LeftOut::default(), None);
-        for (name, form) in names.into_iter().zip(forms) {
-            let path = self.out.join(name);
-            let output = self.output(cx, Some(&path)).map_err(CliError::from)?;
-            let job = Job { form, format, path: Some(path) };
-            let title = &job.form.title;
-            match self.export(cx, client, &job, bounds, &spools, deadline, output).await {
-                Ok(exported) => {
-                    all_left_out.add(title, &left_out(&exported));
-                    done.push(exported);
-                }
-                // The other forms may be complete. The id `..` is a usage error.
-                Err(error) if matches!(error.exit, Exit::DataPolicy | Exit::Usage) => {
-                    let cause = format!("{title}: {}", error.brief());
-                    failure = Some(failure.map_or(error, |first: CliError| first.cause(cause)));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        for exported in done {
-            exported.remove_spool().map_err(CliError::from)?;
-        }
-        failure.map_or_else(|| self.check_complete(&all_left_out), Err)?;
-        check_exported(&unusable)
-    }
-
-    fn create_folder(&self) -> Result<(), CliError> {
-        std::fs::create_dir_all(&self.out).map_err(|error| {
-            let what = format!("cannot create the folder `{}`", self.out.display());
-            CliError::new(Exit::LocalIo, what).because(&error)
-        })
+        Ok((forms, unusable))
     }
 
     /// Returns the error of an output that lacks submissions.
     fn check_complete(&self, left_out: &LeftOut) -> Result<(), CliError> {
         let advice = self.larger_pages().filter(|_| !left_out.units.is_empty());
         incomplete(left_out).map_err(|error| error.hint_larger_pages(advice))
-    }
-
-    /// Exports one form and reports it. Submissions can be missing in it with `--allow-incomplete`.
-    #[expect(clippy::too_many_arguments, reason = "each is another part of the command")]
-    async fn export(
-        &self,
-        cx: &Context,
-        client: &Client,
-        job: &Job,
-        bounds: &Bounds,
-        spools: &SpoolFolder,
-        deadline: Option<Instant>,
-        output: Output<'static>,
-    ) -> Result<Exported, CliError> {
-        cx.progress.begin();
-        let command = self.command(cx, job, bounds).filter(|_| !spools.is_temporary());
-        let path = job.path.as_deref();
-        let exported = if job.is_streamed() {
-            let options = self.options.render(job.format, self.limit)?;
-            cx.progress.expect(self.expected(job, bounds));
-            let events = |event: ExportEvent<'_>| {
-                if let ExportEvent::Page(page) = event {
-                    cx.progress.submissions(page.rows, page.reached.as_str());
-                }
-            };
-            let engine = self.engine(client, &job.form, bounds, None);
-            engine.stream(options, stdout::destination(cx), events).await
-        } else {
-            let mut engine = self
-                .engine(client, &job.form, bounds, deadline)
-                .spools(spools.clone())
-                .fresh(self.fresh)
-                .keep_spool(self.is_to_folder());
-            if let Some(command) = &command {
-                engine = engine.command(command);
-            }
-            if let Some(start) = self.range.start() {
-                engine = engine.start_name(start);
-            }
-            if let Some(path) = path.filter(|_| self.manifest) {
-                engine = engine.manifest(manifest_path(path));
-            }
-            let options = self.options.render(job.format, self.limit)?;
-            let saved = Saved::new(cx, path, command.as_deref(), self.expected(job, bounds));
-            let events = |event: ExportEvent<'_>| saved.on_event(&event);
-            engine.run_with(options, output, events).await
-        };
-        cx.can_go_on_with(None);
-        let exported = exported.map_err(|error| {
-            let is_demo = matches!(cx.settings.service, Service::Demo);
-            let is_lost = spools.is_temporary() && !is_demo;
-            failure::explain(error, path, job.format, command, is_lost)
-                .hint_larger_pages(self.larger_pages())
-        })?;
-        cx.progress.end();
-        report_rendered(cx, &exported.rendered);
-        if exported.rendered.rows == 0 && exported.pull.rows > 0 && self.options.has_filter() {
-            cx.progress.remark(
-                "no submission was selected by `--where`; `formsvc forms schema FORM` lists the labels",
-            );
-        }
-        if exported.pull.replaced > 0 {
-            let replaced = counted(exported.pull.replaced, "submission");
-            cx.progress.warn(&format!("{replaced} came again with other content, which was kept"));
-        }
-        let completeness = exported.pull.completeness;
-        cx.progress.report(&summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
-        Ok(exported)
-    }
-
-    /// The engine with the range of submissions and how to request them.
-    fn engine(
-        &self,
-        client: &Client,
-        form: &FormMatch,
-        bounds: &Bounds,
-        deadline: Option<Instant>,
-    ) -> Engine {
-        let options = PullOptions::default()
-            .since(bounds.since())
-            .until(bounds.until())
-            .page_size(self.page_size)
-            .allow_incomplete(self.allow_incomplete)
-            .time_limit(remaining(deadline));
-        Engine::new(client.clone(), form.id.clone()).title(&form.title).pull(options)
-    }
-
-    /// The end of the walk, for an estimate of the remaining time.
-    fn expected(&self, job: &Job, bounds: &Bounds) -> Expected {
-        let created = job.form.listed.as_ref().map(|form| &form.created_at);
-        let oldest =
-            bounds.since().as_ref().or(created).map(formsvc_client::Timestamp::unix_micros);
-        let limit = self.limit.filter(|_| !self.options.has_filter());
-        Expected { oldest, limit, ..Expected::default() }
     }
 
     fn larger_pages(&self) -> Option<String> {
@@ -343,61 +207,239 @@ impl Export {
     fn check(&self, format: FileFormat, path: Option<&Path>) -> Result<(), CliError> {
         self.options.check(format.format)?;
         check_options(format.format, self.partition.map(|_| "--partition"))?;
+        let usage = |what: &str, hint: &str| Err(CliError::usage(what).hint(hint));
+        let name = format.format.name();
         let streams = path.is_none() && !format.format.is_table();
-        let for_files = [("--manifest", self.manifest && path.is_none())];
-        let for_spools = [
-            ("--max-time", self.max_time.is_some() && streams),
-            ("--fresh", self.fresh && streams),
-        ];
-        if let Some((flag, _)) = for_files.iter().chain(&for_spools).find(|(_, given)| *given) {
-            let what = format!("`{flag}` needs a file");
-            return Err(CliError::usage(what).hint("write to a file with `-o PATH`"));
-        }
-        if path.is_none() && !format.format.is_text() {
-            let what = format!("`--format {}` needs a file", format.format.name());
-            return Err(CliError::usage(what).hint("write to a file with `-o PATH`"));
+        for (flag, needs_file) in [
+            ("--manifest".to_owned(), self.manifest && path.is_none()),
+            ("--max-time".to_owned(), self.max_time.is_some() && streams),
+            ("--fresh".to_owned(), self.fresh && streams),
+            (format!("--format {name}"), path.is_none() && !format.format.is_text()),
+        ] {
+            if needs_file {
+                return usage(&format!("`{flag}` needs a file"), "write to a file with `-o PATH`");
+            }
         }
         if self.partition.is_some() && (self.is_to_folder() || path.is_none()) {
             let what = "`--partition` needs one form and a folder";
-            return Err(CliError::usage(what).hint("name the folder with `-o FOLDER`"));
+            return usage(what, "name the folder with `-o FOLDER`");
         }
-        if self.is_to_folder() && self.out == Path::new("-") {
-            let what = "several forms need a folder";
-            return Err(CliError::usage(what).hint("name a folder with `-o FOLDER`"));
+        if self.is_to_folder() && path.is_none() {
+            return usage("several forms need a folder", "name a folder with `-o FOLDER`");
+        }
+        if self.is_to_folder() && FileFormat::from_path(&self.out).is_some() && !self.out.is_dir() {
+            let out = self.out.display();
+            let folder = self.out.with_extension("");
+            return usage(
+                &format!("several forms need a folder, and `{out}` is the name of a file"),
+                &format!("use `-o {} --format {name}`", folder.display()),
+            );
         }
         self.options.render(format, self.limit)?.check().map_err(CliError::from)
     }
+}
 
-    /// The command that continues the export; `None` if it cannot be shown.
-    fn command(&self, cx: &Context, job: &Job, bounds: &Bounds) -> Option<String> {
-        if job.path.is_none() && !job.format.format.is_table() {
+impl Run<'_> {
+    /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
+    /// command continues at little cost after an interruption.
+    async fn export_to_folder(
+        &self,
+        forms: Vec<FormMatch>,
+        unusable: &[SkippedItem],
+        format: FileFormat,
+    ) -> Result<(), CliError> {
+        let names: Vec<_> = forms.iter().map(|form| (form.name(), form.id.as_str())).collect();
+        let paths = self.args.paths_in_folder(&names, format)?;
+        let spools = spools_to_continue(self.cx)?;
+        let (mut done, mut all_left_out, mut failure) = (Vec::new(), LeftOut::default(), None);
+        for (path, form) in paths.into_iter().zip(forms) {
+            let output = self.args.output(self.cx, Some(&path))?;
+            let job = Job { form, format, path: Some(path) };
+            let title = &job.form.title;
+            match self.export(&job, &spools, output).await {
+                Ok(exported) => {
+                    all_left_out.add(title, &left_out(&exported));
+                    done.push(exported);
+                }
+                // The other forms may be complete. The id `..` is a usage error.
+                Err(error) if matches!(error.exit, Exit::DataPolicy | Exit::Usage) => {
+                    add_failure(&mut failure, error, title);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for exported in done {
+            exported.remove_spool()?;
+        }
+        failure.map_or_else(|| self.args.check_complete(&all_left_out), Err)?;
+        if unusable.is_empty() {
+            return Ok(());
+        }
+        let count = counted(unusable.len() as u64, "form");
+        let what = format!(
+            "the result is incomplete: {count} of the list cannot be exported without an id"
+        );
+        Err(first_causes(CliError::new(Exit::DataPolicy, what), unusable))
+    }
+
+    /// Exports one form and reports it. Submissions can be missing in it with `--allow-incomplete`.
+    async fn export(
+        &self,
+        job: &Job,
+        spools: &SpoolFolder,
+        output: Output<'static>,
+    ) -> Result<Exported, CliError> {
+        let Self { cx, args, .. } = self;
+        cx.progress.begin();
+        let command = self.command(job).filter(|_| !spools.is_temporary());
+        let path = job.path.as_deref();
+        let options = args.options.render(job.format, args.limit)?;
+        let exported = if job.is_streamed() {
+            cx.saves("the data on standard output is not complete".to_owned());
+            cx.progress.expect(self.expected(job));
+            let on_event = |event: ExportEvent<'_>| {
+                if let ExportEvent::Page(page) = event {
+                    cx.progress.submissions(page.rows, page.reached.as_str());
+                }
+            };
+            self.engine(&job.form, None).stream(options, stdout(cx), on_event).await
+        } else {
+            let mut engine = self
+                .engine(&job.form, self.deadline)
+                .spools(spools.clone())
+                .fresh(args.fresh)
+                .keep_spool(args.is_to_folder());
+            if let Some(command) = &command {
+                engine = engine.command(command);
+            }
+            if let Some(start) = args.range.start_name() {
+                engine = engine.start_name(start);
+            }
+            if let Some(path) = path.filter(|_| args.manifest) {
+                engine = engine.manifest(manifest_path(path));
+            }
+            let on_event = |event: ExportEvent<'_>| self.on_event(job, command.as_deref(), &event);
+            engine.run_with(options, output, on_event).await
+        };
+        cx.can_go_on_with(None);
+        let exported = exported.map_err(|error| {
+            let is_demo = matches!(cx.settings.service, Service::Demo);
+            let is_lost = spools.is_temporary() && !is_demo;
+            failure::explain(error, job, command, is_lost).hint_larger_pages(args.larger_pages())
+        })?;
+        cx.progress.end();
+        report_rendered(cx, &exported.rendered);
+        if exported.rendered.rows == 0 && exported.pull.rows > 0 && args.options.has_filter() {
+            cx.progress.remark(
+                "no submission was selected by `--where`; `formsvc forms schema FORM` lists the labels",
+            );
+        }
+        if exported.pull.replaced > 0 {
+            let replaced = counted(exported.pull.replaced, "submission");
+            cx.progress.warn(&format!(
+                "{replaced} came again with other content; the export has the new content"
+            ));
+        }
+        let completeness = exported.pull.completeness;
+        cx.progress.report(&summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
+        Ok(exported)
+    }
+
+    /// Shows the progress of an export, and sets the report of a signal that ends the command.
+    fn on_event(&self, job: &Job, command: Option<&str>, event: &ExportEvent<'_>) {
+        let Self { cx, .. } = self;
+        let saved_rows = match event {
+            ExportEvent::Discarded(warning) => return cx.progress.warn(warning),
+            ExportEvent::Opened { rows, saved_to, spool, .. } => {
+                let saved_to = saved_to.as_ref().map(Timestamp::unix_micros);
+                cx.progress.expect(Expected { saved: *rows, saved_to, ..self.expected(job) });
+                if *rows > 0 && command.is_some() {
+                    let rows = counted(*rows, "submission");
+                    let spool = spool.display();
+                    cx.progress.remark(&format!("continuing with {rows} saved in {spool}"));
+                }
+                *rows
+            }
+            ExportEvent::Page(page) => {
+                cx.progress.submissions(page.rows, page.reached.as_str());
+                page.rows
+            }
+            ExportEvent::Rendering => return cx.progress.doing("writing the output"),
+            _ => return,
+        };
+        let output = failure::unchanged(job.path.as_deref());
+        cx.can_go_on_with(command.map(str::to_owned));
+        cx.saves(match command {
+            Some(_) => failure::saved(saved_rows, output.as_deref()),
+            None => output.unwrap_or_default(),
+        });
+    }
+
+    /// Returns the engine with the range of submissions and the options of requests.
+    fn engine(&self, form: &FormMatch, deadline: Option<Instant>) -> Engine {
+        let options = PullOptions::default()
+            .since(self.bounds.since.clone())
+            .until(self.bounds.until.clone())
+            .page_size(self.args.page_size)
+            .allow_incomplete(self.args.allow_incomplete)
+            .time_limit(remaining(deadline));
+        Engine::new(self.client.clone(), form.id.clone()).title(&form.title).pull(options)
+    }
+
+    /// Returns the end of the walk, for an estimate of the remaining time.
+    fn expected(&self, job: &Job) -> Expected {
+        let created = job.form.listed.as_ref().map(|form| &form.created_at);
+        let oldest = self.bounds.since.as_ref().or(created).map(Timestamp::unix_micros);
+        let limit = self.args.limit.filter(|_| !self.args.options.has_filter());
+        Expected { oldest, limit, ..Expected::default() }
+    }
+
+    /// Returns the command that continues the export; `None` if it cannot be shown.
+    fn command(&self, job: &Job) -> Option<String> {
+        if job.is_streamed() {
             return None;
         }
-        let forms: Vec<&str> = self.forms.iter().map(String::as_str).collect();
+        let Self { cx, args, bounds, .. } = self;
+        let forms: Vec<&str> = args.forms.iter().map(String::as_str).collect();
         let mut line = Line::of(&cx.settings, &[&["submissions", "export"], &forms[..]].concat());
-        if self.all {
-            line.switch("--all");
+        line.flag("--out", &args.out.display().to_string());
+        bounds.repeat(&mut line);
+        let time = args.max_time.map(|time| format!("{}s", time.as_secs().max(1)));
+        let size = (args.page_size != PAGE_SIZE_MAX).then(|| args.page_size.to_string());
+        for (flag, value) in args.options.flags().into_iter().chain([
+            ("--limit", args.limit.map(|limit| limit.to_string())),
+            ("--partition", args.partition.map(|Partition::Month| "month".to_owned())),
+            ("--max-time", time),
+            ("--page-size", size),
+        ]) {
+            line.maybe(flag, value.as_deref());
         }
-        line.flag("--out", &self.out.display().to_string());
-        bounds.say_again(&mut line);
-        line.maybe("--limit", self.limit.map(|limit| limit.to_string()).as_deref());
-        self.options.repeat(&mut line);
-        line.maybe("--partition", self.partition.map(|Partition::Month| "month"));
-        for (switch, given) in [
-            ("--no-clobber", self.no_clobber),
-            ("--manifest", self.manifest),
-            ("--allow-incomplete", self.allow_incomplete),
+        for (switch, is_given) in [
+            ("--all", args.all),
+            ("--no-clobber", args.no_clobber),
+            ("--manifest", args.manifest),
+            ("--allow-incomplete", args.allow_incomplete),
         ] {
-            if given {
+            if is_given {
                 line.switch(switch);
             }
         }
-        let time = self.max_time.map(|time| format!("{}s", time.as_secs().max(1)));
-        line.maybe("--max-time", time.as_deref());
-        let size = self.page_size.to_string();
-        line.maybe("--page-size", (self.page_size != 100).then_some(&size));
         line.shown()
     }
+}
+
+/// Keeps the first failure of several forms. A later one becomes a cause of it.
+fn add_failure(first: &mut Option<CliError>, error: CliError, form: &str) {
+    *first = Some(match first.take() {
+        None => error,
+        Some(first) => first.cause(format!("{form}: {}", error.brief())),
+    });
+}
+
+/// Returns the submissions that an output lacks.
+fn left_out(exported: &Exported) -> LeftOut {
+    let is_incomplete = exported.pull.completeness == Completeness::Incomplete;
+    if is_incomplete { exported.pull.left_out.clone() } else { LeftOut::default() }
 }
 
 /// Returns the folder of saved submissions. It is temporary for the demo, and if the folder in the state

@@ -1,36 +1,76 @@
 //! The output of an export: format, path and summary.
 
 use std::collections::HashSet;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use formsvc_client::Completeness;
 use formsvc_export::{
-    Compression, Existing, ExportError, FORMATS, FileFormat, Format, MonthFolder, Output, Remark,
-    Rendered,
+    Compression, Destination, Existing, ExportError, FORMATS, FileFormat, Format, MonthFolder,
+    Output, Remark, Rendered,
 };
 use sha2::{Digest, Sha256};
 
-use super::{Export, stdout};
+use super::{Export, counted};
+use crate::base::sanitize::SanitizingWriter;
 use crate::base::text::duration;
+use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::error::message::Message;
+use crate::exit::Exit;
+
+/// Names of standard output. Opened by one of the last three names, it would be written from its start, so
+/// that `>>` would not append.
+const STDOUT_NAMES: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// Returns standard output. If it is a terminal, text is sanitized.
+pub(super) fn stdout(cx: &Context) -> Destination<'static> {
+    let (out, progress) = (io::stdout(), cx.progress.clone());
+    if cx.settings.terminal.stdout {
+        let on_first_write = Some(move || progress.share_terminal());
+        Destination::stream(Box::new(SanitizingWriter::new(Stdout { out, on_first_write })))
+    } else {
+        let on_first_write = Some(move || progress.step_aside());
+        Destination::stream(Box::new(Stdout { out, on_first_write }))
+    }
+}
+
+/// Standard output, and a function that removes the progress line before the first write.
+struct Stdout<F> {
+    out: io::Stdout,
+    on_first_write: Option<F>,
+}
+
+impl<F: FnOnce()> Write for Stdout<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(on_first_write) = self.on_first_write.take() {
+            on_first_write();
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
 
 impl Export {
-    /// The format of `--format` or of the file's name; CSV if there is no ending. Another ending is an
-    /// error, because a file of another format than its name is noticed only when it is opened.
-    pub(super) fn format_of_output(&self) -> Result<FileFormat, CliError> {
-        if self.partition.is_some() {
-            return Ok(self.options.format().unwrap_or(Format::Parquet.into()));
+    /// Returns the format of `--format` or of the output's name; CSV for several forms and for a name without
+    /// an ending. An unknown ending is an error.
+    pub(super) fn format(&self) -> Result<FileFormat, CliError> {
+        let by_flag = self.options.format();
+        if self.is_to_folder() || self.partition.is_some() {
+            let default = if self.partition.is_some() { Format::Parquet } else { Format::Csv };
+            return Ok(by_flag.unwrap_or(default.into()));
         }
         let by_name = FileFormat::from_path(&self.out);
-        if let Some(format) = self.options.format().or(by_name) {
-            return Ok(match by_name {
-                // `--format csv -o x.gz` is compressed.
-                Some(named) if named.format == format.format => named,
-                _ => format,
-            });
+        match (by_flag, by_name) {
+            // `--format csv -o x.csv.gz` is compressed.
+            (Some(flag), Some(name)) if flag.format == name.format => return Ok(name),
+            (Some(format), _) | (None, Some(format)) => return Ok(format),
+            (None, None) => {}
         }
         let is_special = self.out.metadata().is_ok_and(|metadata| !metadata.is_file());
         if self.file().is_none() || self.out.extension().is_none() || is_special {
@@ -44,9 +84,10 @@ impl Export {
         )))
     }
 
-    /// The output's path; `None` for standard output, by any of its names.
+    /// Returns the output's path; `None` for standard output, by any of its names.
     pub(super) fn file(&self) -> Option<&Path> {
-        (!stdout::is_name_of_it(&self.out)).then_some(&self.out)
+        let is_stdout = STDOUT_NAMES.iter().any(|name| self.out == Path::new(name));
+        (!is_stdout).then_some(&self.out)
     }
 
     /// Opens the output.
@@ -55,26 +96,40 @@ impl Export {
         cx: &Context,
         path: Option<&Path>,
     ) -> Result<Output<'static>, ExportError> {
-        let Some(path) = path else { return Ok(stdout::destination(cx).into()) };
+        let Some(path) = path else { return Ok(stdout(cx).into()) };
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
         if self.partition.is_some() {
             let folder = MonthFolder::create(path, existing)?;
             cx.abort.removes(folder.working_files());
             return Ok(Output::Months(folder));
         }
-        let destination = formsvc_export::Destination::file(path, existing)?;
+        let destination = Destination::file(path, existing)?;
         cx.abort.removes(destination.working_files());
         Ok(destination.into())
+    }
+
+    /// Creates the folder of several forms and returns the paths in it; each form is given by its name and
+    /// its id.
+    pub(super) fn paths_in_folder(
+        &self,
+        forms: &[(&str, &str)],
+        format: FileFormat,
+    ) -> Result<Vec<PathBuf>, CliError> {
+        std::fs::create_dir_all(&self.out).map_err(|error| {
+            let what = format!("cannot create the folder `{}`", self.out.display());
+            CliError::new(Exit::LocalIo, what).because(&error)
+        })?;
+        Ok(file_names(forms, format).iter().map(|name| self.out.join(name)).collect())
     }
 }
 
 /// Longest part of a form's name in the name of its file, in bytes.
 const STEM_MAX: usize = 80;
 
-/// The names of the files of forms in a folder; each form is given by its name and its id. The file's name has a hash of the id if the form's own name is
-/// cut or has characters that not every file system takes, or if two forms' names differ in case
-/// only; should these be equal too, a number.
-pub(super) fn file_names(forms: &[(&str, &str)], format: FileFormat) -> Vec<String> {
+/// Returns the names of the files of forms. A name has a hash of the form's id if the form's name is cut, has
+/// characters that some file system refuses, or differs from another one in case only. If such names are
+/// equal too, they are numbered.
+fn file_names(forms: &[(&str, &str)], format: FileFormat) -> Vec<String> {
     let is_shared = |name: &str| {
         forms.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).nth(1).is_some()
     };
@@ -103,7 +158,7 @@ fn plain(name: &str) -> String {
     name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(STEM_MAX).collect()
 }
 
-/// The manifest beside an output.
+/// Returns the path of the manifest of an output.
 pub(super) fn manifest_path(path: &Path) -> PathBuf {
     // Without the slash at the end of a folder's name.
     let mut name = path.components().as_path().as_os_str().to_owned();
@@ -119,7 +174,7 @@ pub(super) fn report_rendered(cx: &Context, rendered: &Rendered) {
     }
 }
 
-/// The flags that avoid the problem in a remark.
+/// Returns the flags that avoid the problem of a remark.
 fn advice(remark: &Remark) -> Option<&'static str> {
     Some(match remark {
         Remark::GuardedCells(_) => "programs read the exact text with `--formula-guard off`",
@@ -144,7 +199,7 @@ fn advice(remark: &Remark) -> Option<&'static str> {
     })
 }
 
-/// The message of a complete export.
+/// Returns the summary of an export.
 pub(super) fn summary(
     rendered: &Rendered,
     completeness: Completeness,
@@ -157,11 +212,7 @@ pub(super) fn summary(
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
     let (submissions, time) = (counted(rendered.rows, "submission"), duration(elapsed));
-    let complete = match completeness {
-        Completeness::Proven => "yes",
-        Completeness::Incomplete => "no",
-        _ => "unproven",
-    };
+    let complete = completeness_name(completeness);
     let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
     let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
         .with("submissions", rendered.rows)
@@ -174,14 +225,12 @@ pub(super) fn summary(
     }
 }
 
-pub(in crate::cmd) use crate::base::text::count as counted;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn forms_with_equal_file_names_get_files_of_their_own() {
+    fn forms_with_equal_names_have_different_files() {
         let names = |ids: &[&str]| {
             let forms: Vec<_> = ids.iter().map(|id| (*id, *id)).collect();
             file_names(&forms, Format::Csv.into())

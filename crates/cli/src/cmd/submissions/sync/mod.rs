@@ -1,26 +1,27 @@
 //! `formsvc submissions sync`
 
-mod failure;
 mod report;
 mod run;
 mod status;
 mod verify;
 
-use std::convert::Infallible;
 use std::io;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use formsvc_client::{Client, FormId};
+use formsvc_client::{Client, FormId, PAGE_SIZE_MAX};
 use formsvc_export::{ExportError, StoreError, StoreProblem, SyncStatus, SyncStore, SyncTarget};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 pub(in crate::cmd) use self::report::FIELDS;
 pub(in crate::cmd) use self::status::FIELDS as STATUS_FIELDS;
 pub(in crate::cmd) use self::verify::FIELDS as VERIFY_FIELDS;
+use super::database::{address, open_store, read_target};
 use crate::base::env;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::{self, FormMatch};
+use crate::settings::args::{duration, whole};
 
 /// Copy submissions into an SQLite or PostgreSQL database, and keep it current
 ///
@@ -32,7 +33,7 @@ use crate::form_ref::{self, FormMatch};
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Examples:\n  formsvc submissions sync survey --to sqlite:survey.db\n  formsvc submissions sync survey contact --to postgres://app@db.example/app --schema forms --watch\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted"
+    after_help = "Examples:\n  formsvc submissions sync survey --to sqlite:survey.db\n  formsvc submissions sync --all --to sqlite:forms.db\n  formsvc submissions sync survey contact --to postgres://app@db.example/app --schema forms --watch\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted"
 )]
 pub(crate) struct Sync {
     #[command(subcommand)]
@@ -57,12 +58,6 @@ impl Sync {
     }
 }
 
-/// The address of a database. It may contain a password, so that it is never shown.
-#[expect(clippy::unnecessary_wraps, reason = "clap takes a function with a result")]
-pub(in crate::cmd::submissions) fn address(text: &str) -> Result<SecretString, Infallible> {
-    Ok(SecretString::from(text))
-}
-
 /// The database of a sync.
 #[derive(Debug, Args)]
 struct Target {
@@ -79,39 +74,28 @@ struct Target {
 
 impl Target {
     fn read(&self) -> Result<SyncTarget, CliError> {
-        let variable = || env::of_process(env::SYNC_TO.name)?.into_string().ok();
-        let address = self.to.as_ref().map(|to| to.expose_secret().to_owned()).or_else(variable);
-        let Some(address) = address else {
-            return Err(CliError::usage("no database is given")
-                .hint("use `--to sqlite:PATH`, `--to postgres://…` or FORMSVC_SYNC_TO"));
-        };
-        read_target(&address, self.schema.as_deref())
+        let variable =
+            || env::of_process(env::SYNC_TO.name)?.into_string().ok().map(SecretString::from);
+        let url = self.to.clone().or_else(variable).ok_or_else(|| {
+            CliError::usage("no database is given")
+                .hint("use `--to sqlite:PATH`, `--to postgres://…` or FORMSVC_SYNC_TO")
+        })?;
+        read_target("--to", &url, self.schema.as_deref())
     }
 }
 
-/// Reads the address of a database.
-pub(in crate::cmd::submissions) fn read_target(
-    address: &str,
-    schema: Option<&str>,
-) -> Result<SyncTarget, CliError> {
-    let target: SyncTarget = address.parse()?;
-    match schema {
-        None => Ok(target),
-        Some(_) if !target.is_postgres() => {
-            Err(CliError::usage("an SQLite database has no schema").hint("leave out `--schema`"))
-        }
-        Some(schema) => Ok(target.schema(schema)),
-    }
-}
-
-/// Opens a database and reports remarks about the connection.
-pub(in crate::cmd::submissions) async fn open(
-    cx: &Context,
-    target: &SyncTarget,
-) -> Result<SyncStore, ExportError> {
-    let store = target.open().await?;
-    store.warnings().iter().for_each(|warning| cx.progress.warn(warning));
-    Ok(store)
+/// Flags of requests.
+#[derive(Debug, Args)]
+struct RequestFlags {
+    /// Stop after this time with exit 8; the next run continues
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_time: Option<Duration>,
+    /// Leave out submissions that the service cannot list or that violate the API, and end with exit 9
+    #[arg(long)]
+    allow_incomplete: bool,
+    /// Submissions per request, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = PAGE_SIZE_MAX, value_parser = whole::<u32>(1..=100), hide_short_help = true)]
+    page_size: u32,
 }
 
 /// Returns the forms of a database; none if the first sync has yet to create it.

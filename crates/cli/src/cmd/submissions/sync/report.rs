@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use formsvc_client::Completeness;
-use formsvc_export::{LeftOut, SyncSummary, SyncTarget, ViewChanges};
-use serde::Serialize;
+use formsvc_export::{SyncSummary, SyncTarget, ViewChanges};
+use serde_json::{Value, json};
 
 use crate::base::text::duration;
-use crate::cmd::submissions::export::{counted, incomplete};
+use crate::cmd::submissions::counted;
+use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
-use crate::error::CliError;
 use crate::form_ref::FormMatch;
 use crate::output::Field;
 
@@ -23,62 +22,27 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
     Field::new("requests"),
     Field::new("complete"),
     Field::new("new_columns").json_only(),
-    Field::new("view").last(),
+    Field::id("view").last(),
     Field::id("form_id").last(),
 ];
 
-/// A synchronized form.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    form: String,
-    new: u64,
-    replaced: u64,
-    submissions: u64,
-    requests: u64,
-    complete: &'static str,
-    new_columns: Vec<String>,
-    view: String,
-    form_id: String,
-    #[serde(skip)]
-    left_out: LeftOut,
+/// Returns a synchronized form with the members of [`FIELDS`].
+pub(super) fn item(form: &FormMatch, summary: &SyncSummary) -> Value {
+    let pull = &summary.pull;
+    json!({
+        "form": form.title,
+        "new": pull.new,
+        "replaced": pull.replaced,
+        "submissions": pull.rows,
+        "requests": pull.requests,
+        "complete": completeness_name(pull.completeness),
+        "new_columns": summary.changes.new_columns,
+        "view": summary.view,
+        "form_id": form.id.as_str(),
+    })
 }
 
-impl Report {
-    pub(super) fn new(form: &FormMatch, summary: SyncSummary) -> Self {
-        let pull = summary.pull;
-        Self {
-            form: form.title.clone(),
-            new: pull.new,
-            replaced: pull.replaced,
-            submissions: pull.rows,
-            requests: pull.requests,
-            complete: complete(pull.completeness),
-            new_columns: summary.changes.new_columns,
-            view: summary.view,
-            form_id: form.id.to_string(),
-            left_out: pull.left_out,
-        }
-    }
-}
-
-/// Ends a run: with exit 9 if submissions could be missing.
-pub(super) fn end(reports: &[Report]) -> Result<(), CliError> {
-    let mut left_out = LeftOut::default();
-    for report in reports {
-        left_out.add(&report.form, &report.left_out);
-    }
-    incomplete(&left_out)
-}
-
-pub(super) fn complete(completeness: Completeness) -> &'static str {
-    match completeness {
-        Completeness::Proven => "yes",
-        Completeness::Incomplete => "no",
-        _ => "unproven",
-    }
-}
-
-/// The summary of a form.
+/// Returns the summary of a form.
 pub(super) fn describe(
     form: &FormMatch,
     summary: &SyncSummary,
@@ -96,15 +60,14 @@ pub(super) fn describe(
             format!(", {} with other content replaced", counted(replaced, "known submission"))
         }
     };
-    let doubt = match complete(pull.completeness) {
+    let doubt = match completeness_name(pull.completeness) {
         "yes" => String::new(),
         doubt => format!("; complete: {doubt}"),
     };
     let (rows, requests) = (counted(pull.rows, "submission"), counted(pull.requests, "request"));
+    let (title, view, time) = (&form.title, &summary.view, duration(elapsed));
     format!(
-        "{}: {new}{replaced}; {rows} → {target} in {} and {requests}{doubt}",
-        form.title,
-        duration(elapsed)
+        "{title}: {new}{replaced}; {rows} → {target}, view `{view}`, in {time} and {requests}{doubt}"
     )
 }
 
@@ -145,7 +108,7 @@ pub(super) fn remark_changes(cx: &Context, form: &FormMatch, changes: &ViewChang
     }
 }
 
-/// The first names of a list.
+/// Lists the first names.
 fn listed(names: &[String]) -> String {
     const SHOWN_MAX: usize = 10;
     let shown: Vec<String> = names.iter().take(SHOWN_MAX).map(|name| format!("`{name}`")).collect();

@@ -3,22 +3,24 @@
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX, Timestamp};
-use formsvc_export::{PullOptions, PullProgress, SyncStore, SyncSummary, SyncTarget};
+use formsvc_client::{Client, Completeness, Timestamp};
+use formsvc_export::{
+    ExportError, LeftOut, PullOptions, PullProgress, SyncStore, SyncSummary, SyncTarget,
+};
 use tokio::time::{Instant, sleep_until};
 
-use super::failure::Failure;
-use super::report::{self, Report};
-use super::{Target, find_form, known_forms, open};
+use super::{RequestFlags, Target, find_form, known_forms, open_store, report};
 use crate::base::when::{When, now};
-use crate::cmd::submissions::export::{counted, incomplete};
+use crate::cmd::submissions::export::explain_stopped;
 use crate::cmd::submissions::range::place;
+use crate::cmd::submissions::{counted, incomplete};
 use crate::context::{Context, remaining};
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::form_ref::FormMatch;
 use crate::output::progress::Expected;
 use crate::settings::Service;
-use crate::settings::args::{duration, whole};
+use crate::settings::args::duration;
 
 /// Time between two rounds of `--watch`.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -26,8 +28,11 @@ const INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The forms: id, public id, exact title, or the beginning of either id
-    #[arg(value_name = "FORM", required = true)]
+    #[arg(value_name = "FORM", required_unless_present = "all")]
     forms: Vec<String>,
+    /// Copy every form that the key can read. With `--watch`, new forms are added in the next round
+    #[arg(long, conflicts_with = "forms")]
+    all: bool,
     #[command(flatten)]
     target: Target,
     /// Keep running, and look for new submissions every `--interval`
@@ -45,19 +50,11 @@ pub(super) struct Run {
     /// reads all older ones.
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
-    /// Stop after this time; the next run continues. Exit 8 if submissions were left
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    max_time: Option<Duration>,
-    /// Continue where more submissions share a second or a millisecond than a page can show, or one violates
-    /// the API, and end with exit 9
-    #[arg(long)]
-    allow_incomplete: bool,
-    /// Submissions per request, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = PAGE_SIZE_MAX, value_parser = whole::<u32>(1..=100), hide_short_help = true)]
-    page_size: u32,
+    #[command(flatten)]
+    requests: RequestFlags,
 }
 
-/// How submissions are requested.
+/// The options of a sync.
 pub(super) struct SyncOptions {
     pub(super) since: Option<Timestamp>,
     pub(super) page_size: u32,
@@ -66,6 +63,15 @@ pub(super) struct SyncOptions {
 }
 
 impl SyncOptions {
+    pub(super) fn new(
+        flags: &RequestFlags,
+        since: Option<Timestamp>,
+        deadline: Option<Instant>,
+    ) -> Self {
+        let RequestFlags { page_size, allow_incomplete, .. } = *flags;
+        Self { since, page_size, allow_incomplete, deadline }
+    }
+
     /// Returns the options of a run that begins now.
     pub(super) fn pull(&self) -> PullOptions {
         PullOptions::default()
@@ -76,21 +82,44 @@ impl SyncOptions {
     }
 }
 
+/// The error of a round or of one form in it.
+pub(super) struct Failure {
+    error: CliError,
+    /// True if the next round may succeed, so that `--watch` continues.
+    is_passing: bool,
+}
+
+impl From<CliError> for Failure {
+    fn from(error: CliError) -> Self {
+        let is_passing = matches!(error.exit, Exit::Service | Exit::Network | Exit::RateLimited);
+        Self { error, is_passing }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        let is_conflict = error.is_conflict();
+        let Self { error, is_passing } = CliError::from(error).into();
+        Self { error, is_passing: is_passing || is_conflict }
+    }
+}
+
+impl From<Failure> for CliError {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
+
 impl Run {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let deadline = cx.deadline(self.max_time);
+        let deadline = cx.deadline(self.requests.max_time);
         cx.until(deadline, Box::pin(self.run_until(cx, deadline))).await
     }
 
-    async fn run_until(self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
+    async fn run_until(&self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let target = self.target.read()?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        let options = SyncOptions {
-            since,
-            page_size: self.page_size,
-            allow_incomplete: self.allow_incomplete,
-            deadline,
-        };
+        let options = SyncOptions::new(&self.requests, since, deadline);
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
             if cx.output.is_requested() && !cx.output.is_for_reading() {
@@ -109,20 +138,22 @@ impl Run {
         let mut forms = Vec::new();
         loop {
             let began = Instant::now();
-            let mut reports = Vec::new();
-            let round = self.round(cx, &target, &options, &mut forms, &mut reports).await;
+            let mut done = Vec::new();
+            let round = self.round(cx, &target, &options, &mut forms, &mut done).await;
             if !self.watch {
-                if !reports.is_empty() {
-                    for report in &reports {
-                        listing.push(report);
-                    }
+                let mut left_out = LeftOut::default();
+                for (form, summary) in &done {
+                    listing.push(&report::item(form, summary));
+                    left_out.add(&form.title, &summary.pull.left_out);
+                }
+                if !done.is_empty() {
                     cx.output.list_if_requested(listing)?;
                 }
                 round?;
-                return report::end(&reports);
+                return incomplete(&left_out);
             }
             match round {
-                Err(failure) if failure.passes => cx.progress.warn(&failure.error.brief()),
+                Err(failure) if failure.is_passing => cx.progress.warn(&failure.error.brief()),
                 round => round?,
             }
             let next = began + self.interval.unwrap_or(INTERVAL);
@@ -133,6 +164,27 @@ impl Run {
         }
     }
 
+    /// Finds the forms that were not found before. With `--all`, lists the forms in each round.
+    async fn find_forms(
+        &self,
+        cx: &Context,
+        client: &Client,
+        store: &SyncStore,
+        forms: &mut Vec<FormMatch>,
+    ) -> Result<(), Failure> {
+        if self.all {
+            let listed = cx.forms().await?;
+            let invalid: Vec<_> = listed.skipped().iter().filter_map(FormMatch::invalid).collect();
+            *forms = listed.into_iter().map(FormMatch::from).chain(invalid).collect();
+        } else if forms.len() < self.forms.len() {
+            let known = known_forms(store).await?;
+            for name in &self.forms[forms.len()..] {
+                forms.push(find_form(cx, client, &known, name).await?);
+            }
+        }
+        Ok(())
+    }
+
     /// Synchronizes all forms once, also after one has failed, and returns the first failure. `forms`
     /// are those that were found before.
     async fn round(
@@ -141,28 +193,19 @@ impl Run {
         target: &SyncTarget,
         options: &SyncOptions,
         forms: &mut Vec<FormMatch>,
-        reports: &mut Vec<Report>,
+        done: &mut Vec<(FormMatch, SyncSummary)>,
     ) -> Result<(), Failure> {
-        // Opened in each round, so that a lost connection ends no watch.
-        let store = open(cx, &target.clone().time_limit(remaining(options.deadline))).await?;
+        // Opened in each round, so that a lost connection does not end `--watch`.
+        let store = open_store(cx, &target.clone().time_limit(remaining(options.deadline))).await?;
         let client = cx.client().await?;
-        if forms.len() < self.forms.len() {
-            let known = known_forms(&store).await?;
-            for name in &self.forms[forms.len()..] {
-                forms.push(find_form(cx, client, &known, name).await?);
-            }
-        }
+        self.find_forms(cx, client, &store, forms).await?;
         let mut first = None;
         for form in &*forms {
             let synced = sync_form(cx, client, &store, form, options).await;
-            let checked = synced.and_then(|summary| {
-                check_complete(&summary, options)?;
-                Ok(summary)
-            });
-            let summary = match checked {
+            let summary = match synced.and_then(|summary| Ok(check_complete(summary, options)?)) {
                 Ok(summary) => summary,
                 Err(failure) => {
-                    if first.is_some() || (self.watch && failure.passes) {
+                    if first.is_some() || (self.watch && failure.is_passing) {
                         let error = failure.error.brief();
                         cx.progress.warn(&format!("{}: {error}", form.title));
                     } else {
@@ -175,16 +218,12 @@ impl Run {
                 }
             };
             if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
-                cx.progress.remark(&report::describe(
-                    form,
-                    &summary,
-                    target,
-                    cx.progress.elapsed(),
-                ));
+                let elapsed = cx.progress.elapsed();
+                cx.progress.remark(&report::describe(form, &summary, target, elapsed));
             }
             report::remark_changes(cx, form, &summary.changes);
             report::remark_log(cx, summary.log.as_deref());
-            reports.push(Report::new(form, summary));
+            done.push((form.clone(), summary));
         }
         first.map_or(Ok(()), Err)
     }
@@ -203,13 +242,9 @@ pub(super) async fn sync_form(
     let on_page = |page: PullProgress<'_>| {
         if stored.is_none() {
             let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
-            let since = options.since.as_ref().map(Timestamp::unix_micros);
+            let oldest = options.since.as_ref().map(Timestamp::unix_micros).or(created);
             let saved = page.rows - page.new;
-            cx.progress.expect(Expected {
-                oldest: since.or(created),
-                saved,
-                ..Expected::default()
-            });
+            cx.progress.expect(Expected { oldest, saved, ..Expected::default() });
         }
         stored = Some(page.new);
         let new = counted(page.new, "new submission");
@@ -218,15 +253,20 @@ pub(super) async fn sync_form(
     };
     let synced = store.sync(client, &form.id, form.listed.as_ref(), &options.pull(), on_page).await;
     cx.progress.end();
-    synced.map_err(|error| Failure::stopped(error, stored.unwrap_or_default()))
+    synced.map_err(|error| {
+        let is_conflict = error.is_conflict();
+        let failure = explain_stopped(error, stored.unwrap_or_default(), "continues").into();
+        let Failure { error, is_passing } = failure;
+        Failure { error, is_passing: is_passing || is_conflict }
+    })
 }
 
 /// Returns an error if submissions are left out of the database, and this is not allowed.
-fn check_complete(summary: &SyncSummary, options: &SyncOptions) -> Result<(), CliError> {
-    if summary.pull.completeness != Completeness::Incomplete || options.allow_incomplete {
-        return Ok(());
+fn check_complete(summary: SyncSummary, options: &SyncOptions) -> Result<SyncSummary, CliError> {
+    if summary.pull.completeness == Completeness::Incomplete && !options.allow_incomplete {
+        let hint = "`formsvc submissions sync verify` reads the whole list again, which completes the \
+                    database after the service is corrected";
+        incomplete(&summary.pull.left_out).map_err(|error| error.hint(hint))?;
     }
-    let hint = "`formsvc submissions sync verify` reads the whole list again, which completes the database \
-                after the service is corrected";
-    incomplete(&summary.pull.left_out).map_err(|error| error.hint(hint))
+    Ok(summary)
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use formsvc_export::SyncStatus;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::report::complete;
-use super::{Target, open};
+use super::{Target, open_store};
+use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -19,7 +19,7 @@ pub(in crate::cmd) const FIELDS: [Field; 11] = [
     Field::new("back_to").last(),
     Field::new("gaps").last(),
     Field::new("complete"),
-    Field::new("view"),
+    Field::id("view"),
     Field::id("form_id").last(),
     Field::new("public_id").json_only(),
     Field::new("service").json_only(),
@@ -27,7 +27,7 @@ pub(in crate::cmd) const FIELDS: [Field; 11] = [
 
 /// Show the forms of a database, and whether their submissions are complete
 ///
-/// Makes no request. A gap is a time of which submissions were not read yet; the next sync reads them.
+/// Makes no request. A gap is a range of time whose submissions were not read yet; the next sync reads them.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync status --to sqlite:survey.db --json form,complete"
@@ -37,60 +37,44 @@ pub(super) struct Status {
     target: Target,
 }
 
-#[derive(Debug, Serialize)]
-struct Item {
-    form: String,
-    submissions: u64,
-    deleted: u64,
-    newest: Option<String>,
-    back_to: Option<String>,
-    gaps: usize,
-    complete: &'static str,
-    view: Option<String>,
-    form_id: String,
-    public_id: Option<String>,
-    service: String,
-}
-
 impl Status {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
-        let store = open(cx, &self.target.read()?).await?;
+        let store = open_store(cx, &self.target.read()?).await?;
         let forms = store.status().await?;
         if forms.is_empty() {
             cx.progress.remark("no forms");
         }
-        for form in forms {
-            listing.push(&Item::from(form));
+        for form in &forms {
+            listing.push(&item(form));
         }
         cx.output.list(listing)
     }
 }
 
-impl From<SyncStatus> for Item {
-    fn from(form: SyncStatus) -> Self {
-        let intervals = form.coverage.intervals();
-        let back_to = intervals.last().map(|interval| match interval.oldest() {
-            Some(time) => time.to_string(),
-            None => "the first submission".to_owned(),
-        });
-        // Also the rows before `--since` are missing.
-        let complete = match intervals {
-            [one] if form.coverage.is_complete_since(None) => complete(one.completeness()),
-            _ => "no",
-        };
-        Self {
-            form: form.title.unwrap_or_else(|| form.form_id.clone()),
-            submissions: form.rows,
-            deleted: form.deleted,
-            newest: form.newest.map(|time| time.to_string()),
-            back_to,
-            gaps: intervals.len().saturating_sub(1),
-            complete,
-            view: form.view,
-            form_id: form.form_id,
-            public_id: form.public_id,
-            service: form.origin,
-        }
-    }
+/// Returns a form with the members of [`FIELDS`].
+fn item(form: &SyncStatus) -> Value {
+    let intervals = form.coverage.intervals();
+    let back_to = intervals.last().map(|interval| match interval.oldest() {
+        Some(time) => time.to_string(),
+        None => "the first submission".to_owned(),
+    });
+    // Submissions before `--since` are missing too.
+    let complete = match intervals {
+        [one] if form.coverage.is_complete_since(None) => completeness_name(one.completeness()),
+        _ => "no",
+    };
+    json!({
+        "form": form.title.as_ref().unwrap_or(&form.form_id),
+        "submissions": form.rows,
+        "deleted": form.deleted,
+        "newest": form.newest.as_ref().map(ToString::to_string),
+        "back_to": back_to,
+        "gaps": intervals.len().saturating_sub(1),
+        "complete": complete,
+        "view": form.view,
+        "form_id": form.form_id,
+        "public_id": form.public_id,
+        "service": form.origin,
+    })
 }

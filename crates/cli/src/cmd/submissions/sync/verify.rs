@@ -1,22 +1,21 @@
 //! `formsvc submissions sync verify`
 
-use std::time::Duration;
-
 use clap::Args;
-use formsvc_client::{Completeness, PAGE_SIZE_MAX};
+use formsvc_client::Completeness;
 use formsvc_export::{PullProgress, VerifyOptions, VerifySummary};
-use serde::Serialize;
+use serde_json::json;
 use tokio::time::Instant;
 
-use super::report::{complete, remark_changes, remark_log};
+use super::report::{remark_changes, remark_log};
 use super::run::{SyncOptions, sync_form};
-use super::{Target, find_form, known_forms, open};
-use crate::cmd::submissions::export::{counted, explain_stopped, incomplete};
+use super::{RequestFlags, Target, find_form, known_forms, open_store};
+use crate::cmd::submissions::export::explain_stopped;
+use crate::cmd::submissions::outcome::completeness_name;
+use crate::cmd::submissions::{counted, incomplete};
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
-use crate::settings::args::{duration, whole};
 
 /// The fields of a verified form.
 pub(in crate::cmd) const FIELDS: [Field; 9] = [
@@ -35,12 +34,12 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
 ///
 /// Synchronizes the form, then reads all of its submissions. Missing and different ones are stored.
 /// Submissions that the service does not have stay, unless `--mark-deleted` hides them from views and
-/// exports, or `--purge-deleted` removes them. Both need a list that is proven complete. Ends with exit 9 if there was a difference that a sync would not have found.
+/// exports, or `--purge-deleted` removes them. Both need a list that is proven complete. Ends with exit 9
+/// after a difference that a sync would not have found.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc submissions sync verify survey --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted\n  formsvc submissions sync verify survey --to sqlite:survey.db --purge-deleted"
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Verify {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
@@ -55,51 +54,25 @@ pub(super) struct Verify {
     /// Hide or remove them also if the service has no submission at all
     #[arg(long, requires = "deleted")]
     allow_empty: bool,
-    /// Stop after this time with exit 8
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    max_time: Option<Duration>,
-    /// Continue where more submissions share a second or a millisecond than a page can show, or one violates
-    /// the API, and end with exit 9
-    #[arg(long, conflicts_with = "deleted")]
-    allow_incomplete: bool,
-    /// Submissions per request, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = PAGE_SIZE_MAX, value_parser = whole::<u32>(1..=100), hide_short_help = true)]
-    page_size: u32,
-}
-
-#[derive(Debug, Serialize)]
-struct Item<'a> {
-    form: &'a str,
-    submissions: u64,
-    missing: u64,
-    changed: u64,
-    restored: u64,
-    deleted: u64,
-    marked: bool,
-    purged: u64,
-    complete: &'static str,
+    #[command(flatten)]
+    requests: RequestFlags,
 }
 
 impl Verify {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let deadline = cx.deadline(self.max_time);
+        let deadline = cx.deadline(self.requests.max_time);
         cx.until(deadline, Box::pin(self.run_until(cx, deadline))).await
     }
 
-    async fn run_until(self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
+    async fn run_until(&self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
         let target = self.target.read()?.time_limit(remaining(deadline));
-        let store = open(cx, &target).await?;
+        let store = open_store(cx, &target).await?;
         let client = cx.client().await?;
         let known = known_forms(&store).await?;
         let form = find_form(cx, client, &known, &self.form).await?;
-        let options = SyncOptions {
-            since: None,
-            page_size: self.page_size,
-            allow_incomplete: self.allow_incomplete,
-            deadline,
-        };
-        // Submissions that came since the last sync are no difference.
+        let options = SyncOptions::new(&self.requests, None, deadline);
+        // Submissions since the last sync are not a difference.
         sync_form(cx, client, &store, &form, &options).await?;
         let verify = VerifyOptions::default()
             .mark_deleted(self.mark_deleted)
@@ -107,6 +80,7 @@ impl Verify {
             .allow_empty(self.allow_empty);
         cx.progress.begin();
         let mut stored = 0;
+        cx.saves("the form is synchronized, and not yet compared".to_owned());
         let on_page = |page: PullProgress<'_>| {
             stored = page.new;
             cx.progress.submissions(page.rows, page.reached.as_str());
@@ -116,17 +90,17 @@ impl Verify {
         let next = "compares again from the first page";
         let summary = verified.map_err(|error| explain_stopped(error, stored, next))?;
         remark_changes(cx, &form, &summary.changes);
-        listing.push(&Item {
-            form: &form.title,
-            submissions: summary.rows,
-            missing: summary.missing,
-            changed: summary.changed,
-            restored: summary.restored,
-            deleted: summary.deleted,
-            marked: summary.is_marked,
-            purged: summary.purged,
-            complete: complete(summary.completeness),
-        });
+        listing.push(&json!({
+            "form": form.title,
+            "submissions": summary.rows,
+            "missing": summary.missing,
+            "changed": summary.changed,
+            "restored": summary.restored,
+            "deleted": summary.deleted,
+            "marked": summary.is_marked,
+            "purged": summary.purged,
+            "complete": completeness_name(summary.completeness),
+        }));
         cx.output.list_if_requested(listing)?;
         if let Some(log) = summary.log.as_deref() {
             if self.purge_deleted {
@@ -151,7 +125,7 @@ impl Verify {
     }
 }
 
-/// Returns true for a difference. Marked submissions are none: the user asked for the marks.
+/// Returns true for a difference. Submissions that the user asked to mark are not a difference.
 fn is_different(summary: &VerifySummary) -> bool {
     let unmarked = if summary.is_marked { 0 } else { summary.deleted };
     summary.missing + summary.changed + summary.restored + unmarked > 0
@@ -165,6 +139,7 @@ fn describe(summary: &VerifySummary) -> String {
     } else {
         "not in the service (`--mark-deleted` hides them)"
     };
+    let is_incomplete = summary.completeness == Completeness::Incomplete;
     let mut parts = vec![format!("{} in the service", counted(summary.rows, "submission"))];
     for (count, difference) in [
         (summary.missing, "missing and now stored"),
@@ -177,14 +152,10 @@ fn describe(summary: &VerifySummary) -> String {
             parts.push(format!("{} {difference}", counted(count, "submission")));
         }
     }
-    if parts.len() == 1 {
-        let is_incomplete = summary.completeness == Completeness::Incomplete;
-        let equal = if is_incomplete {
-            "no difference in the part received"
-        } else {
-            "the database is equal"
-        };
-        parts.push(equal.to_owned());
+    if parts.len() == 1 && is_incomplete {
+        parts.push("no difference in the submissions received".to_owned());
+    } else if parts.len() == 1 {
+        parts.push("the database is equal".to_owned());
     }
     parts.join(", ")
 }

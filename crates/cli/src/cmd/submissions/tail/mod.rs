@@ -1,7 +1,6 @@
 //! `formsvc submissions tail`
 
-pub(in crate::cmd) mod lookup;
-pub(in crate::cmd) mod patience;
+pub(in crate::cmd) mod outage;
 
 use std::time::Duration;
 
@@ -11,28 +10,25 @@ use formsvc_client::{RequestOptions, RetryPolicy, Submission, SubmissionId, Time
 use tokio::time::{Instant, sleep_until};
 
 use super::list::FIELDS;
-use super::{hint_name, range};
+use super::range::place;
 use crate::base::stdin;
 use crate::base::when::{When, now};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::FormMatch;
-use crate::output::OutputFormat;
-use crate::output::Stream;
+use crate::output::{OutputFormat, Stream};
 use crate::settings::args::{duration, whole};
-use crate::settings::repeat_command;
+use crate::settings::repeat_command::Line;
 use crate::settings::{Service, written};
-use lookup::{known_form, newest};
-use patience::Patience;
+use outage::{OutageBackoff, default_interval};
 
 /// Print new submissions as they arrive, oldest first
 ///
-/// First the newest ones there are, or those since a time; then each new one, once, until Ctrl-C. In a
-/// pipe it is one JSON object a line, written at once; on a terminal the time on the clock here, the id if
-/// there is room, and the answers. A service that cannot be reached or is busy is
-/// asked again until it answers, also at the start, and nothing is lost meanwhile. `--jq` and
-/// `--template` see each submission by itself, as it comes.
+/// Starts with the newest existing submissions, or those since a time. Then prints each new one once, until
+/// Ctrl-C. In a pipe, a line is a JSON object, written at once; on a terminal, it has the local time, the id
+/// if it fits, and the answers. If the service cannot be reached or is busy, the command retries, also at
+/// the start, and loses nothing. `--jq` and `--template` get each submission separately.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions tail penguins -n 3 --count 3\n  formsvc --demo submissions tail anes96 --count 2 --jq .id\n  formsvc submissions tail contact --since 2h --interval 10s"
@@ -40,7 +36,7 @@ use patience::Patience;
 pub(crate) struct Tail {
     /// The form: its id, public id, exact title, or the beginning of either id
     form: String,
-    /// How many of those that are there come first
+    /// Start with the newest N submissions
     #[arg(
         short = 'n',
         long = "last",
@@ -50,20 +46,20 @@ pub(crate) struct Tail {
         conflicts_with = "since"
     )]
     last: u64,
-    /// First all that were made at this time or later: 2026-03-01T09:30:00Z, 2026-03-01, yesterday, or 7d
-    /// or 2h ago
+    /// Start with all submissions made at this time or later: 2026-03-01T09:30:00Z, 2026-03-01, yesterday,
+    /// or 7d or 2h ago
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
-    /// With `--since`, only those that came after this one
+    /// With `--since`: only submissions that were made after this one
     #[arg(long, value_name = "ID", requires = "since")]
     after: Option<SubmissionId>,
-    /// How often to ask [default: 2s, or less often as `--max-rate` says]
+    /// Time between two requests [default: 2s, or longer with a low `--max-rate`]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     interval: Option<Duration>,
-    /// End after so many submissions
+    /// Stop after N submissions
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
-    /// End after so long
+    /// Stop after this time
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
 }
@@ -75,25 +71,25 @@ impl Tail {
         if stream.has_clock() {
             cx.zone_is_used();
         }
-        let since = range::place(cx, "--since", self.since.as_ref(), &now())?;
+        let since = place(cx, "--since", self.since.as_ref(), &now())?;
         // The follow retries, and reports an outage only once.
-        let patient = RequestOptions::new().retry(RetryPolicy::none());
-        let ends_at = cx.deadline(self.max_time);
-        let client = cx.until(ends_at, cx.client()).await?.with_options(patient)?;
-        let interval = self.interval.unwrap_or_else(|| patience::interval(cx.settings.max_rate));
-        let patience = Patience::new(cx, interval);
+        let no_retry = RequestOptions::new().retry(RetryPolicy::none());
+        let deadline = cx.deadline(self.max_time);
+        let client = cx.until(deadline, cx.client()).await?.with_options(no_retry)?;
+        let interval = self.interval.unwrap_or_else(|| default_interval(cx.settings.max_rate));
+        let backoff = OutageBackoff::new(cx, interval);
         let start = async {
-            let form = known_form(cx, &client, &self.form, &patience).await?;
+            let form = backoff.find_form(&client, &self.form).await?;
             let handle = client.form(&form.id);
             // Submissions that are made from now on come after the newest one.
             let is_from_now = self.last == 0 && since.is_none();
-            let newest = if is_from_now { newest(&handle, &patience).await? } else { None };
-            Ok::<_, CliError>((form, handle, newest.as_ref().map(Place::after)))
+            let newest = if is_from_now { backoff.newest(&handle).await? } else { None };
+            Ok::<_, CliError>((form, handle, newest.as_ref().map(ListPosition::after)))
         };
         let (form, handle, newest) = tokio::select! {
             start = start => start?,
             () = stdin::gone() => return Ok(()),
-            () = passed(ends_at) => return Err(CliError::new(Exit::Incomplete, NO_ANSWER)),
+            () = passed(deadline) => return Err(CliError::new(Exit::Incomplete, NO_RESPONSE)),
         };
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
@@ -102,7 +98,9 @@ impl Tail {
         let query = match (&since, &self.after, &newest) {
             (Some(since), Some(id), _) => query.after(since, id),
             (Some(since), None, _) => query.since(since),
-            (None, _, Some(Place { created_at, id: Some(id) })) => query.after(created_at, id),
+            (None, _, Some(ListPosition { created_at, id: Some(id) })) => {
+                query.after(created_at, id)
+            }
             (None, ..) => query.last(self.last),
         };
         let mut follower = Follower {
@@ -110,66 +108,59 @@ impl Tail {
             stream,
             items: query.items(),
             form,
-            asked: Asked { interval: self.interval, max_time: self.max_time },
-            left: self.count,
-            place: since.map(|since| Place { created_at: since, id: None }).or(newest),
+            remaining: self.count,
+            position: since.map(|since| ListPosition { created_at: since, id: None }).or(newest),
+            args: self,
         };
-        cx.can_go_on_with(follower.go_on());
+        cx.can_go_on_with(follower.command());
         tokio::select! {
             ended = follower.follow() => ended,
-            // The reader of the output has what it wanted.
+            // The reader of the output has closed it.
             () = stdin::gone() => Ok(()),
-            () = passed(ends_at) => follower.time_is_up(),
+            () = passed(deadline) => follower.end_of_time(),
         }
     }
 }
 
-/// A place in the list: everything up to it was shown, or not wanted.
-struct Place {
+/// A position in the list: all submissions up to it were printed or skipped.
+struct ListPosition {
     created_at: Timestamp,
     id: Option<SubmissionId>,
 }
 
-impl Place {
+impl ListPosition {
     fn after(submission: &Submission) -> Self {
         Self { created_at: submission.created_at.clone(), id: Some(submission.id.clone()) }
     }
 }
 
-async fn passed(end: Option<Instant>) {
-    match end {
-        Some(end) => sleep_until(end).await,
+async fn passed(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
 
-/// Flags as they were given, which the command that goes on has as well.
-struct Asked {
-    interval: Option<Duration>,
-    max_time: Option<Duration>,
-}
-
-/// Follows a form.
+/// Prints the submissions of a form as they arrive.
 struct Follower<'a> {
     cx: &'a Context,
+    args: Tail,
     stream: Stream<'a>,
     form: FormMatch,
     items: Follow,
-    asked: Asked,
-    /// How many may still be shown.
-    left: Option<u64>,
-    /// Where to go on when this ends.
-    place: Option<Place>,
+    /// Number of submissions to print until the end.
+    remaining: Option<u64>,
+    position: Option<ListPosition>,
 }
 
-/// What is said when the time is over while the service is not there.
-const NO_ANSWER: &str = "the service did not answer before the time was over";
+/// The error if the time limit is over during an outage.
+const NO_RESPONSE: &str = "the service did not respond before the time was over";
 
 impl Follower<'_> {
     async fn follow(&mut self) -> Result<(), CliError> {
-        while self.left != Some(0) {
+        while self.remaining != Some(0) {
             match self.items.try_next().await {
-                Ok(Some(submission)) => self.show(&submission)?,
+                Ok(Some(submission)) => self.print(&submission)?,
                 Ok(None) => break,
                 Err(error) => return Err(self.resumable(error.into())),
             }
@@ -177,45 +168,45 @@ impl Follower<'_> {
         Ok(())
     }
 
-    fn show(&mut self, submission: &Submission) -> Result<(), CliError> {
+    fn print(&mut self, submission: &Submission) -> Result<(), CliError> {
         self.stream.show(submission)?;
-        self.left = self.left.map(|left| left - 1);
+        self.remaining = self.remaining.map(|remaining| remaining - 1);
         // A submission that was committed late is older than the one before it.
-        if self.place.as_ref().is_none_or(|known| known.created_at <= submission.created_at) {
-            self.place = Some(Place::after(submission));
+        if self.position.as_ref().is_none_or(|known| known.created_at <= submission.created_at) {
+            self.position = Some(ListPosition::after(submission));
         }
-        self.cx.can_go_on_with(self.go_on());
+        self.cx.can_go_on_with(self.command());
         Ok(())
     }
 
-    /// The command that shows what comes after. There is none for a service that ends with this.
-    fn go_on(&self) -> Option<String> {
-        let (place, settings) = (self.place.as_ref()?, &self.cx.settings);
+    /// Returns the command that prints the following submissions; `None` for a service that ends with this
+    /// command.
+    fn command(&self) -> Option<String> {
+        let (position, settings) = (self.position.as_ref()?, &self.cx.settings);
         if matches!(settings.service, Service::Demo) {
             return None;
         }
-        let command = ["submissions", "tail", hint_name(&self.form)];
-        let mut line = repeat_command::Line::of(settings, &command);
-        line.flag("--since", place.created_at.as_str());
-        line.maybe("--after", place.id.as_ref().map(SubmissionId::as_str));
-        line.maybe("--interval", self.asked.interval.map(written).as_deref());
-        line.maybe("--count", self.left.map(|left| left.to_string()).as_deref());
-        line.maybe("--max-time", self.asked.max_time.map(written).as_deref());
+        let mut line = Line::of(settings, &["submissions", "tail", self.form.name()]);
+        line.flag("--since", position.created_at.as_str());
+        line.maybe("--after", position.id.as_ref().map(SubmissionId::as_str));
+        line.maybe("--interval", self.args.interval.map(written).as_deref());
+        line.maybe("--count", self.remaining.map(|count| count.to_string()).as_deref());
+        line.maybe("--max-time", self.args.max_time.map(written).as_deref());
         line.shown()
     }
 
     fn resumable(&self, error: CliError) -> CliError {
-        match self.go_on() {
+        match self.command() {
             Some(command) => error.resumed_by(command),
             None => error,
         }
     }
 
-    /// The time of `--max-time` is over.
-    fn time_is_up(&self) -> Result<(), CliError> {
-        let what = match (self.items.is_interrupted(), self.left) {
-            (true, _) => NO_ANSWER.to_owned(),
-            (false, Some(left)) => format!("the time was over before {left} more came"),
+    /// Returns the result at the end of `--max-time`.
+    fn end_of_time(&self) -> Result<(), CliError> {
+        let what = match (self.items.is_interrupted(), self.remaining) {
+            (true, _) => NO_RESPONSE.to_owned(),
+            (false, Some(count)) => format!("the time was over before {count} more arrived"),
             (false, None) => return Ok(()),
         };
         Err(self.resumable(CliError::new(Exit::Incomplete, what)))

@@ -14,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::account::key::aside;
 use crate::base::when::{local, zone};
-use crate::cmd::submissions::tail::lookup::known_form;
-use crate::cmd::submissions::tail::patience::{self, Patience};
+use crate::cmd::submissions::tail::outage::{OutageBackoff, default_interval};
 use crate::cmd::webhook::args::SECRET_ADVICE;
 use crate::context::Context;
 use crate::error::{CliError, Code};
@@ -70,7 +69,7 @@ impl PollArgs {
         if secrets.is_empty() {
             return Err(PollError::NoSecret.into());
         }
-        let usual = patience::interval(cx.settings.max_rate).max(INTERVAL);
+        let usual = default_interval(cx.settings.max_rate).max(INTERVAL);
         let interval = self.poll_interval.unwrap_or(usual);
         // The poll retries by itself, and reports an outage only once.
         let no_retries = RequestOptions::new().retry(RetryPolicy::none());
@@ -79,7 +78,7 @@ impl PollArgs {
             None => cx.client().await?,
         };
         let client = client.with_options(no_retries)?;
-        let form = known_form(cx, &client, name, &Patience::new(cx, interval)).await?;
+        let form = OutageBackoff::new(cx, interval).find_form(&client, name).await?;
         let mut mark = open_mark(cx, &form, path).await?;
         let is_continued = mark.is_known();
         let handle = client.form(&form.id);

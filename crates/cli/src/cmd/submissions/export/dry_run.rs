@@ -1,34 +1,29 @@
-//! `--dry-run`: the requests and the time that an export needs.
+//! `--dry-run`: estimates the requests and the time of an export.
 
-use formsvc_client::Timestamp;
 use formsvc_client::types::RatePolicy;
+use formsvc_export::{Estimate, EstimatedNumbers, Format};
 use formsvc_protocol::limits::{RATE_LIMIT, RATE_WINDOW};
 use indicatif::HumanCount;
 
-use super::super::range::Bounds;
-use super::{Export, counted, spools};
+use super::{Export, Run, counted, spools};
 use crate::base::text::approximate;
-use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
 use crate::settings::args::Rate;
-use formsvc_export::{Estimate, EstimatedNumbers, Format};
 
 impl Export {
     /// Requests the newest page and reports an estimate.
-    pub(super) async fn report_plan(
+    pub(super) async fn report_estimate(
         &self,
-        cx: &Context,
+        run: &Run<'_>,
         form: &FormMatch,
-        bounds: &Bounds,
     ) -> Result<(), CliError> {
-        let client = cx.client().await?;
+        let Run { cx, client, .. } = run;
         let options = self.options.render(Format::Csv.into(), self.limit)?;
         let created = form.listed.as_ref().map(|form| &form.created_at);
-        let engine = self.engine(client, form, bounds, None);
-        let estimate = engine.estimate(&options, created).await?;
+        let estimate = run.engine(form, None).estimate(&options, created).await?;
         let limit = rate_limit(cx.settings.max_rate, client.rate_policy());
-        let text = self.describe(&estimate, limit, bounds.since().as_ref());
+        let text = self.describe(&estimate, limit, run.bounds.since.is_some());
         let saved = spools(cx)?.list().unwrap_or_default().into_iter().find_map(|spool| {
             spool.content.ok().filter(|content| {
                 content.form_id == form.id.as_str() && content.origin == client.base_url()
@@ -36,9 +31,8 @@ impl Export {
         });
         let saved = saved.map_or(String::new(), |content| {
             let rows = counted(content.rows, "submission");
-            let use_of_them =
-                if self.fresh { "`--fresh` discards" } else { "are not requested again" };
-            format!("; an unfinished export saved {rows}, which {use_of_them}")
+            let effect = if self.fresh { "`--fresh` discards" } else { "are not requested again" };
+            format!("; an unfinished export saved {rows}, which {effect}")
         });
         cx.progress.remark(&format!("{}: {text}{saved}", form.title));
         Ok(())
@@ -48,9 +42,9 @@ impl Export {
         &self,
         estimate: &Estimate,
         limit: Option<(RatePolicy, String)>,
-        since: Option<&Timestamp>,
+        has_since: bool,
     ) -> String {
-        let policy = limit.as_ref().map(|(policy, _)| *policy);
+        let (policy, limit) = limit.unzip();
         let Some((numbers, time)) = estimate.numbers.zip(estimate.time(policy)) else {
             let limit = self
                 .limit
@@ -61,28 +55,23 @@ impl Export {
             );
         };
         let EstimatedNumbers { rows, requests, is_exact, .. } = numbers;
-        let limit =
-            limit.map_or("without a rate limit".to_owned(), |(_, text)| format!("at {text}"));
-        let mark = |is_known: bool| if is_known { "" } else { "~" };
-        let text = format!(
-            "{}{} in {}{}, {} {limit}",
-            // The filter is not applied.
-            mark(is_exact && !self.options.has_filter()),
-            counted(rows, "submission"),
-            mark(is_exact),
-            counted(requests, "request"),
-            approximate(time),
-        );
+        let limit = limit.map_or("without a rate limit".to_owned(), |text| format!("at {text}"));
+        // The filter is not applied.
+        let rows_mark = if is_exact && !self.options.has_filter() { "" } else { "~" };
+        let requests_mark = if is_exact { "" } else { "~" };
+        let (rows, requests) = (counted(rows, "submission"), counted(requests, "request"));
+        let time = approximate(time);
+        let text = format!("{rows_mark}{rows} in {requests_mark}{requests}, {time} {limit}");
         if is_exact {
             return text;
         }
-        let basis = if since.is_some() { "`--since`" } else { "the creation of the form" };
+        let basis = if has_since { "`--since`" } else { "the creation of the form" };
         let sample = estimate.sample;
         format!("{text}; extrapolated from the newest {sample} submissions back to {basis}")
     }
 }
 
-/// The limit that the client keeps to, and its description.
+/// Returns the rate limit of the client and its description.
 fn rate_limit(rate: Option<Rate>, announced: Option<RatePolicy>) -> Option<(RatePolicy, String)> {
     let per_minute = |requests| RatePolicy { requests, window: RATE_WINDOW };
     match (rate, announced) {

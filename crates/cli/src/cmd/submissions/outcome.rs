@@ -1,0 +1,58 @@
+//! Incomplete results, and the texts that the commands share.
+
+use formsvc_client::event::SkippedItem;
+use formsvc_client::list::SubmissionPages;
+use formsvc_client::{Completeness, PAGE_SIZE_MAX};
+use formsvc_export::LeftOut;
+
+pub(in crate::cmd) use crate::base::text::count as counted;
+use crate::error::{CliError, MISSING_UNKNOWN};
+use crate::exit::Exit;
+
+/// Items of one kind that an error lists at most.
+const LISTED_MAX: usize = 20;
+
+/// Returns the word for a completeness in output.
+pub(super) fn completeness_name(completeness: Completeness) -> &'static str {
+    match completeness {
+        Completeness::Proven => "yes",
+        Completeness::Incomplete => "no",
+        _ => "unproven",
+    }
+}
+
+/// Advises to request pages of the largest size with `flag`; `None` if they have that size already.
+pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
+    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
+}
+
+/// Returns an error with exit 9 if a result leaves submissions out.
+pub(in crate::cmd) fn incomplete(left_out: &LeftOut) -> Result<(), CliError> {
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    let error = CliError::new(Exit::DataPolicy, format!("the result is incomplete: {left_out}"));
+    let error = with_causes(error, &left_out.described_items, left_out.items);
+    let units = left_out.units.iter().take(LISTED_MAX);
+    let units: Vec<String> = units.map(|unit| format!("{unit}; {MISSING_UNKNOWN}")).collect();
+    Err(with_causes(error, &units, left_out.units.len() as u64))
+}
+
+/// Returns an error with exit 9 if a list leaves submissions out.
+pub(in crate::cmd) fn incomplete_list(pages: &SubmissionPages) -> Result<(), CliError> {
+    incomplete(&LeftOut::of_pages(pages))
+}
+
+/// Adds the first items as causes, and the number of the others.
+pub(in crate::cmd) fn first_causes(error: CliError, items: &[SkippedItem]) -> CliError {
+    let first: Vec<String> = items.iter().take(LISTED_MAX).map(ToString::to_string).collect();
+    with_causes(error, &first, items.len() as u64)
+}
+
+fn with_causes(error: CliError, causes: &[String], count: u64) -> CliError {
+    let error = causes.iter().fold(error, CliError::cause);
+    match count.saturating_sub(causes.len() as u64) {
+        0 => error,
+        more => error.cause(format!("and {more} more")),
+    }
+}
