@@ -20,7 +20,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("left"),
     Field::new("bytes_before"),
     Field::new("bytes_after"),
-    Field::new("dry_run").json_only(),
+    Field::new("dry_run"),
 ];
 
 /// Delete recorded deliveries

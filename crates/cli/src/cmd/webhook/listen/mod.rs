@@ -2,10 +2,12 @@
 
 mod args;
 mod line;
+#[cfg(not(feature = "sandbox"))]
+mod no_sandbox;
 mod poll;
 mod ready_file;
 mod report;
-#[cfg_attr(not(feature = "sandbox"), path = "no_sandbox.rs")]
+#[cfg(feature = "sandbox")]
 mod sandbox;
 mod session;
 
@@ -35,9 +37,12 @@ use url::Url;
 
 use self::args::{EndArgs, ForwardArgs, LimitArgs, ResponseArgs, StoreArgs};
 use self::line::LineStyle;
+#[cfg(not(feature = "sandbox"))]
+use self::no_sandbox::SandboxArgs;
 use self::poll::{PollArgs, RunningPoll};
 use self::ready_file::ReadyFile;
 use self::report::Report;
+#[cfg(feature = "sandbox")]
 use self::sandbox::SandboxArgs;
 use self::session::{DRAIN, Session, Until};
 use super::args::SecretArgs;

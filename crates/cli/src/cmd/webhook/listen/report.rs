@@ -12,8 +12,8 @@ use super::line::LineStyle;
 use crate::base::text::count;
 use crate::cmd::webhook::text::took;
 use crate::error::CliError;
-use crate::output::{Live, to_json};
 use crate::output::progress::Progress;
+use crate::output::{Live, to_json};
 
 /// Prints the events of a listener.
 pub(super) struct Report<'a> {

@@ -82,7 +82,8 @@ impl LineStyle {
                 Some(width) => wrap_whole_words(&note, width.saturating_sub(INDENT.len())),
                 None => vec![note.into_owned()],
             };
-            let indented = |line| vec![(TextStyle::Plain, INDENT.to_owned()), (TextStyle::Dim, line)];
+            let indented =
+                |line| vec![(TextStyle::Plain, INDENT.to_owned()), (TextStyle::Dim, line)];
             lines.extend(folded.into_iter().map(indented));
         }
         lines
@@ -119,7 +120,10 @@ impl LineStyle {
         if let Some(event) = &summary.names.event {
             let is_usual = event == EventKind::SubmissionCreated.as_str();
             let importance = if is_usual { Importance::UsualEvent } else { Importance::Required };
-            parts.push(Part { importance, ..Part::new(TextStyle::Plain, self.cut(event, MAX_EVENT)) });
+            parts.push(Part {
+                importance,
+                ..Part::new(TextStyle::Plain, self.cut(event, MAX_EVENT))
+            });
         }
         if let Some(id) = &summary.names.submission_id {
             let id = one_line(id);
