@@ -64,6 +64,8 @@ pub(in crate::cmd) struct FilterArgs {
     grep: Option<String>,
 }
 
+/// A flag and its value.
+type FlagValue = (&'static str, String);
 /// A condition: the flag, its value, and the field and operator of a filter.
 type Condition = (&'static str, String, &'static str, &'static str);
 
@@ -152,7 +154,7 @@ impl FilterArgs {
     pub(in crate::cmd) fn resolve(
         &self,
         cx: &Context,
-    ) -> Result<(DeliveryFilter, Vec<(&'static str, String)>), CliError> {
+    ) -> Result<(DeliveryFilter, Vec<FlagValue>), CliError> {
         let conditions = self.conditions(cx)?;
         let filter = filter_of(&conditions)?;
         Ok((filter, conditions.into_iter().map(|(flag, value, ..)| (flag, value)).collect()))

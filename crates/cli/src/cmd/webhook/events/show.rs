@@ -87,7 +87,7 @@ fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 7] 
     }
     let mut attempt = summary.attempt.number.to_string();
     if let Some(gap) = summary.attempt.gap {
-        attempt += &format!(", {:.1} s after the previous one", gap.as_secs_f64());
+        attempt = format!("{attempt}, {:.1} s after the previous one", gap.as_secs_f64());
     }
     if summary.attempt.is_duplicate {
         attempt += "; a duplicate: an earlier one got 2xx";

@@ -97,13 +97,12 @@ impl Follower<'_> {
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut store = captures::open(cx).await?;
-        let mut last_seen = match &store {
-            Some(store) => self.print_recorded(store).await?,
-            None => {
-                cx.progress.remark(&captures::none_message(cx));
-                0
-            }
-        };
+        let mut last_seen = 0;
+        if let Some(store) = &store {
+            last_seen = self.print_recorded(store).await?;
+        } else {
+            cx.progress.remark(&captures::none_message(cx));
+        }
         while self.left > 0 {
             ticks.tick().await;
             if store.is_none() {

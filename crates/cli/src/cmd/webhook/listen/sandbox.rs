@@ -79,17 +79,14 @@ impl SandboxArgs {
         }
         let mut options = SandboxOptions::demo();
         options.delivery.schedule = schedule;
-        let form = match &self.sandbox {
-            Some(form) => {
-                options.submit_on_request = true;
-                form.clone()
-            }
-            None => {
-                options.submit_every = Some(EVERY);
-                // A form that does not exist is an error of the poll.
-                let form = PublicId::new(polled.unwrap_or(FORM)).or_else(|_| PublicId::new(FORM));
-                form.map_err(|error| failed(&error))?
-            }
+        let form = if let Some(form) = &self.sandbox {
+            options.submit_on_request = true;
+            form.clone()
+        } else {
+            options.submit_every = Some(EVERY);
+            // A form that does not exist is an error of the poll.
+            let form = PublicId::new(polled.unwrap_or(FORM)).or_else(|_| PublicId::new(FORM));
+            form.map_err(|error| failed(&error))?
         };
         if polled.is_some() {
             options.submit_to = vec![form];

@@ -177,11 +177,12 @@ impl LineStyle {
         let age = verdict.age_secs.filter(|_| verdict.code.row().has_valid_signature);
         if let Some(age) = age {
             let sign = if age < 0 { "-" } else { "" };
-            text += &match age.unsigned_abs() {
-                age @ 0..6_000 => format!(" {sign}{age}s"),
-                age @ 6_000..172_800 => format!(" {sign}{}h", age / 3_600),
-                age => format!(" {sign}{}d", age / 86_400),
+            let age = match age.unsigned_abs() {
+                age @ 0..6_000 => format!("{age}s"),
+                age @ 6_000..172_800 => format!("{}h", age / 3_600),
+                age => format!("{}d", age / 86_400),
             };
+            text = format!("{text} {sign}{age}");
         }
         Part::new(TextStyle::for_verdict(verdict.code), text)
     }
