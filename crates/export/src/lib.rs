@@ -18,10 +18,6 @@ mod row;
 mod spool;
 mod sql;
 mod store;
-#[cfg_attr(
-    not(feature = "postgres"),
-    expect(clippy::unused_async, reason = "SQLite alone needs no await")
-)]
 mod sync;
 
 pub use coverage::{Coverage, Interval};

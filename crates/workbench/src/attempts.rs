@@ -41,7 +41,7 @@ impl AttemptCounter {
         Self { recent: HashMap::new(), older: HashMap::new(), remembered }
     }
 
-    /// Counts an attempt that arrived at `now`.
+    /// Counts an attempt that arrived at `now`. Returns its position among the attempts at the same submission.
     pub fn arrived(&mut self, id: &str, now: Instant) -> Attempt {
         if id.len() > MAX_ID_LEN {
             return Attempt::FIRST;
@@ -57,7 +57,7 @@ impl AttemptCounter {
         Attempt { number: attempts, gap, is_duplicate }
     }
 
-    /// Records that the attempt that arrived at `arrived_at` was answered with 2xx. A response after the
+    /// Records that the listener responded with 2xx to the attempt that arrived at `arrived_at`. A response after the
     /// sender's time limit does not count, because the sender has given up and retries.
     pub fn accepted(&mut self, id: &str, arrived_at: Instant, now: Instant) {
         if now.saturating_duration_since(arrived_at) > DELIVERY_TIMEOUT {

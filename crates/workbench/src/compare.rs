@@ -16,12 +16,12 @@ use crate::delivery::{Delivery, DeliverySummary, TargetResponse};
 use crate::mask;
 
 /// Deepest level of JSON that is compared by member. Deeper values are compared as text.
-const DEPTH_MAX: usize = 32;
+const MAX_COMPARED_DEPTH: usize = 32;
 /// Longest name in a path, in characters.
-const NAME_MAX: usize = 100;
-/// Most differences of a body that are listed.
-const LISTED_MAX: usize = 10_000;
-/// Time limit of a comparison by line. After it, the remaining lines count as replaced.
+const MAX_NAME: usize = 100;
+/// Maximum number of differences of a body that are listed.
+const MAX_LISTED: usize = 10_000;
+/// Time limit of a comparison by line. When the limit is reached, the remaining lines count as replaced.
 const LINES_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One difference between two deliveries, responses or bodies.
@@ -55,7 +55,7 @@ pub enum ChangeKind {
     Added,
     Removed,
     Changed,
-    /// The same JSON in other bytes.
+    /// The JSON values are equal, but their bytes differ, for example in white space.
     Spelling,
     /// A note that there are more differences than are listed.
     More,
@@ -127,7 +127,6 @@ fn headers(old: &HeaderMap, new: &HeaderMap, reveal: bool) -> Vec<Difference> {
         .collect()
 }
 
-/// Compares two bodies.
 pub fn bodies(old: &[u8], new: &[u8]) -> Vec<Difference> {
     let mut differences = Differences::default();
     if old == new {
@@ -158,10 +157,10 @@ struct Differences(Vec<Difference>);
 
 impl Differences {
     fn push(&mut self, path: &str, old: Option<String>, new: Option<String>) {
-        if self.0.len() < LISTED_MAX {
+        if self.0.len() < MAX_LISTED {
             self.0.push(Difference::new(Part::Body, path, old, new));
-        } else if self.0.len() == LISTED_MAX {
-            let text = format!("only the first {LISTED_MAX} differences are listed");
+        } else if self.0.len() == MAX_LISTED {
+            let text = format!("only the first {MAX_LISTED} differences are listed");
             let difference = Difference::new(Part::Body, "", None, Some(text));
             self.0.push(Difference { change: ChangeKind::More, ..difference });
         }
@@ -169,7 +168,7 @@ impl Differences {
 
     /// Compares two values, at most one of which is missing.
     fn compare(&mut self, path: &str, old: Option<&Node<'_>>, new: Option<&Node<'_>>) {
-        if old == new || self.0.len() > LISTED_MAX {
+        if old == new || self.0.len() > MAX_LISTED {
             return;
         }
         match (old.map(|old| &old.kind), new.map(|new| &new.kind)) {
@@ -229,7 +228,7 @@ struct Node<'a> {
 
 #[derive(PartialEq)]
 enum NodeKind<'a> {
-    /// Members by name. Of members with the same name, only the last one.
+    /// Members by name. If several members have the same name, only the last of them is present.
     Object(BTreeMap<Cow<'a, str>, Node<'a>>),
     Array(Vec<Node<'a>>),
     String(Cow<'a, str>),
@@ -251,14 +250,14 @@ impl<'a> Node<'a> {
     fn parse_at(text: &'a str, depth: usize) -> Option<Self> {
         let child = |value: &'a RawValue| Self::parse_at(value.get(), depth + 1);
         let kind = match text.as_bytes().first()? {
-            b'{' if depth < DEPTH_MAX => {
+            b'{' if depth < MAX_COMPARED_DEPTH => {
                 let members = members::of_object(text).ok()?.into_iter();
                 let member = |(name, value): (&'a RawValue, _)| {
                     Some((decode_string(name.get()), child(value)?))
                 };
                 NodeKind::Object(members.map(member).collect::<Option<_>>()?)
             }
-            b'[' if depth < DEPTH_MAX => {
+            b'[' if depth < MAX_COMPARED_DEPTH => {
                 let elements = members::of_array(text).ok()?.into_iter();
                 NodeKind::Array(elements.map(child).collect::<Option<_>>()?)
             }
@@ -271,7 +270,7 @@ impl<'a> Node<'a> {
 
 /// Returns the path of a child in the syntax of [`crate::edit`].
 fn child_path(parent: &str, name: &str) -> String {
-    let name = match name.char_indices().nth(NAME_MAX) {
+    let name = match name.char_indices().nth(MAX_NAME) {
         Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
         None => Cow::Borrowed(name),
     };

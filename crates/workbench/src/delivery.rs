@@ -12,15 +12,15 @@ use serde_json::value::RawValue;
 
 use crate::verdict::Verdict;
 
-/// The number of a stored delivery, from 1, by which users refer to it. It is an `i64` because it is the row
-/// id of SQLite. Numbers are never reused.
+/// The number of a stored delivery, from 1, by which users refer to it. The type is `i64`, because the number is the
+/// row id of SQLite. Numbers are never reused.
 pub type CaptureNumber = i64;
 
 /// A delivery with its headers, body and forwards.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub summary: DeliverySummary,
-    /// Names in lower case, values byte for byte.
+    /// The names are in lower case. The values are the received bytes.
     pub headers: HeaderMap,
     pub body: Bytes,
     /// One entry per target, in the order of the targets.
@@ -36,7 +36,7 @@ impl Delivery {
     }
 }
 
-/// The part of a delivery that lists contain: without headers, body and forwards.
+/// The part of a delivery that lists contain: everything except headers, body and forwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliverySummary {
     /// The number of the capture; `None` if the delivery is not stored.
@@ -49,17 +49,17 @@ pub struct DeliverySummary {
     /// Size of the body, in bytes.
     pub body_size: u64,
     pub verdict: Verdict,
-    /// The names that the body contains. Untrusted unless the verdict is valid.
+    /// The event and the ids in the body. The values are untrusted unless the verdict is valid.
     pub names: EventNames,
     pub attempt: Attempt,
     /// `None` while the delivery is in flight, or if the listener crashed before it responded.
     pub response: Option<Response>,
 }
 
-/// Longest name, in bytes. Longer names are ignored.
+/// Longest event or id, in bytes. Longer values are ignored.
 const MAX_NAME_LEN: usize = 256;
 
-/// The event and the ids that a body names. Untrusted: anyone can write them into an unsigned body.
+/// The event and the ids in a body. The values are untrusted, because anyone can send an unsigned body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventNames {
     pub event: Option<String>,
@@ -72,18 +72,18 @@ pub struct EventNames {
 pub enum Source {
     /// A request from this address.
     Request(SocketAddr),
-    /// No request: the listener built and signed the delivery from a submission that the API returned.
+    /// The listener built and signed the delivery from a submission that the API returned.
     Poll,
 }
 
-/// The attempt that a delivery is: its position among this listener's deliveries of the same submission.
+/// The position of a delivery among this listener's deliveries of the same submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// Counted from 1.
     pub number: u32,
     /// Time since the previous attempt.
     pub gap: Option<Duration>,
-    /// True if an earlier attempt was answered with 2xx.
+    /// True if the listener responded to an earlier attempt with 2xx.
     pub is_duplicate: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct Forward {
 pub struct TargetResponse {
     pub status: u16,
     pub headers: HeaderMap,
-    /// The first bytes of the body if `is_truncated`, else all of it.
+    /// The complete body, or only its first bytes if `is_truncated`.
     pub body: Bytes,
     pub is_truncated: bool,
 }
@@ -131,7 +131,7 @@ pub struct TargetResponse {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardError {
     pub kind: ForwardErrorKind,
-    /// The cause, and advice if there is some.
+    /// The cause, followed by advice if there is any.
     pub message: String,
 }
 
@@ -163,9 +163,10 @@ impl Attempt {
 }
 
 impl EventNames {
-    /// Returns the names in a body; none if the body is not a JSON object.
+    /// Returns the event and the ids in a body. All are `None` if the body is not a JSON object.
     pub fn of_body(body: &[u8]) -> Self {
-        // Texts of values: parsed values of an untrusted body can use 80 times its size.
+        // The values are not parsed, because the parsed values of an untrusted body can use 80 times the size of the
+        // body.
         #[derive(Deserialize)]
         struct Members<'b> {
             #[serde(borrow)]
@@ -187,10 +188,9 @@ impl EventNames {
 }
 
 impl Source {
-    /// The names in JSON and in the store.
+    /// All names in JSON and in the store.
     pub const NAMES: [&str; 2] = ["request", "poll"];
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Request(_) => Self::NAMES[0],
@@ -216,7 +216,6 @@ impl AnsweredBy {
         (Self::NoRoute, "no_route"),
     ];
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(by, _)| *by == self).expect("every value has a name").1
     }
@@ -228,7 +227,7 @@ impl AnsweredBy {
 }
 
 impl Response {
-    /// Returns true if the sender does not retry.
+    /// Returns true if the status is 2xx, after which the sender does not retry.
     pub fn is_success(&self) -> bool {
         self.status.is_some_and(is_success)
     }

@@ -8,15 +8,15 @@ use formsvc_contract::send::SendError;
 use crate::mask;
 
 /// Longest text in [`ResponseTally::first_unexpected`], in characters.
-const EXCERPT_MAX: usize = 200;
+const MAX_EXCERPT: usize = 200;
 
 /// A set of response statuses, parsed from a text such as `5xx`, `failed` or `404`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusSet {
-    /// 2xx.
+    /// All 2xx statuses.
     #[default]
     Success,
-    /// All statuses but 2xx, and no response.
+    /// All statuses except 2xx. This set also contains a missing response.
     Failure,
     Exact(u16),
     /// All statuses with this first digit.
@@ -68,7 +68,7 @@ impl fmt::Display for StatusSet {
 pub struct ResponseTally {
     pub expected: StatusSet,
     pub sent: u64,
-    /// Number of responses whose status is not in `expected`.
+    /// Number of responses with a status that is not in `expected`.
     pub unexpected: u64,
     /// The first unexpected response: its status and the start of its body, with secrets masked.
     pub first_unexpected: Option<(u16, String)>,
@@ -89,8 +89,8 @@ impl ResponseTally {
                 if !self.expected.contains(Some(status)) {
                     self.unexpected += 1;
                     let body = String::from_utf8_lossy(body);
-                    // A target's debug page may contain the request's headers.
-                    let excerpt = mask::text(body.trim()).chars().take(EXCERPT_MAX).collect();
+                    // Secrets are masked, because the body may be a debug page that contains the request's headers.
+                    let excerpt = mask::text(body.trim()).chars().take(MAX_EXCERPT).collect();
                     self.first_unexpected.get_or_insert((status, excerpt));
                 }
             }

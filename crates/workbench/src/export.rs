@@ -45,7 +45,6 @@ const fn row(
     FormatRow { format, name, description, is_request }
 }
 
-/// All formats.
 pub const FORMATS: [FormatRow; 4] = [
     row(ExportFormat::Http, "http", "HTTP requests, separated by lines that begin with ###", true),
     row(ExportFormat::Curl, "curl", "Shell commands, one for each delivery", true),
@@ -140,7 +139,7 @@ impl Exporter {
         self.count
     }
 
-    /// Counts a delivery, and returns its text with the number and the separator before it.
+    /// Counts a delivery. Returns its text after a separator, which contains the number in some formats.
     fn append(&mut self, number: Option<CaptureNumber>, text: &[u8]) -> Vec<u8> {
         let is_first = self.count == 0;
         self.count += 1;

@@ -1,8 +1,8 @@
 //! Conditions on deliveries, in one language for `--expect`, `--route`, the flags of lists and the inspector.
 //!
-//! An expression is `FIELD OP VALUE`, joined by `&&`. A field is a member of the
-//! [`DeliveryRecord`], or a JSON pointer into the body such as
-//! `/data/Name`. If a delivery lacks a field, only `!=` matches. A path with dot segments matches no operator.
+//! An expression is `FIELD OP VALUE`, joined by `&&`. A field is a member of the [`DeliveryRecord`], or a JSON pointer
+//! into the body such as `/data/Name`. If a delivery lacks a field, only `!=` matches. A condition on a path with dot
+//! segments never matches.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -34,13 +34,13 @@ struct Term {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Field {
-    /// A member of the record.
+    /// A member of the [`DeliveryRecord`].
     Member(&'static FieldRow),
     /// A JSON pointer into the body.
     Pointer(String),
 }
 
-/// A field of the table.
+/// A row of [`FIELDS`].
 #[derive(Debug, PartialEq)]
 struct FieldRow {
     name: &'static str,
@@ -60,7 +60,7 @@ enum FieldKind {
     /// The name of a verdict, or `invalid` for every verdict with which a receiver rejects a delivery.
     Verdict,
     Time,
-    /// Bytes or texts that support only `~`.
+    /// A field that supports only the operator `~`.
     Search,
 }
 
@@ -79,7 +79,7 @@ enum Op {
 #[derive(Clone, Debug, PartialEq)]
 enum Operand {
     Text(String),
-    /// A text that ends in `*`, without the `*`.
+    /// The part of a value such as `submission.*` before the `*`.
     Prefix(String),
     Number(f64),
     Statuses(StatusSet),
@@ -96,7 +96,6 @@ const fn row(name: &'static str, kind: FieldKind, sql: Option<&'static str>) -> 
 const ANY_SQL: &str = "lower(coalesce(c.event || ' ', '') || coalesce(c.submission_id || ' ', '') || \
     coalesce(c.form_id || ' ', '') || c.request_target || ' ' || CAST(c.body AS TEXT))";
 
-/// All fields.
 static FIELDS: [FieldRow; 24] = {
     use FieldKind::{Bool, Number, Search, Status, Text, Time, Verdict};
     [
@@ -134,7 +133,7 @@ static FIELDS: [FieldRow; 24] = {
 #[derive(Debug, PartialEq)]
 enum Found {
     Missing,
-    /// A path that a target may resolve to another one. No operator matches it.
+    /// A path that a target may resolve to another path. No operator matches such a path.
     NotPlain,
     Text(String),
     Number(f64),
@@ -150,7 +149,7 @@ impl DeliveryFilter {
         Ok(Self { terms: parse::terms(text)? })
     }
 
-    /// Adds a condition, which deliveries must match in addition to the others.
+    /// Adds a condition, which deliveries must match in addition to the existing conditions.
     ///
     /// # Errors
     /// The same as for [`parse`](Self::parse) with `FIELD OP 'VALUE'`.
@@ -164,7 +163,7 @@ impl DeliveryFilter {
         self.terms.is_empty()
     }
 
-    /// Returns true if a condition is about the verdict, so that the user has invalid deliveries in mind.
+    /// Returns true if a condition is about the verdict. Such a filter may select invalid deliveries on purpose.
     pub fn is_about_verdict(&self) -> bool {
         self.names("verdict") || self.names("valid")
     }
@@ -269,7 +268,7 @@ impl Term {
                 "body" => Found::Text(String::from_utf8_lossy(&delivery.body).into_owned()),
                 "any" => Found::Text(searchable(summary, &delivery.body)),
                 name => {
-                    // Not masked: the user compares with the true value.
+                    // The record is not masked, because users compare with unmasked values.
                     let record = serde_json::to_value(DeliveryRecord::of_summary(summary, true));
                     found(record.ok().as_ref().and_then(|record| record.get(name)))
                 }
@@ -297,10 +296,10 @@ impl Op {
 }
 
 /// Longest text in a message, in characters.
-const SHOWN_MAX: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_MAX) {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -323,8 +322,8 @@ fn in_body(body: &Bytes, pointer: &str) -> Found {
     }
 }
 
-/// Returns the path without the query. Returns `None` for a path with dot segments or backslashes, also if
-/// they are percent-encoded: a target may resolve it to another path than the one that a rule allows.
+/// Returns the path without the query. Returns `None` for a path with dot segments or backslashes, even if they are
+/// percent-encoded, because a target may resolve such a path to another path.
 fn plain_path(request_target: &str) -> Option<&str> {
     let path = request_target.split('?').next()?;
     let decoded = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");

@@ -33,7 +33,7 @@ pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    // Copied, because `HeaderMap::remove` would change the order of the remaining headers.
+    // The headers are copied, because `HeaderMap::remove` would change the order of the remaining headers.
     let mut kept = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
         let is_hop = HOP_BY_HOP.contains(name) || named.iter().any(|other| other == name.as_str());
@@ -64,8 +64,8 @@ pub(crate) fn json(status: u16, body: Bytes) -> Response<Bytes> {
     response
 }
 
-/// Returns an error in the shape of the service (SPEC §7). Code and message are constants without characters
-/// that JSON escapes.
+/// Returns an error in the shape of the service (SPEC §7). The code and the message must not contain characters that
+/// JSON escapes.
 pub(crate) fn json_error(
     status: u16,
     code: &'static str,

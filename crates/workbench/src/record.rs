@@ -157,7 +157,7 @@ pub fn header_fields(headers: &HeaderMap, reveal: bool) -> HeaderFields<'_> {
     fields
 }
 
-/// Returns milliseconds in complete microseconds, which is also the precision of the store.
+/// Returns the milliseconds of a duration, rounded down to a microsecond, which is the precision of the store.
 pub fn millis(duration: Duration) -> f64 {
     let micros = Duration::new(duration.as_secs(), duration.subsec_micros() * 1_000);
     (micros.as_secs_f64() * 1e6).round() / 1e3
@@ -168,8 +168,8 @@ pub(crate) fn is_json(body: &[u8]) -> bool {
     serde_json::from_slice::<ParsedJson>(body).is_ok()
 }
 
-/// JSON that was parsed as a [`serde_json::Value`] is, without the values: they can use 80 times the size of
-/// the text.
+/// Parses JSON as [`serde_json::Value`] does, but keeps no values, because values can use 80 times the size of the
+/// text.
 struct ParsedJson;
 
 impl<'de> Deserialize<'de> for ParsedJson {
@@ -221,7 +221,7 @@ impl<'de> Visitor<'de> for ParsedJson {
 }
 
 /// Removes the white space between the tokens of a JSON text. Returns `None` if the body is not JSON, or if common
-/// parsers reject it: numbers beyond a double, lone surrogates, more than 127 levels.
+/// parsers reject it: numbers beyond the range of a double, lone surrogates, or more than 127 levels.
 pub fn json_on_one_line(body: &[u8]) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(body).ok().filter(|_| is_json(body))?;
     let mut line = String::with_capacity(text.len());

@@ -21,7 +21,7 @@ use crate::{http as headers, mask};
 pub enum Selection {
     /// By number.
     Numbers,
-    /// By conditions of which one names the verdict.
+    /// By conditions, at least one of which selects a verdict.
     Verdict,
     /// By other conditions, so captures of unknown senders may match unintentionally.
     Conditions,
@@ -39,9 +39,10 @@ pub enum ReplaySignature {
 /// The destination of a replay.
 #[derive(Clone, Debug)]
 pub enum Destination<'a> {
-    /// A URL that the user passes. It is not changed.
+    /// A URL that the user passes. The URL is not changed.
     Url(Url),
-    /// A target of the running listener, or the listener itself. If the URL has no path, the capture's path is used.
+    /// A target of the running listener, or the listener itself. If the URL has no path, the path of the capture's
+    /// request is used.
     Target(Url),
     /// The targets to which the capture was forwarded. Captures contain no passwords, so the passwords are taken from
     /// the targets of the running listener.
@@ -52,7 +53,7 @@ pub enum Destination<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayTarget {
     pub url: Url,
-    /// Index of the capture's forward whose response is compared with the new response.
+    /// Index of the capture's forward that is compared with the new response.
     pub earlier: Option<usize>,
     /// True for a target of [`Destination::Forwards`].
     pub is_of_forward: bool,
@@ -64,13 +65,13 @@ pub enum ReplayError {
     #[error("capture {0} was not forwarded to a target; pass the URL")]
     NotForwarded(CaptureNumber),
     /// An unknown sender may have sent the capture. With a fresh signature, a receiver would accept it.
-    #[error("capture {number} may not be from the service: {meaning}")]
+    #[error("delivery {number} may not be from the service: {meaning}")]
     Untrusted { number: CaptureNumber, meaning: &'static str },
     #[error("a fresh signature needs a signing secret")]
     NoSecret,
 }
 
-/// The captures to send, and the numbers of captures that are left out.
+/// The captures to send, and the counts of captures that are left out.
 #[derive(Debug)]
 pub struct ReplayPlan<'a> {
     pub selection: Selection,
@@ -88,7 +89,7 @@ pub struct ReplayPlan<'a> {
 pub struct Replay<'a> {
     pub delivery: &'a Delivery,
     pub to: ReplayTarget,
-    /// The body to send instead of the received one.
+    /// The body to send instead of the received body.
     pub body: Option<Bytes>,
     pub signature: ReplaySignature,
 }
@@ -96,7 +97,7 @@ pub struct Replay<'a> {
 /// The result of a replay.
 #[derive(Debug)]
 pub struct Replayed<'a> {
-    /// That of [`Replay::earlier_status`].
+    /// The result of [`Replay::earlier_status`].
     pub earlier_status: Option<u16>,
     pub result: Result<TargetResponse, SendError>,
     pub took: Duration,
@@ -105,15 +106,20 @@ pub struct Replayed<'a> {
 }
 
 impl Selection {
-    /// Returns the selection of captures that match a filter. Only `=` selects by verdict: with `verdict!=x`,
-    /// the user may not think of captures that unknown senders sent.
+    /// Returns the selection of captures that match a filter. Only `=` selects by verdict: with `verdict!=x`, the user
+    /// may not expect captures from unknown senders.
     pub fn of_filter(filter: &DeliveryFilter) -> Self {
         if filter.selects_verdict() { Self::Verdict } else { Self::Conditions }
     }
 
     /// Checks that a capture may be sent. A capture that an unknown sender may have sent must be selected by number
     /// or verdict, because a receiver accepts such a capture if it gets a fresh signature.
-    pub fn check(self, delivery: &Delivery, signature: ReplaySignature) -> Result<(), ReplayError> {
+    pub fn check(
+        self,
+        number: CaptureNumber,
+        delivery: &Delivery,
+        signature: ReplaySignature,
+    ) -> Result<(), ReplayError> {
         let code = delivery.summary.verdict.code;
         let is_allowed = match signature {
             ReplaySignature::Fresh => code.row().has_valid_signature,
@@ -122,13 +128,13 @@ impl Selection {
         if is_allowed || self != Self::Conditions {
             return Ok(());
         }
-        Err(ReplayError::Untrusted { number: number(delivery), meaning: code.row().meaning })
+        Err(ReplayError::Untrusted { number, meaning: code.row().meaning })
     }
 }
 
 impl Destination<'_> {
-    /// Returns true if the headers and TLS settings for the listener's targets may be used. They may contain
-    /// credentials, which must not be sent to other URLs.
+    /// Returns true if the headers and TLS settings for the listener's targets may be used. The headers and settings
+    /// may contain credentials, which must not be sent to other URLs.
     pub fn is_target(&self) -> bool {
         !matches!(self, Self::Url(_))
     }
@@ -138,7 +144,11 @@ impl Destination<'_> {
     /// # Errors
     /// [`ReplayError::NotForwarded`] if the destination is [`Forwards`](Self::Forwards) and the capture was not
     /// forwarded.
-    pub fn targets(&self, delivery: &Delivery) -> Result<Vec<ReplayTarget>, ReplayError> {
+    pub fn targets(
+        &self,
+        number: CaptureNumber,
+        delivery: &Delivery,
+    ) -> Result<Vec<ReplayTarget>, ReplayError> {
         let request_target = &*delivery.summary.request_target;
         let url = match self {
             Self::Forwards(running) => {
@@ -152,7 +162,7 @@ impl Destination<'_> {
                     })
                     .collect();
                 return match targets[..] {
-                    [] => Err(ReplayError::NotForwarded(number(delivery))),
+                    [] => Err(ReplayError::NotForwarded(number)),
                     _ => Ok(targets),
                 };
             }
@@ -180,17 +190,17 @@ impl<'a> ReplayPlan<'a> {
     ///
     /// # Errors
     /// [`ReplayError::NotForwarded`] if the capture was selected by number.
-    pub fn add(&mut self, delivery: &Delivery) -> Result<(), ReplayError> {
-        // Anyone can repeat an old delivery of the service, so conditions do not select it either.
+    pub fn add(&mut self, number: CaptureNumber, delivery: &Delivery) -> Result<(), ReplayError> {
+        // Anyone can repeat an old delivery of the service, so conditions select only trusted captures.
         let is_repeatable =
             self.selection == Selection::Conditions && !delivery.summary.verdict.code.is_trusted();
-        if is_repeatable || self.selection.check(delivery, self.signature).is_err() {
+        if is_repeatable || self.selection.check(number, delivery, self.signature).is_err() {
             self.untrusted += 1;
             return Ok(());
         }
-        match self.destination.targets(delivery) {
+        match self.destination.targets(number, delivery) {
             Ok(targets) => {
-                self.sends.extend(targets.into_iter().map(|target| (number(delivery), target)));
+                self.sends.extend(targets.into_iter().map(|target| (number, target)));
             }
             Err(error) if self.selection == Selection::Numbers => return Err(error),
             Err(_) => self.not_forwarded += 1,
@@ -235,13 +245,14 @@ impl<'a> Replay<'a> {
         Ok(outgoing)
     }
 
-    /// Returns the earlier response of a target that the new one is compared with.
+    /// Returns the earlier response of a target, which is compared with the new response.
     fn earlier(&self) -> Option<&'a TargetResponse> {
         let forward = self.delivery.forwards.get(self.to.earlier?)?;
         forward.result.as_ref().ok()
     }
 
-    /// Returns the status before: that of the forward to the same target, else that of the listener.
+    /// Returns the earlier status. For a target of a forward, this is the status of the target's response; for other
+    /// URLs, it is the status of the listener's response.
     pub fn earlier_status(&self) -> Option<u16> {
         if self.to.is_of_forward {
             return self.earlier().map(|response| response.status);
@@ -279,8 +290,8 @@ impl Replayed<'_> {
         Some(compare::responses(self.earlier?, new, reveal))
     }
 
-    /// Returns true if the target of a forward asks for a password. Captures do not contain it, so the user
-    /// has to pass the target's URL.
+    /// Returns true if the target of a forward asks for a password. Captures contain no passwords, so the user has to
+    /// pass the target's URL with the password.
     pub fn needs_password(&self) -> bool {
         self.needs_password
     }
@@ -292,10 +303,6 @@ fn asks_for_password(response: &TargetResponse) -> bool {
         && challenges.iter().any(|challenge| {
             challenge.as_bytes().get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"basic"))
         })
-}
-
-fn number(delivery: &Delivery) -> CaptureNumber {
-    delivery.summary.number.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use formsvc_protocol::signature::SigningSecret;
 use formsvc_receiver::{ConfigError, Verifier, VerifierBuilder};
 use secrecy::{ExposeSecret, SecretString};
 
-/// The signing secrets of one endpoint. During a rotation there are several; the first one is the current secret.
+/// The signing secrets of one endpoint. During a rotation, an endpoint has several secrets; the first secret is the
+/// current one.
 #[derive(Clone, Default)]
 pub struct SigningSecrets(Vec<NamedSecret>);
 
@@ -29,7 +30,7 @@ pub enum AddSecretError {
 }
 
 impl SigningSecrets {
-    /// Adds a secret after the others. If the name is already in use, a number is appended: `name (2)`.
+    /// Adds a secret after the existing secrets. If the name is already in use, a number is appended: `name (2)`.
     ///
     /// # Errors
     /// Fails if the text is not a signing secret, or if the same secret was already added.
@@ -93,7 +94,7 @@ impl SigningSecrets {
 }
 
 impl fmt::Debug for SigningSecrets {
-    /// Prints the names only.
+    /// Prints only the names of the secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.names()).finish()
     }

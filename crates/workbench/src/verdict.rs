@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_protocol::signature::{HEADER, SignatureHeader};
-use formsvc_receiver::{Verifier, VerifyError, WebhookEvent, signature_header};
+use formsvc_receiver::{Verifier, VerifyError, signature_header};
 use http::HeaderMap;
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ pub struct Verdict {
     /// The name of the secret that made the signature.
     pub secret: Option<Arc<str>>,
     /// Seconds from the signature's time to the request's arrival. Negative if the signature's time is in the future.
-    /// Untrusted unless [`VerdictRow::has_valid_signature`].
+    /// The age is untrusted unless [`VerdictRow::has_valid_signature`] is true.
     pub age_secs: Option<i64>,
 }
 
@@ -63,7 +63,7 @@ const HEADER_RULE: &str = "SPEC §5: each delivery has one header X-Service-Sign
 const TIME_RULE: &str = "SPEC §5: t is at most 300 seconds from now, which prevents replays of old \
     deliveries.";
 
-/// The row from which the others take their defaults.
+/// The row of a signature mismatch, from which the other rows take their defaults.
 const REJECTED: VerdictRow = VerdictRow {
     code: VerdictCode::SignatureMismatch,
     name: "signature_mismatch",
@@ -104,7 +104,9 @@ pub const VERDICTS: [VerdictRow; 9] = [
         name: "missing_signature",
         meaning: "the request has no header X-Service-Signature",
         rule: HEADER_RULE,
-        advice: Some("check that the service sent it, and that no proxy removes unknown headers"),
+        advice: Some(
+            "check that the service sent the request, and that no proxy removes unknown headers",
+        ),
         ..REJECTED
     },
     VerdictRow {
@@ -123,7 +125,9 @@ pub const VERDICTS: [VerdictRow; 9] = [
         meaning: "the signature is valid, but more than 300 seconds old",
         has_valid_signature: true,
         rule: TIME_RULE,
-        advice: Some("replay it with a fresh signature, or compare the clocks of both machines"),
+        advice: Some(
+            "replay the delivery with a fresh signature, or compare the clocks of both machines",
+        ),
         ..REJECTED
     },
     VerdictRow {
@@ -171,7 +175,6 @@ impl VerdictRow {
 }
 
 impl VerdictCode {
-    /// Returns the row of this kind.
     pub fn row(self) -> &'static VerdictRow {
         VERDICTS.iter().find(|row| row.code == self).expect("every code has a row")
     }
@@ -227,13 +230,13 @@ pub fn sentence(clause: &str) -> String {
     format!("{first}{}.", chars.as_str())
 }
 
-/// Verifies a request with its time of arrival as the current time. Returns the event too if the verdict is valid.
+/// Verifies a request, with its time of arrival as the current time.
 pub fn verify(
     verifier: Option<&Verifier>,
     headers: &HeaderMap,
     body: &Bytes,
     received_at: Timestamp,
-) -> (Verdict, Option<WebhookEvent>) {
+) -> Verdict {
     let header = signature_header(headers.get_all(HEADER));
     let parsed =
         header.as_ref().ok().and_then(|header| SignatureHeader::parse(header.as_bytes()).ok());
@@ -241,21 +244,23 @@ pub fn verify(
         .and_then(|header| i64::try_from(header.unix_seconds()).ok())
         .map(|signed_at| received_at.as_second().saturating_sub(signed_at));
     let Some(verifier) = verifier else {
-        return (Verdict { code: VerdictCode::Unchecked, secret: None, age_secs }, None);
+        return Verdict { code: VerdictCode::Unchecked, secret: None, age_secs };
     };
     let result =
         header.and_then(|header| verifier.verify_at(header, body.clone(), received_at.into()));
     match result {
         Ok(event) => {
             let secret = Some(event.proof().secret_name().into());
-            (Verdict { code: VerdictCode::Valid, secret, age_secs }, Some(event.into_event()))
+            Verdict { code: VerdictCode::Valid, secret, age_secs }
         }
-        Err(error) => (Verdict { code: (&error).into(), secret: None, age_secs }, None),
+        Err(error) => Verdict { code: (&error).into(), secret: None, age_secs },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use formsvc_receiver::WebhookEvent;
+
     use super::*;
 
     #[test]

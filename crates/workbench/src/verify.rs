@@ -1,4 +1,4 @@
-//! Parses requests that a user has as text, and explains their signatures. [`crate::verdict`] verifies them.
+//! Parses requests that users provide as text, and explains their signatures. [`crate::verdict`] verifies them.
 
 mod dump;
 mod explanation;
@@ -19,7 +19,7 @@ use crate::mask;
 pub struct HeaderError(HeaderName);
 
 /// Parses `Name: value`, or the value of the signature header alone.
-pub fn parse_header(text: &[u8]) -> Result<(HeaderName, HeaderValue), HeaderError> {
+pub fn parse_signature_or_header(text: &[u8]) -> Result<(HeaderName, HeaderValue), HeaderError> {
     let colon = text.iter().position(|byte| *byte == b':').unwrap_or_default();
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let name = Some(&text[..colon]).filter(|name| name.iter().all(is_name));
@@ -51,10 +51,10 @@ mod tests {
             ("t=2026-01-01T00:00:00Z,v1=ab", SIGNATURE, "t=2026-01-01T00:00:00Z,v1=ab"),
             (": t=1", SIGNATURE, ": t=1"),
         ] {
-            let (found, found_value) = parse_header(text.as_bytes()).unwrap();
+            let (found, found_value) = parse_signature_or_header(text.as_bytes()).unwrap();
             assert_eq!((found, found_value.as_bytes()), (name, value.as_bytes()), "{text}");
         }
-        let error = parse_header(b"x-a: 1\n2").unwrap_err().to_string();
+        let error = parse_signature_or_header(b"x-a: 1\n2").unwrap_err().to_string();
         assert_eq!(error, "the value of the header `x-a` contains a control character");
     }
 

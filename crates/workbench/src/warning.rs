@@ -1,6 +1,5 @@
 //! Warnings for the user of a listener.
 
-/// A warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     pub code: WarningCode,
@@ -48,7 +47,6 @@ impl WarningCode {
         (Self::TargetSlow, "target_slow"),
     ];
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(code, _)| *code == self).expect("every value has a name").1
     }

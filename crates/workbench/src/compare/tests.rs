@@ -65,8 +65,8 @@ fn many_members_are_compared_in_linear_time() {
     let reversed = object(&mut (0..70_000).rev());
     assert_eq!(kinds(old.as_bytes(), reversed.as_bytes()), [ChangeKind::Spelling]);
     let all = bodies(old.as_bytes(), b"{}");
-    assert_eq!((all.len(), all[LISTED_MAX].change), (LISTED_MAX + 1, ChangeKind::More));
-    // With quadratic time, this takes minutes.
+    assert_eq!((all.len(), all[MAX_LISTED].change), (MAX_LISTED + 1, ChangeKind::More));
+    // A comparison in quadratic time would take minutes.
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
@@ -77,7 +77,7 @@ fn comparison_by_line_has_a_time_limit() {
         lines.collect::<Vec<_>>().join("\n")
     };
     let start = Instant::now();
-    assert_eq!(bodies(lines(7).as_bytes(), lines(11).as_bytes()).len(), LISTED_MAX + 1);
+    assert_eq!(bodies(lines(7).as_bytes(), lines(11).as_bytes()).len(), MAX_LISTED + 1);
     assert!(start.elapsed() < 10 * LINES_TIMEOUT, "{:?}", start.elapsed());
 }
 
@@ -85,9 +85,9 @@ fn comparison_by_line_has_a_time_limit() {
 fn deep_or_long_names_stay_bounded() {
     let deep = |end: &str| format!("{}{end}{}", "[".repeat(100_000), "]".repeat(100_000));
     let found = bodies(deep("1").as_bytes(), deep("2").as_bytes());
-    assert_eq!(found[0].path.split('.').count(), DEPTH_MAX);
+    assert_eq!(found[0].path.split('.').count(), MAX_COMPARED_DEPTH);
     let long = format!(r#"{{"{}":1}}"#, "é".repeat(500));
-    assert_eq!(bodies(long.as_bytes(), b"{}")[0].path, "é".repeat(NAME_MAX) + "…");
+    assert_eq!(bodies(long.as_bytes(), b"{}")[0].path, "é".repeat(MAX_NAME) + "…");
 }
 
 #[test]

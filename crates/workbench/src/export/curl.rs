@@ -19,7 +19,7 @@ use crate::http::end_to_end;
 use crate::mask;
 
 /// Longest body that is passed as an argument, in bytes: systems limit the length of an argument.
-const ARGUMENT_MAX: usize = 64 << 10;
+const MAX_ARGUMENT: usize = 64 << 10;
 /// Headers that curl adds unless the command disables them.
 const ADDED_BY_CURL: [header::HeaderName; 4] =
     [header::ACCEPT, header::USER_AGENT, header::CONTENT_TYPE, header::EXPECT];
@@ -93,7 +93,7 @@ struct BodyArgument {
 impl BodyArgument {
     fn new(body: &[u8]) -> Self {
         let text = std::str::from_utf8(body).ok();
-        match text.filter(|text| text.len() <= ARGUMENT_MAX && !text.contains('\0')) {
+        match text.filter(|text| text.len() <= MAX_ARGUMENT && !text.contains('\0')) {
             // Unlike --data, --data-raw does not read a file if the value begins with @.
             Some(text) if text.chars().all(is_plain) => {
                 Self { input: String::new(), flag: "--data-raw", value: text.to_owned() }
@@ -102,7 +102,7 @@ impl BodyArgument {
                 let format = printf_format(text.as_bytes());
                 Self::from_input(format!("printf {format} | "), "@-".to_owned())
             }
-            // The `printf` of shells is built in, so the system's limit of arguments does not apply.
+            // `printf` is a built-in command of the shell, so the system does not limit the length of its arguments.
             None => {
                 let base64 = STANDARD.encode(body);
                 Self::from_input(format!("printf %s '{base64}' | base64 -d | "), "@-".to_owned())
@@ -150,7 +150,7 @@ fn word(bytes: &[u8]) -> String {
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.chars().all(is_plain));
     let Some(text) = text else { return format!("\"$(printf {})\"", printf_format(bytes)) };
     let is_unquoted = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+".contains(c);
-    // In zsh, `=ls` is the path of `ls`.
+    // zsh replaces `=ls` by the path of `ls`, so a word that begins with `=` is quoted.
     if !text.is_empty() && !text.starts_with('=') && text.chars().all(is_unquoted) {
         text.to_owned()
     } else {

@@ -137,7 +137,7 @@ fn har_export_has_request_and_response() {
     assert_eq!((&response["status"], &response["statusText"]), (&200.into(), &"OK".into()));
     assert_eq!((&response["content"]["size"], &response["bodySize"]), (&3.into(), &3.into()));
     assert_eq!(response["content"]["text"], "b2sA");
-    // HAR files are for reading, so masks need no warning.
+    // Users read HAR files and do not send their requests, so masked values need no warning.
     assert_eq!(exporter.warnings().count(), 0);
     let mut unanswered = delivery(9, b"");
     unanswered.summary.response = None;

@@ -1,14 +1,14 @@
-//! Parses expressions.
+//! Parses filter expressions.
 
 use super::{FIELDS, Field, FieldKind, Op, Operand, Term};
 use crate::expectation::StatusSet;
 use crate::verdict::{VERDICTS, VerdictCode};
 
 /// Longest expression, in bytes.
-const LEN_MAX: usize = 4_096;
+const MAX_LEN: usize = 4_096;
 const RULE: &str = "an expression is `FIELD OP VALUE`, joined by `&&`, such as \
     'event=submission.created && status<300'";
-/// Operators. `<=` is before `<`, and so on, because the first match counts.
+/// Operators. `<=` comes before `<`, for example, because the parser uses the first operator that matches.
 const OPS: [(&str, Op); 8] = [
     ("==", Op::Equal),
     ("!=", Op::NotEqual),
@@ -20,10 +20,9 @@ const OPS: [(&str, Op); 8] = [
     ("~", Op::Contains),
 ];
 
-/// Parses an expression.
 pub(super) fn terms(text: &str) -> Result<Vec<Term>, String> {
-    if text.len() > LEN_MAX {
-        return Err(format!("an expression has at most {LEN_MAX} bytes"));
+    if text.len() > MAX_LEN {
+        return Err(format!("an expression has at most {MAX_LEN} bytes"));
     }
     split(text)?.into_iter().map(term_of_text).collect()
 }
@@ -169,7 +168,7 @@ fn signs() -> String {
     OPS[1..].iter().map(|(sign, _)| *sign).collect::<Vec<_>>().join(" ")
 }
 
-/// Describes the language.
+/// Returns a description of the filter language.
 pub(super) fn help() -> String {
     let names = |wanted: &[FieldKind]| {
         let rows = FIELDS.iter().filter(|row| wanted.contains(&row.kind));

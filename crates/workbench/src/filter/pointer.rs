@@ -1,4 +1,5 @@
-//! JSON pointers (RFC 6901) into a body. The body is not read into a tree, which can be 80 times its size.
+//! JSON pointers (RFC 6901) into a body. The body is not parsed into a tree of values, which can use 80 times the size
+//! of the body.
 
 use std::fmt;
 
@@ -16,7 +17,8 @@ pub(super) fn find<'b>(body: &'b [u8], pointer: &str) -> Option<&'b RawValue> {
     })
 }
 
-/// Finds the member of an object, the last one of its name, or the element of an array.
+/// Finds a member of an object by name, or an element of an array by index. If several members have the name, finds the
+/// last of them.
 struct Child<'t>(&'t str);
 
 impl<'b> Visitor<'b> for Child<'_> {

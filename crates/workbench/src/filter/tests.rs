@@ -204,7 +204,7 @@ fn mismatch_names_the_first_field_that_differs() {
     let mut long = delivery();
     long.summary.names.event = Some("é".repeat(10_000));
     let text = DeliveryFilter::parse("event=x").unwrap().mismatch(&long).unwrap();
-    assert_eq!(text, format!("its `event` is `{}…`", "é".repeat(SHOWN_MAX)));
+    assert_eq!(text, format!("its `event` is `{}…`", "é".repeat(MAX_SHOWN)));
 }
 
 #[test]

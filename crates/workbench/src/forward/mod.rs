@@ -23,14 +23,14 @@ use crate::warning::{Warning, WarningCode};
 
 pub use relay::relay;
 pub use route::Route;
-pub use sender::{MAX_RESPONSE_BODY, advice, parse_header, sender_for_entered_address};
+pub use sender::{MAX_RESPONSE_BODY, advice, parse_added_header, sender_for_entered_address};
 
 /// Maximum number of requests in flight to one target.
 const MAX_REQUESTS: usize = 128;
-/// Divides the listener's limit of deliveries in flight. With several targets, 1/8 of the limit is reserved: one
-/// target may have at most 7/8 of the deliveries in flight.
+/// With several targets, one target may have at most 7/8 of the deliveries in flight, so that 1/8 of the listener's
+/// limit is reserved for the other targets.
 const RESERVED_FRACTION: usize = 8;
-/// Time after which a response is reported as slow.
+/// Response time from which a target is reported as slow.
 const SLOW: Duration = Duration::from_secs(8);
 
 /// Forwards deliveries. All connections of a listener share one forwarder.
@@ -61,14 +61,14 @@ enum Health {
     NotHttp,
 }
 
-/// The results of forwarding a delivery.
+/// The results of forwarding one delivery.
 #[derive(Debug, Default)]
 pub struct Forwarded {
     /// The requests to the matching targets, in the order of the targets; empty if no route matches.
     pub forwards: Vec<Forward>,
     /// Index of the forward to relay: the first that failed, or index 0 if all succeeded.
     pub relayed: Option<usize>,
-    /// Warnings about targets whose state has changed.
+    /// Warnings about targets that stopped responding, responded slowly or respond again.
     pub warnings: Vec<Warning>,
 }
 

@@ -6,11 +6,11 @@ use http::{Response, StatusCode};
 use crate::delivery::{Forward, ForwardErrorKind, TargetResponse};
 use crate::http::{end_to_end, json_error};
 
-/// Headers that describe a whole body, so they are wrong for a truncated one.
+/// Headers that describe a complete body, so they are wrong for a truncated body.
 const WHOLE_BODY_HEADERS: [&str; 4] = ["content-encoding", "content-md5", "digest", "etag"];
 
-/// Returns the index of the forward whose response the sender gets: the first that failed, so that the sender
-/// retries until all targets have accepted the delivery. If all succeeded, returns 0.
+/// Returns the index of the forward that decides the response to the sender: the first failed forward, so that the
+/// sender retries until all targets have accepted the delivery. If all forwards succeeded, returns 0.
 pub(super) fn deciding(forwards: &[Forward]) -> Option<usize> {
     let failed = forwards.iter().position(|forward| !forward.is_success());
     failed.or((!forwards.is_empty()).then_some(0))

@@ -8,7 +8,7 @@ use crate::target;
 
 const RULE: &str = "a route is EXPR=URL, such as form_id=frm_1=4242/hook or \
     'event=submission.* && path=/a=https://shop.test/hook'";
-/// Fields without a value until the delivery was forwarded.
+/// Fields that have no value before the delivery is forwarded, so routes cannot use them.
 const OUTCOME_FIELDS: [&str; 3] = ["status", "answered_by", "took_ms"];
 
 /// A target, and the condition that a delivery to it must meet.

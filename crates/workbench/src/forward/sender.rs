@@ -46,7 +46,7 @@ pub fn advice(error: &SendError) -> Option<&'static str> {
 ///
 /// # Errors
 /// Returns the rule that the text violates.
-pub fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+pub fn parse_added_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once(':').ok_or_else(|| {
         format!("`{text}` has no colon; a header is a name, a colon and a value: 'X-Tenant: 7'")
     })?;

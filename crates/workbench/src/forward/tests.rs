@@ -7,7 +7,7 @@ use super::*;
 use crate::delivery::{Attempt, DeliverySummary, EventNames, Source};
 use crate::verdict::{Verdict, VerdictCode};
 
-/// A delivery of the form frm_1 with this request target.
+/// Returns a delivery of the form `frm_1` with this request target.
 fn delivery(request_target: &str) -> Delivery {
     Delivery {
         summary: DeliverySummary {
@@ -71,7 +71,7 @@ fn route_matches_deliveries_that_meet_its_condition() {
         ("path=/hook* && form_id = frm_1 =4242", "/hook/a", true),
         ("path=/hook*&&form_id=frm_2=4242", "/hook/a", false),
         ("path=/a*=4242", "/a/.b/c..d/...", true),
-        // The target may resolve this to another path.
+        // The target may resolve the path to `/b`, which the route does not match.
         ("path=/a*=4242", "/a/../b", false),
     ] {
         let parsed = Route::parse(route).unwrap();
@@ -262,7 +262,7 @@ fn target_for_restores_the_credentials() {
 #[test]
 fn header_has_a_name_a_colon_and_a_value() {
     let parse = |text| {
-        parse_header(text).map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
+        parse_added_header(text).map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
     };
     assert_eq!(parse("X-A: b: c").unwrap(), ("x-a".to_owned(), b"b: c".to_vec()));
     assert_eq!(parse("X-A:").unwrap().1, b"");
@@ -275,7 +275,7 @@ fn header_has_a_name_a_colon_and_a_value() {
         ("a: x\ny", "control characters"),
         ("Content-Length: 3", "set by the HTTP client"),
     ] {
-        let error = parse_header(text).unwrap_err();
+        let error = parse_added_header(text).unwrap_err();
         assert!(error.contains(rule), "{text:?}: {error}");
     }
 }

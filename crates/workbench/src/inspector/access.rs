@@ -1,7 +1,7 @@
 //! Access control: only a browser on this machine that opened the page's URL with its token has access.
 //!
-//! - The `Host` of a request must be a loopback name with the page's port. So a page of an attacker whose domain
-//!   name resolves to 127.0.0.1 (DNS rebinding) gets no data.
+//! - The `Host` of a request must be a loopback name with the page's port. So a page of an attacker gets no data if its
+//!   domain name resolves to 127.0.0.1 (DNS rebinding).
 //! - The URL that the user opens contains a token. The response sets the token as a cookie. Browsers send cookies
 //!   of 127.0.0.1 to all ports, so the cookie is limited to the page's path, which is random too.
 //! - Pages of other origins can neither read data nor send replays: see `may_read` and `may_act`.
@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq as _;
 use url::form_urlencoded;
 
 use super::reply::{Problem, protect};
-use super::{BODY_MAX, Shared};
+use super::{MAX_BODY, Shared};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -107,17 +107,17 @@ impl Access {
         if !is_allowed {
             return Err(FOREIGN);
         }
-        // Checked here, because reading the body would send `100 Continue`.
+        // Check the length before the body is read, because reading would send `100 Continue`.
         let length = only(&parts.headers, &header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.parse::<usize>().ok());
-        if length.is_some_and(|length| length > BODY_MAX) {
+        if length.is_some_and(|length| length > MAX_BODY) {
             return Err(TOO_LARGE);
         }
         Ok(has_token)
     }
 }
 
-/// Middleware that refuses requests without access, and adds the security headers to all responses.
+/// Middleware that checks each request, and adds the security headers to all responses.
 pub(super) async fn check(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -156,7 +156,7 @@ fn is_loopback(parts: &Parts, port: u16) -> bool {
     })
 }
 
-/// Returns false for a request from a page of another origin, unless the request follows a link to this page.
+/// Returns false if a page of another origin sent the request, unless the user followed a link to this page.
 fn may_read(headers: &HeaderMap, is_page: bool) -> bool {
     match headers.get(FETCH_SITE).map(HeaderValue::as_bytes) {
         None | Some(b"same-origin" | b"none") => true,

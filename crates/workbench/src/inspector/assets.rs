@@ -17,7 +17,6 @@ const fn asset(path: &'static str, content_type: &'static str, text: &'static st
     Asset { path, content_type, text }
 }
 
-/// All files.
 pub(super) static ASSETS: [Asset; 11] = [
     asset("", "text/html; charset=utf-8", include_str!("assets/page.html")),
     asset("style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
@@ -57,7 +56,7 @@ mod tests {
             }
             assert!(!(content_type.contains("css") && text.contains("url(")), "{path}");
         }
-        // The content security policy blocks these.
+        // The content security policy blocks inline scripts, styles and event handlers.
         for inline in ["<script>", "<style", " style=", " onclick=", " onload="] {
             assert!(!ASSETS[0].text.contains(inline), "{inline}");
         }

@@ -18,10 +18,10 @@ use crate::store::CaptureQuery;
 use crate::verdict::{VerdictCode, sentence};
 use crate::verify;
 
-/// Longest body that is part of the record, in bytes. The page requests a longer body with a separate request.
-const INLINE_BODY_MAX: usize = 1 << 20;
+/// Longest body that is part of the record, in bytes. The page gets a longer body from a separate request.
+const MAX_INLINE_BODY: usize = 1 << 20;
 /// Maximum number of attempts to list. The newest attempts are listed.
-const ATTEMPTS_MAX: usize = 50;
+const MAX_ATTEMPTS: usize = 50;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct NumberQuery {
@@ -31,7 +31,7 @@ pub(super) struct NumberQuery {
 #[derive(Serialize)]
 struct DeliveryDetail<'a> {
     delivery: DeliveryRecord<'a>,
-    /// Index of the forward whose response the sender got.
+    /// Index of the forward that was relayed to the sender.
     relayed_forward: Option<usize>,
     signature: SignatureReport,
     /// Deliveries of the same submission, oldest first.
@@ -51,12 +51,12 @@ struct SignatureReport {
 }
 
 impl SignatureReport {
-    fn of(delivery: &Delivery) -> Self {
+    fn of(number: CaptureNumber, delivery: &Delivery) -> Self {
         let verdict = &delivery.summary.verdict;
         let row = verdict.code.row();
         let (title, description) = match (verdict.code, verdict.age_secs, &verdict.secret) {
             (VerdictCode::Valid, Some(age @ 0..), Some(secret)) => (
-                // Numbers and their units stay on one line.
+                // No-break spaces keep a number and its unit on one line.
                 format!(
                     "Valid signature, {age}\u{a0}s\u{a0}old (limit {}\u{a0}s)",
                     SIGNATURE_TOLERANCE.as_secs()
@@ -65,7 +65,7 @@ impl SignatureReport {
             ),
             _ => (sentence(&row.label()), verdict.description()),
         };
-        let check = Selection::Conditions.check(delivery, ReplaySignature::Fresh);
+        let check = Selection::Conditions.check(number, delivery, ReplaySignature::Fresh);
         Self {
             title: title.trim_end_matches('.').to_owned(),
             description,
@@ -81,7 +81,7 @@ impl SignatureReport {
 pub(super) async fn find(shared: &Shared, number: CaptureNumber) -> Result<Delivery, Problem> {
     shared.state.store.get(number).await?.ok_or_else(|| {
         Problem::not_found(format!("there is no delivery {number}")).hint(
-            "The store removes the oldest deliveries when it is full, and all after some time.",
+            "The store removes the oldest deliveries when the store is full or an age limit is reached.",
         )
     })
 }
@@ -93,11 +93,11 @@ pub(super) async fn delivery(
     let delivery = find(&shared, query.number).await?;
     let (attempts, has_more_attempts) = attempts(&shared, &delivery).await?;
     let reveal = shared.state.reveal;
-    // Serializing a long body takes long enough to delay other tasks.
+    // A blocking thread serializes the record, because a long body would delay other tasks.
     let text = run_blocking(move || {
         let mut record = DeliveryRecord::of(&delivery, reveal);
         if let Some(content) = &mut record.content
-            && delivery.body.len() > INLINE_BODY_MAX
+            && delivery.body.len() > MAX_INLINE_BODY
         {
             (content.body_b64, content.body) = (String::new(), None);
         }
@@ -105,7 +105,7 @@ pub(super) async fn delivery(
         serde_json::to_vec(&DeliveryDetail {
             delivery: record,
             relayed_forward: delivery.relayed_forward,
-            signature: SignatureReport::of(&delivery),
+            signature: SignatureReport::of(query.number, &delivery),
             attempts: attempts.iter().map(attempt).collect(),
             has_more_attempts,
         })
@@ -113,7 +113,7 @@ pub(super) async fn delivery(
     Ok(json_text(text.await?.expect("a record serializes")))
 }
 
-/// Returns the deliveries of the same submission, oldest first, and true if there are more.
+/// Returns the deliveries of the same submission, oldest first, and true if the submission has more deliveries.
 async fn attempts(
     shared: &Shared,
     delivery: &Delivery,
@@ -121,11 +121,11 @@ async fn attempts(
     let Some(id) = &delivery.summary.names.submission_id else { return Ok((Vec::new(), false)) };
     let mut filter = DeliveryFilter::default();
     filter.and("submission_id", "=", id).map_err(Problem::bad_request)?;
-    let limit = Some(ATTEMPTS_MAX + 1);
+    let limit = Some(MAX_ATTEMPTS + 1);
     let mut found =
         shared.state.store.list(CaptureQuery { filter, limit, ..Default::default() }).await?;
-    let has_more = found.len() > ATTEMPTS_MAX;
-    found.truncate(ATTEMPTS_MAX);
+    let has_more = found.len() > MAX_ATTEMPTS;
+    found.truncate(MAX_ATTEMPTS);
     // The filter treats an id that ends in `*` as a prefix.
     found.retain(|other| other.names.submission_id.as_ref() == Some(id));
     found.reverse();
@@ -153,7 +153,7 @@ pub(super) async fn explain(
     let secrets = shared.state.secrets.clone();
     let permit = Arc::clone(&shared.explanations).acquire_owned().await;
     let explanation = run_blocking(move || {
-        // Held by the thread, which continues when the client disconnects.
+        // The thread keeps the permit, because the thread continues when the client disconnects.
         let _permit = permit;
         verify::explain(&delivery, &secrets)
     });

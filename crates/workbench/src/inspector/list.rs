@@ -14,7 +14,7 @@ use crate::record::DeliveryRecord;
 use crate::store::CaptureQuery;
 
 /// Maximum number of deliveries in a response.
-const LIMIT_MAX: usize = 200;
+const MAX_LIMIT: usize = 200;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ListQuery {
@@ -54,8 +54,8 @@ pub(super) async fn list(
     Query(query): Query<ListQuery>,
 ) -> Result<Response, Problem> {
     let filter = query.filter().map_err(Problem::bad_request)?;
-    let limit = query.limit.unwrap_or(LIMIT_MAX).clamp(1, LIMIT_MAX);
-    // One more than the limit, to find out whether there are older deliveries.
+    let limit = query.limit.unwrap_or(MAX_LIMIT).clamp(1, MAX_LIMIT);
+    // Read one delivery more than the limit, to find out whether older deliveries exist.
     let query = CaptureQuery { filter, before: query.before, after: None, limit: Some(limit + 1) };
     let mut found = shared.state.store.list(query).await?;
     let has_older = found.len() > limit;

@@ -23,9 +23,9 @@ use crate::delivery::{self, CaptureNumber, Delivery};
 use crate::record::DeliveryRecord;
 use crate::store::{CaptureQuery, StoreError};
 
-/// Time between comments in the stream. They keep the connection open and detect a closed connection.
+/// Time between comments in the stream. Comments keep the connection open and detect a closed connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Time between reads of the store without a listener.
+/// Time between reads of the store if the inspector runs without a listener.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The state of one stream.
@@ -47,7 +47,7 @@ enum Source {
 
 pub(super) async fn events(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> {
     let permit = Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages follow the deliveries")
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages receive live changes")
             .hint("Close other tabs of the inspector.")
     })?;
     let source = match &shared.state.live {

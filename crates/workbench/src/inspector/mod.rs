@@ -1,8 +1,8 @@
 //! The inspector: a web page, served on 127.0.0.1, that lists deliveries, explains their signatures and replays
 //! them.
 //!
-//! A request must name a loopback address and contain the token of the page: see [`access`]. Deliveries have the
-//! JSON of [`crate::record`].
+//! A request must name a loopback address and contain the token of the page: see the module `access`. Deliveries have
+//! the JSON of [`crate::record`].
 
 mod access;
 mod assets;
@@ -40,12 +40,12 @@ use crate::secrets::SigningSecrets;
 use crate::store::CaptureStore;
 use crate::verdict::VERDICTS;
 
-/// Maximum request body, in bytes: a 1 MiB body is up to 6 MiB as an escaped JSON string, plus room.
-const BODY_MAX: usize = 8 << 20;
+/// Maximum request body, in bytes: a body of 1 MiB needs up to 6 MiB as an escaped JSON string.
+const MAX_BODY: usize = 8 << 20;
 /// Maximum number of open streams of live changes.
-const STREAMS_MAX: usize = 16;
+const MAX_STREAMS: usize = 16;
 
-/// The data that the page shows, and what it needs to replay deliveries.
+/// The data that the page displays, and the settings of replays.
 pub struct InspectorState {
     pub store: CaptureStore,
     /// Channel that publishes each delivery when it is stored and again when it is answered. `None` without a
@@ -55,11 +55,11 @@ pub struct InspectorState {
     /// Sends replays to the targets and the listener. Replays to addresses that are entered on the page do not use
     /// the headers and TLS settings of this sender.
     pub sender: HttpSender,
-    /// The page lists the targets of this forwarder.
+    /// The forwarder of the listener. The page lists its targets.
     pub forwarder: Option<Arc<Forwarder>>,
     /// The listener's URL; `None` without a listener.
     pub listener: Option<Url>,
-    /// Shows signatures and credentials without masks.
+    /// If true, the page displays signatures and credentials without masks.
     pub reveal: bool,
 }
 
@@ -89,7 +89,7 @@ struct Shared {
     /// Sends replays to addresses that are entered on the page.
     plain: HttpSender,
     streams: Arc<Semaphore>,
-    /// One permit: one explanation at a time, because each occupies a CPU for up to seconds.
+    /// Has one permit: only one explanation is searched at a time, because a search may use a CPU for seconds.
     explanations: Arc<Semaphore>,
     stop: CancellationToken,
 }
@@ -133,7 +133,7 @@ impl Shared {
             access: Access::new(port)?,
             plain: sender_for_entered_address(&state.sender)?,
             state,
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             explanations: Arc::new(Semaphore::new(1)),
             stop: CancellationToken::new(),
         })
@@ -163,7 +163,7 @@ fn router(shared: &Arc<Shared>) -> axum::Router {
     }
     router
         .fallback(async || Problem::not_found("there is no such page"))
-        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn_with_state(Arc::clone(shared), access::check))
         .with_state(Arc::clone(shared))
 }
@@ -178,7 +178,7 @@ async fn about(State(shared): State<Arc<Shared>>) -> Response {
     );
     reply::json(&json!({
         "listener": state.listener.as_ref().map(Url::as_str),
-        // Null if the store is in memory.
+        // `null` if the store is in memory.
         "folder": state.store.folder().map(|folder| folder.display().to_string()),
         "targets": targets.collect::<Vec<_>>(),
         "can_sign": !state.secrets.is_empty(),

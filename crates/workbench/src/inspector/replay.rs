@@ -1,4 +1,4 @@
-//! Replays from the page, and deliveries as curl commands.
+//! Replays deliveries that the user selects on the page, and formats deliveries as curl commands.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ use crate::target;
 struct ReplayRequest {
     number: CaptureNumber,
     to: ReplayTo,
-    /// True for a fresh signature, false for the received one.
+    /// True for a fresh signature, false for the received signature.
     is_fresh: bool,
-    /// Replaces the body.
+    /// The body to send instead of the received body.
     body: Option<String>,
     /// True if the user has confirmed a fresh signature for a delivery that may be from an unknown sender.
     #[serde(default)]
@@ -72,8 +72,8 @@ pub(super) async fn replay(
         (true, true) => (ReplaySignature::Fresh, Selection::Numbers),
         (true, false) => (ReplaySignature::Fresh, Selection::Conditions),
     };
-    selection.check(&delivery, signature)?;
-    let (to, sender) = destination(&shared, &request.to, &delivery)?;
+    selection.check(request.number, &delivery, signature)?;
+    let (to, sender) = destination(&shared, &request, &delivery)?;
     let url = String::from(to.url.clone());
     let body = request.body.map(Bytes::from);
     let replay = Replay { delivery: &delivery, to, body, signature };
@@ -89,13 +89,13 @@ pub(super) async fn replay(
 /// Returns the URL of a replay, and the sender for it.
 fn destination<'a>(
     shared: &'a Shared,
-    to: &ReplayTo,
+    request: &ReplayRequest,
     delivery: &Delivery,
 ) -> Result<(ReplayTarget, &'a HttpSender), Problem> {
     let state = &shared.state;
     let forwarder = state.forwarder.as_deref();
     let target = |url: Option<&Url>| url.cloned().map(Destination::Target).ok_or_else(outdated);
-    let (destination, index) = match to {
+    let (destination, index) = match &request.to {
         ReplayTo::Listener => (target(state.listener.as_ref())?, 0),
         ReplayTo::Target(index) => {
             (target(forwarder.and_then(|forwarder| forwarder.targets().nth(*index)))?, 0)
@@ -109,7 +109,11 @@ fn destination<'a>(
         }
     };
     let sender = if destination.is_target() { &state.sender } else { &shared.plain };
-    let target = destination.targets(delivery)?.into_iter().nth(index).ok_or_else(outdated)?;
+    let target = destination
+        .targets(request.number, delivery)?
+        .into_iter()
+        .nth(index)
+        .ok_or_else(outdated)?;
     Ok((target, sender))
 }
 
@@ -121,11 +125,11 @@ pub(super) async fn curl(
 ) -> Result<Response, Problem> {
     let delivery = find(&shared, query.number).await?;
     let (state, reveal) = (&shared.state, shared.state.reveal);
-    let to = curl_target(&shared, &delivery);
+    let to = curl_target(&shared, query.number, &delivery);
     let shown = mask::url(to.url.as_str(), reveal);
     let unsigned = as_received(&delivery, to.url.clone());
     let signature = ReplaySignature::Fresh;
-    let signed = Selection::Conditions.check(&delivery, signature).and_then(|()| {
+    let signed = Selection::Conditions.check(query.number, &delivery, signature).and_then(|()| {
         let replay = Replay { delivery: &delivery, to, body: None, signature };
         replay.outgoing(&state.secrets, unix_now())
     });
@@ -145,19 +149,19 @@ pub(super) async fn curl(
     Ok(json(&json!({ "command": command.on_one_line(), "note": note })))
 }
 
-/// Returns the target of a forward, else the first target, else the listener. Without any, the user replaces
-/// the host.
-fn curl_target(shared: &Shared, delivery: &Delivery) -> ReplayTarget {
+/// Returns the target of the first forward. If the delivery was not forwarded, returns the first target of the
+/// listener, or else the listener. Without a listener, returns `localhost`, which the user has to replace.
+fn curl_target(shared: &Shared, number: CaptureNumber, delivery: &Delivery) -> ReplayTarget {
     let forwarder = shared.state.forwarder.as_deref();
     let first = forwarder.and_then(|forwarder| forwarder.targets().next());
     let base = first.or(shared.state.listener.as_ref()).cloned();
     let base = base.unwrap_or_else(|| Url::parse("http://localhost").expect("it is a URL"));
-    let targets = Destination::Forwards(forwarder).targets(delivery);
-    let targets = targets.or_else(|_| Destination::Target(base).targets(delivery));
+    let targets = Destination::Forwards(forwarder).targets(number, delivery);
+    let targets = targets.or_else(|_| Destination::Target(base).targets(number, delivery));
     targets.into_iter().flatten().next().expect("a URL is a target")
 }
 
-/// Returns the error of a request that only a page of an earlier inspector can send.
+/// Returns the error for a request that the current page cannot send, so the page is from an earlier inspector.
 fn outdated() -> Problem {
     Problem::bad_request("the inspector does not understand the request")
         .hint("Reload the page: the listener may have been restarted.")

@@ -1,4 +1,5 @@
-//! The inspector's HTTP server. It does not use `axum::serve`, which has no time limit for the head of a request.
+//! The inspector's HTTP server. The server does not use `axum::serve`, which has no time limit for the head of a
+//! request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Maximum number of open connections. A browser opens at most six.
-const CONNECTIONS_MAX: usize = 64;
-/// Time to receive the head of a request, also on an idle connection. Short, because other users of the
-/// machine can open connections too.
+const MAX_CONNECTIONS: usize = 64;
+/// Time to receive the head of a request, also on an idle connection. The time is short, because other users of the
+/// machine can also open connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest head of a request, in bytes.
-const HEAD_BYTES_MAX: usize = 16 << 10;
+const MAX_HEAD: usize = 16 << 10;
 /// Pause after an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Time that responses in flight have to complete when the inspector stops.
@@ -26,7 +27,7 @@ const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Serves the page until `stop` is cancelled. Writing a response has no time limit: clients without the token get
 /// only short responses, which fit in a socket's buffer, so they cannot occupy connections by reading slowly.
 pub(super) async fn serve(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     let accept = async || {
         let permit = Arc::clone(&permits).acquire_owned().await;
@@ -55,7 +56,7 @@ async fn serve_connection(stream: TcpStream, router: axum::Router, stop: Cancell
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .max_buf_size(HEAD_BYTES_MAX)
+        .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
     let result = tokio::select! {

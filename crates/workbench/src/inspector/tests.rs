@@ -20,7 +20,7 @@ use crate::verdict::{Verdict, VerdictCode};
 const PORT: u16 = 4545;
 const SECRET: &str = "whsec_of_a_test_of_the_inspector";
 
-/// A page without a socket.
+/// The inspector without a socket.
 struct Page {
     shared: Arc<Shared>,
     router: axum::Router,
@@ -107,7 +107,7 @@ fn delivery(code: VerdictCode, id: &str) -> Delivery {
     }
 }
 
-/// Reads the names of server-sent events; the stream must have that many.
+/// Reads the names of the next `count` server-sent events.
 async fn event_names(body: &mut axum::body::BodyDataStream, count: usize) -> Vec<String> {
     let mut text = String::new();
     while text.matches("event: ").count() < count {
@@ -192,7 +192,12 @@ async fn detail_masks_secrets_unless_revealed() {
         });
         delivery.forwards = vec![Forward { url, result: Ok(response), took: Duration::ZERO }];
         delivery.relayed_forward = Some(0);
-        page.shared.state.store.set_outcome(Arc::new(delivery)).await.unwrap();
+        page.shared
+            .state
+            .store
+            .set_outcome(delivery.summary.number.unwrap(), Arc::new(delivery))
+            .await
+            .unwrap();
         let detail = page.read_ok("api/delivery?number=1").await;
         let body = detail["delivery"]["forwards"][0]["body_b64"].as_str().unwrap();
         assert_eq!(body == "QXV0aG9yaXphdGlvbjogQmVhcmVyIGh1bnRlcjI=", reveal, "{body}");
@@ -268,7 +273,7 @@ async fn curl_command_is_signed_only_for_a_valid_delivery() {
     assert!(unsigned["command"].as_str().unwrap().contains("…'"), "{unsigned}");
     let note = unsigned["note"].as_str().unwrap();
     assert!(
-        note.contains("is masked, so receivers reject the delivery: capture 2 may not be"),
+        note.contains("is masked, so receivers reject the delivery: delivery 2 may not be"),
         "{note}"
     );
 
@@ -362,7 +367,7 @@ async fn stream_without_listener_polls_the_store() {
         answered_by: AnsweredBy::Listener,
         took: Duration::ZERO,
     });
-    page.shared.state.store.set_outcome(Arc::new(one)).await.unwrap();
+    page.shared.state.store.set_outcome(one.summary.number.unwrap(), Arc::new(one)).await.unwrap();
     assert_eq!(event_names(&mut body, 1).await, ["reload"], "it was answered");
 }
 
@@ -371,7 +376,7 @@ async fn streams_are_limited() {
     let live = broadcast::Sender::new(4);
     let page = Page::new(|state| state.live = Some(live));
     let mut streams = Vec::new();
-    for _ in 0..STREAMS_MAX {
+    for _ in 0..MAX_STREAMS {
         streams.push(page.get("api/events").await);
     }
     assert!(streams.iter().all(|response| response.status() == 200));
@@ -383,7 +388,7 @@ async fn streams_are_limited() {
 #[tokio::test]
 async fn body_without_length_is_read_up_to_the_limit() {
     let page = Page::new(|_| {});
-    for (length, status) in [(BODY_MAX, 400), (BODY_MAX + 1, 413)] {
+    for (length, status) in [(MAX_BODY, 400), (MAX_BODY + 1, 413)] {
         let parts = std::iter::repeat_n(Bytes::from(vec![b' '; length / 8]), 8);
         let rest = Bytes::from(vec![b' '; length % 8]);
         let parts = parts.chain([rest]).map(Ok::<_, std::convert::Infallible>);

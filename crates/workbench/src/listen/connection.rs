@@ -9,7 +9,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::routing::get;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
@@ -36,24 +37,35 @@ const DISCARDED_FACTOR: u64 = 8;
 pub(super) struct Connection {
     peer: SocketAddr,
     intake: Arc<Intake>,
-    /// The key of this connection in [`Intake::waiting`].
+    /// The key of this connection in the queue of [`Intake::connections`].
     key: AtomicU64,
+    /// The key of this connection in the queue of [`Intake::memory`] while it receives a body.
+    body_key: AtomicU64,
     close: CancellationToken,
 }
 
 impl Connection {
-    /// Moves the connection to the end of the queue of waiting connections.
+    /// Appends the connection to the queue of waiting connections.
     fn begin_waiting(&self) {
         self.end_waiting();
-        self.key.store(self.intake.waiting.push(self.close.clone()), Ordering::Relaxed);
+        let key = self.intake.connections.waiting.push(self.close.clone());
+        self.key.store(key, Ordering::Relaxed);
     }
 
-    /// Removes the connection from the queue. Returns false if the queue has closed the connection.
+    fn begin_body(&self) {
+        let key = self.intake.memory.waiting.push(self.close.clone());
+        self.body_key.store(key, Ordering::Relaxed);
+    }
+
+    /// Removes the connection from both queues. Returns false if one of them has closed the connection, or if the
+    /// connection was not in both.
     fn end_waiting(&self) -> bool {
-        self.intake.waiting.remove(self.key.load(Ordering::Relaxed))
+        let Intake { connections, memory, .. } = &*self.intake;
+        let is_body = memory.waiting.remove(self.body_key.load(Ordering::Relaxed));
+        connections.waiting.remove(self.key.load(Ordering::Relaxed)) && is_body
     }
 
-    /// Closes the connection. Never returns.
+    /// Closes the connection. This method never returns, because the task of the connection ends.
     async fn closed(&self) -> ! {
         self.close.cancel();
         std::future::pending().await
@@ -74,8 +86,8 @@ pub(super) async fn serve(
     router: axum::Router,
 ) {
     let close = intake.abort.child_token();
-    let connection =
-        Connection { peer, intake: Arc::clone(&intake), key: AtomicU64::new(0), close };
+    let (key, body_key) = Default::default();
+    let connection = Connection { peer, intake: Arc::clone(&intake), key, body_key, close };
     let connection = Arc::new(connection);
     connection.begin_waiting();
     let service = service_fn(|mut request: hyper::Request<Incoming>| {
@@ -107,7 +119,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Returns the service of all connections.
+/// Returns the routes of the listener.
 pub(super) fn router() -> axum::Router {
     let healthy = async || response::healthy().map(Body::from);
     axum::Router::new().route("/healthz", get(healthy).fallback(receive)).fallback(receive)
@@ -153,17 +165,27 @@ async fn read(
     if is_from_browser(&parts.headers) {
         return Err(Refusal::CrossSite);
     }
-    let expects_continue = parts.headers.contains_key(header::EXPECT);
-    let body = read_body(body, intake.limits.body, expects_continue);
-    let body = tokio::time::timeout(intake.limits.read_timeout, body).await;
+    let (max, announced) = (intake.limits.body, body.size_hint().exact());
+    // A sender that waits for `100 Continue` gets 413 at once, because reading the body would send `100 Continue`.
+    let factor = if parts.headers.contains_key(header::EXPECT) { 1 } else { DISCARDED_FACTOR };
+    if announced.is_some_and(|length| length > factor * max as u64) {
+        return Err(Refusal::TooLarge);
+    }
+    let announced =
+        announced.map(|length| usize::try_from(length).map_or(max, |length| length.min(max)));
+    let read_timeout = intake.limits.read_timeout;
+    let memory = timeout(read_timeout, intake.body_memory(announced.unwrap_or(max))).await;
+    let memory = Some(memory.map_err(|_| Refusal::Busy)?);
+    connection.begin_body();
+    let body = timeout(read_timeout, read_body(body, max, announced.unwrap_or_default())).await;
     let body = body.map_err(|_| Refusal::TooSlow)??;
     if !connection.end_waiting() {
-        // The queue has closed the connection, so the sender gets no response and retries. Do not handle the
+        // A queue has closed the connection, so the sender gets no response and retries. Do not handle the
         // delivery.
         connection.closed().await;
     }
     let (source, method, headers) = (Source::Request(connection.peer), parts.method, parts.headers);
-    Ok(CompleteRequest { source, method, request_target, headers, body })
+    Ok(CompleteRequest { source, method, request_target, headers, body, memory })
 }
 
 /// Returns true if a page in a browser sent the request. Such requests are refused, because any page that the user
@@ -173,28 +195,38 @@ fn is_from_browser(headers: &HeaderMap) -> bool {
     headers.contains_key(header::ORIGIN) || site.is_some_and(|site| site != "none")
 }
 
-/// Reads a body of at most `max` bytes.
-async fn read_body(mut body: Body, max: usize, expects_continue: bool) -> Result<Bytes, Refusal> {
-    let discarded = DISCARDED_FACTOR * max as u64;
-    // A sender that waits for `100 Continue` gets 413 at once, because reading the body would send `100 Continue`.
-    let readable = if expects_continue { max as u64 } else { discarded };
-    let announced = body.size_hint().exact();
-    if announced.is_some_and(|length| length > readable) {
-        return Err(Refusal::TooLarge);
-    }
+/// Reads a body of at most `max` bytes. Allocates `capacity` bytes in advance.
+async fn read_body(mut body: Body, max: usize, capacity: usize) -> Result<Bytes, Refusal> {
     // The frames are copied, because each one keeps a whole read buffer of the connection in memory.
-    let (mut buffer, mut length) = (BytesMut::new(), 0);
+    let (mut buffer, mut length) = (Vec::with_capacity(capacity), 0);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Refusal::Unreadable)?.into_data() else { continue };
         length += data.len() as u64;
-        if length > discarded {
+        if length > DISCARDED_FACTOR * max as u64 {
             break;
         }
         if length > max as u64 {
-            buffer = BytesMut::new();
+            buffer = Vec::new();
         } else {
             buffer.extend_from_slice(&data);
         }
     }
-    if length > max as u64 { Err(Refusal::TooLarge) } else { Ok(buffer.freeze()) }
+    if length > max as u64 {
+        return Err(Refusal::TooLarge);
+    }
+    buffer.shrink_to_fit();
+    Ok(buffer.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn body_occupies_no_more_than_its_length() {
+        let frames = (0..11).map(|_| Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 100])));
+        let body = Body::from_stream(futures_util::stream::iter(frames));
+        let body = read_body(body, 2_000, 0).await.unwrap();
+        assert_eq!(body.try_into_mut().unwrap().capacity(), 1_100);
+    }
 }

@@ -1,4 +1,5 @@
-//! The goal of a run: a number of deliveries, and conditions on them. Pure: the caller passes the time.
+//! The goal of a run: a number of deliveries, and conditions on them. The functions are pure: the caller passes the
+//! time.
 //!
 //! A delivery is *rejected* if the listener itself answered it with an error.
 
@@ -12,16 +13,16 @@ use crate::filter::DeliveryFilter;
 /// The reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// A signal.
+    /// A signal stopped the run.
     Stopped,
     /// [`GoalOptions::count`] deliveries arrived; without a count, every condition of
     /// [`GoalOptions::expect`] is met.
     Met,
-    /// The time limit of the run.
+    /// The time limit of the run expired.
     TimedOut,
-    /// The end of standard input.
+    /// Standard input ended.
     StdinEof,
-    /// No delivery arrived within [`GoalOptions::expect_within`].
+    /// No delivery arrived within the time of [`GoalOptions::expect_within`].
     Silence,
     /// Polling cannot continue.
     PollEnded,
@@ -38,15 +39,15 @@ pub struct Expression {
 
 /// The goal of a run. The default has no conditions: it never ends a run and is always met.
 ///
-/// Anyone can send an unsigned request. A rejected delivery therefore neither counts nor restarts the time
-/// of `expect_within`, and a condition considers it only if the condition is about the verdict.
+/// Anyone can send an unsigned request. A rejected delivery therefore neither counts nor restarts the time of
+/// `expect_within`, and is checked only against conditions on the verdict.
 #[derive(Clone, Debug, Default)]
 pub struct GoalOptions {
     /// Ends the run after this many deliveries.
     pub count: Option<u64>,
-    /// Conditions that each must match at least one delivery.
+    /// Conditions, each of which must match at least one delivery.
     pub expect: Vec<Expression>,
-    /// Conditions that each must match every delivery. The first mismatch ends the run.
+    /// Conditions, each of which must match every delivery. The first mismatch ends the run.
     pub expect_every: Vec<Expression>,
     /// Ends the run after this time without a delivery.
     pub expect_within: Option<Duration>,
@@ -56,7 +57,7 @@ pub struct GoalOptions {
 #[derive(Debug)]
 pub struct Goal {
     options: GoalOptions,
-    /// One per [`GoalOptions::expect`].
+    /// One entry for each condition in [`GoalOptions::expect`].
     progress: Vec<Progress>,
     /// Deliveries that were not rejected.
     arrived: u64,
@@ -70,11 +71,11 @@ pub struct Goal {
 #[derive(Clone, Debug, Default)]
 struct Progress {
     is_met: bool,
-    /// Why the last considered delivery did not match; `None` if it matched.
+    /// Why the last checked delivery did not match; `None` if it matched.
     mismatch: Option<String>,
 }
 
-/// One part of a goal.
+/// One part of a goal, and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expectation {
     /// `count 3`, `expect status=200`, `expect-every valid=true` or `expect-within 5s`.
@@ -96,7 +97,6 @@ impl Ended {
         (Self::Mismatch, "mismatch"),
     ];
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(value, _)| *value == self).expect("every value has a name").1
     }
@@ -111,7 +111,7 @@ impl Expression {
         Ok(Self { text: text.trim().to_owned(), filter: DeliveryFilter::parse(text)? })
     }
 
-    /// Returns true if the condition considers a delivery: see [`GoalOptions`].
+    /// Returns true if a delivery is checked against this condition: see [`GoalOptions`].
     fn considers(&self, is_rejected: bool) -> bool {
         !is_rejected || self.filter.is_about_verdict()
     }
@@ -123,7 +123,7 @@ impl Goal {
         Self { options, progress, arrived: 0, rejected: 0, mismatch: None, last_arrival: now }
     }
 
-    /// Takes an answered delivery into account. Returns the reason if this delivery ends the run.
+    /// Updates the progress with an answered delivery. Returns the reason if this delivery ends the run.
     pub fn observe(&mut self, delivery: &Delivery, now: Instant) -> Option<Ended> {
         let response = delivery.summary.response.as_ref();
         let is_rejected = response.is_some_and(Response::is_rejection);

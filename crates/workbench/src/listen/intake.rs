@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,29 +15,36 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::permits::Permits;
 use super::policy::{Fault, Faults, OnInvalid};
 use super::response::{self, Refusal};
-use super::wait_queue::WaitQueue;
 use crate::attempts::AttemptCounter;
 use crate::delivery::{
     AnsweredBy, Attempt, Delivery, DeliverySummary, EventNames, Response, Source,
 };
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
-use crate::verdict::verify;
+use crate::verdict::{Verdict, verify};
 use crate::warning::{Warning, WarningCode};
 
 /// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
-/// Capacity of the channel of events, in addition to one event for each delivery in flight.
+/// Capacity of the channel of events, in addition to one event for each delivery in flight. Refused requests and
+/// rejected deliveries use only this part of the channel, so that they do not delay other deliveries.
 const WAITING_EVENTS: usize = 64;
+/// Unit of the permits for memory, in bytes.
+const MEMORY_UNIT: usize = 1 << 10;
+/// Smallest limit of the memory for bodies, in bytes.
+const MIN_MEMORY: usize = 256 << 20;
+/// Maximum number of rejected deliveries in flight. Rejected deliveries do not count for [`ListenLimits::in_flight`],
+/// so that requests without a valid signature do not block other deliveries.
+const MAX_REJECTED: usize = 16;
 /// Maximum number of deliveries by which a subscriber may lag behind.
 const BROADCAST_LEN: usize = 256;
 /// Number of consecutive stored deliveries after which the next failure counts as a new outage. A single success
 /// does not end an outage, because on an almost full disk small deliveries are still stored.
 const OUTAGE_END: u64 = 16;
 
-/// The rules of a listener.
 #[derive(Debug, Default)]
 pub struct ListenRules {
     /// The only path that accepts deliveries; `None` accepts any path.
@@ -49,10 +56,10 @@ pub struct ListenRules {
     pub forwarder: Option<Arc<Forwarder>>,
 }
 
-/// The limits of a listener.
 #[derive(Clone, Copy, Debug)]
 pub struct ListenLimits {
-    /// Longest body, in bytes.
+    /// Longest body, in bytes. All bodies that are being received or handled use at most four times this size together,
+    /// or 256 MiB if that is more.
     pub body: usize,
     /// Time limit for the head of a request, and again for its body.
     pub read_timeout: Duration,
@@ -85,7 +92,6 @@ pub struct RefusedRequest {
     pub refusal: Refusal,
 }
 
-/// A complete request.
 #[derive(Debug)]
 pub(super) struct CompleteRequest {
     pub(super) source: Source,
@@ -93,6 +99,8 @@ pub(super) struct CompleteRequest {
     pub(super) request_target: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
+    /// Permits for the memory of the body.
+    pub(super) memory: Option<OwnedSemaphorePermit>,
 }
 
 /// The response, or `None` to close the connection, and the delivery with its outcome.
@@ -107,13 +115,20 @@ pub(super) struct Intake {
     /// Channel that publishes each delivery when it is stored and again when it is answered.
     pub(super) deliveries: broadcast::Sender<Arc<Delivery>>,
     in_flight: Arc<Semaphore>,
+    /// Permits of rejected deliveries.
+    rejected: Arc<Semaphore>,
     attempts: Mutex<AttemptCounter>,
     /// Number of deliveries that count for [`ListenLimits::deliveries`]. Never exceeds that limit.
     counted: AtomicU64,
-    /// Number of deliveries without a submission id, which faults count as attempts of one submission.
+    /// Number of deliveries without a submission id. Injected faults treat such deliveries
+    /// as attempts at one submission.
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
-    pub(super) waiting: WaitQueue,
+    pub(super) connections: Permits,
+    /// Logs the first error of `accept`.
+    pub(super) accept_error: Once,
+    /// Permits for the memory of bodies, in units of [`MEMORY_UNIT`].
+    pub(super) memory: Permits,
     /// The tasks of connections and of deliveries in flight.
     pub(super) tasks: TaskTracker,
     /// Stops accepting connections and requests.
@@ -126,6 +141,14 @@ pub(super) struct Intake {
 struct Slot {
     event: OwnedPermit<ListenerEvent>,
     in_flight: OwnedSemaphorePermit,
+}
+
+struct VerifiedRequest {
+    request: CompleteRequest,
+    received_at: Timestamp,
+    started: Instant,
+    verdict: Verdict,
+    is_rejected: bool,
 }
 
 /// A response, its origin, and the results of forwarding.
@@ -161,11 +184,14 @@ impl Intake {
             events,
             deliveries: broadcast::channel(BROADCAST_LEN).0,
             in_flight: Arc::new(Semaphore::new(limits.in_flight)),
+            rejected: Arc::new(Semaphore::new(MAX_REJECTED)),
             attempts: Mutex::default(),
             counted: AtomicU64::new(0),
             attempts_without_id: AtomicU32::new(0),
             stored_in_a_row: AtomicU64::new(OUTAGE_END),
-            waiting: WaitQueue::default(),
+            accept_error: Once::new(),
+            connections: Permits::new(limits.connections as usize),
+            memory: Permits::new(limits.body.saturating_mul(4).max(MIN_MEMORY) / MEMORY_UNIT),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             abort: CancellationToken::new(),
@@ -178,7 +204,8 @@ impl Intake {
         self: &Arc<Self>,
         request: CompleteRequest,
     ) -> Result<Handled, Refusal> {
-        let slot = self.slot().await?;
+        let request = self.verify(request);
+        let slot = self.slot(request.is_rejected).await?;
         let intake = Arc::clone(self);
         let handling = async move { intake.handle(request, slot).await };
         let handling = self.abort.clone().run_until_cancelled_owned(handling);
@@ -189,26 +216,55 @@ impl Intake {
         }
     }
 
+    /// Acquires permits for the memory of a body.
+    pub(super) async fn body_memory(&self, bytes: usize) -> OwnedSemaphorePermit {
+        let units = u32::try_from(bytes.div_ceil(MEMORY_UNIT)).unwrap_or(u32::MAX);
+        self.memory.acquire(units).await
+    }
+
     /// Sends the event of a refused request if the channel has room.
     pub(super) fn report_refusal(&self, method: Method, request_target: String, refusal: Refusal) {
         let refused = RefusedRequest { at: Timestamp::now(), method, request_target, refusal };
-        let _ = self.events.try_send(ListenerEvent::Refused(refused));
-    }
-
-    async fn slot(&self) -> Result<Slot, Refusal> {
-        let in_flight = Arc::clone(&self.in_flight).try_acquire_owned();
-        let in_flight = in_flight.map_err(|_| Refusal::Busy)?;
-        match tokio::time::timeout(EVENT_WAIT, self.events.clone().reserve_owned()).await {
-            Ok(Ok(event)) if !self.is_limit_reached() => Ok(Slot { event, in_flight }),
-            // The limit is reached, or the receiver was dropped.
-            Ok(_) => Err(Refusal::Stopping),
-            Err(_) => Err(Refusal::Busy),
+        if self.has_room_for_untrusted() {
+            let _ = self.events.try_send(ListenerEvent::Refused(refused));
         }
     }
 
-    async fn handle(&self, request: CompleteRequest, slot: Slot) -> Result<Handled, Refusal> {
-        let started = Instant::now();
-        let mut delivery = Arc::new(self.examine(request, started)?);
+    /// Returns false if an event of an untrusted request would use room that is reserved for deliveries in flight.
+    fn has_room_for_untrusted(&self) -> bool {
+        self.events.capacity() > self.limits.in_flight
+    }
+
+    fn verify(&self, request: CompleteRequest) -> VerifiedRequest {
+        let (started, received_at) = (Instant::now(), Timestamp::now());
+        let CompleteRequest { headers, body, .. } = &request;
+        let verdict = verify(self.rules.verifier.as_ref(), headers, body, received_at);
+        let is_rejected = verdict.code.is_refusal() && self.rules.on_invalid == OnInvalid::Reject;
+        VerifiedRequest { request, received_at, started, verdict, is_rejected }
+    }
+
+    async fn slot(&self, is_rejected: bool) -> Result<Slot, Refusal> {
+        let (permits, wait, refusal) = if is_rejected {
+            (&self.rejected, Duration::ZERO, Refusal::TooManyInvalid)
+        } else {
+            (&self.in_flight, EVENT_WAIT, Refusal::Busy)
+        };
+        let in_flight = Arc::clone(permits).try_acquire_owned().map_err(|_| refusal)?;
+        if is_rejected && !self.has_room_for_untrusted() {
+            return Err(refusal);
+        }
+        match tokio::time::timeout(wait, self.events.clone().reserve_owned()).await {
+            Ok(Ok(event)) if !self.is_limit_reached() => Ok(Slot { event, in_flight }),
+            // The limit is reached, or the receiver was dropped.
+            Ok(_) => Err(Refusal::Stopping),
+            Err(_) => Err(refusal),
+        }
+    }
+
+    async fn handle(&self, mut request: VerifiedRequest, slot: Slot) -> Result<Handled, Refusal> {
+        let _memory = request.request.memory.take();
+        let started = request.started;
+        let mut delivery = Arc::new(self.delivery(request)?);
         let mut warnings = Vec::new();
         match self.store.insert(Arc::clone(&delivery)).await {
             Ok(number) => {
@@ -228,9 +284,9 @@ impl Intake {
         answered.summary.response = Some(Response { status, answered_by, took: started.elapsed() });
         (answered.forwards, answered.relayed_forward) = (forwarded.forwards, forwarded.relayed);
         self.count_acceptance(&delivery, started);
-        if delivery.summary.number.is_some() {
+        if let Some(number) = delivery.summary.number {
             // An error means that the store was closed.
-            let _ = self.store.set_outcome(Arc::clone(&delivery)).await;
+            let _ = self.store.set_outcome(number, Arc::clone(&delivery)).await;
         }
         self.publish(&delivery);
         if !self.store.is_on_disk() {
@@ -243,20 +299,18 @@ impl Intake {
         Ok((response, delivery))
     }
 
-    /// Verifies a request, counts it, and returns the delivery.
-    fn examine(&self, request: CompleteRequest, now: Instant) -> Result<Delivery, Refusal> {
-        let CompleteRequest { source, method, request_target, headers, body } = request;
-        let received_at = Timestamp::now();
-        let (verdict, _) = verify(self.rules.verifier.as_ref(), &headers, &body, received_at);
+    /// Counts a request and returns its delivery.
+    fn delivery(&self, request: VerifiedRequest) -> Result<Delivery, Refusal> {
+        let VerifiedRequest { request, received_at, started, verdict, is_rejected } = request;
+        let CompleteRequest { source, method, request_target, headers, body, .. } = request;
         // A rejected delivery does not count, because anyone can send an unsigned request.
-        let is_rejected = verdict.code.is_refusal() && self.rules.on_invalid == OnInvalid::Reject;
         if !is_rejected && !self.count() {
             return Err(Refusal::Stopping);
         }
         let names = EventNames::of_body(&body);
         let attempt = match &names.submission_id {
             // A forged delivery must not count as an attempt for a genuine submission.
-            Some(id) if verdict.code.is_trusted() => self.attempts().arrived(id, now),
+            Some(id) if verdict.code.is_trusted() => self.attempts().arrived(id, started),
             _ => Attempt::FIRST,
         };
         let summary = DeliverySummary {
@@ -334,7 +388,7 @@ impl Intake {
         }
     }
 
-    /// Returns a warning if this error of the store is the first one of an outage.
+    /// Returns a warning if this error is the first error of an outage of the store.
     fn store_warning(&self, error: &StoreError) -> Option<Warning> {
         let is_new = self.stored_in_a_row.swap(0, Ordering::Relaxed) >= OUTAGE_END;
         let message = format!("deliveries are not stored: {}", with_causes(error));

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::goal::{Ended, Expectation};
 use super::intake::RefusedRequest;
+use super::response::RefusalRow;
 use super::totals::Totals;
 use crate::delivery::Delivery;
 use crate::mask;
@@ -19,7 +20,6 @@ pub const SCHEMA: &str = include_str!("line.schema.json");
 /// The version of the schema. The version changes only if a field is removed or gets another meaning.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A line.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ListenerLine<'a> {
@@ -79,7 +79,7 @@ impl<'a> ListenerLine<'a> {
 
     /// Creates the line of a refused request. Secrets are masked unless `reveal`.
     pub fn refused(refused: &'a RefusedRequest, reveal: bool) -> Self {
-        let (_, status, code, message) = *refused.refusal.row();
+        let RefusalRow { status, code, message, .. } = *refused.refusal.row();
         Self::Refused {
             at: instant(refused.at),
             code,
@@ -90,12 +90,11 @@ impl<'a> ListenerLine<'a> {
         }
     }
 
-    /// Creates the line of a warning.
     pub fn warning(warning: &'a Warning, at: Timestamp) -> Self {
         Self::Warning { at: instant(at), code: warning.code.name(), message: &warning.message }
     }
 
-    /// Creates the line at the end of the run.
+    /// Creates the line that is printed at the end of the run.
     pub fn summary(
         totals: &'a Totals,
         ended: Ended,
@@ -200,7 +199,7 @@ mod tests {
         assert!(listed("summary", "ended").eq(Ended::ALL.map(|(_, name)| name)));
         assert!(listed("ready", "on_invalid").eq(OnInvalid::ALL.map(|(_, name)| name)));
         assert!(listed("warning", "code").eq(WarningCode::ALL.map(|(_, name)| name)));
-        assert!(listed("refused", "code").eq(REFUSALS.map(|row| row.2)));
+        assert!(listed("refused", "code").eq(REFUSALS.map(|row| row.code)));
         assert_eq!(schema["$defs"]["ready"]["properties"]["schema"]["const"], SCHEMA_VERSION);
     }
 

@@ -11,6 +11,7 @@ mod connection;
 mod goal;
 mod intake;
 mod line;
+mod permits;
 mod policy;
 mod response;
 #[cfg(test)]
@@ -23,7 +24,7 @@ pub use goal::{Ended, Expectation, Expression, Goal, GoalOptions};
 pub use intake::{ListenLimits, ListenRules, ListenerEvent, RefusedRequest};
 pub use line::{ListenerLine, ReadyLine, SCHEMA, SCHEMA_VERSION};
 pub use policy::{Fault, Faults, OnInvalid};
-pub use response::{REFUSALS, Refusal};
+pub use response::{REFUSALS, Refusal, RefusalRow};
 pub use server::{Listener, ListenerHandle, Sockets, free_port_near};
 pub use totals::{Times, Totals};
 

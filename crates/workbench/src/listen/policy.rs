@@ -12,7 +12,7 @@ pub enum OnInvalid {
     Reject,
     /// Respond with 200, and do not forward.
     Accept,
-    /// Treat these deliveries as valid.
+    /// Treat such deliveries as valid.
     Forward,
 }
 
@@ -22,7 +22,7 @@ const MAX_RESPONSES: usize = 64;
 /// Faults to inject. The attempts of each submission are counted separately.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Number of first attempts whose connection is closed without a response.
+    /// Number of attempts, beginning with the first, that get no response because the listener closes the connection.
     pub drop: u32,
     /// Faults of the attempts after the dropped ones, in order. The last fault applies to all later attempts.
     pub respond: Vec<Fault>,
@@ -43,7 +43,6 @@ impl OnInvalid {
     pub const ALL: [(Self, &str); 3] =
         [(Self::Reject, "reject"), (Self::Accept, "accept"), (Self::Forward, "forward")];
 
-    /// Returns the name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(value, _)| *value == self).expect("every value has a name").1
     }

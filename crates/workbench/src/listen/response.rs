@@ -17,41 +17,71 @@ pub enum Refusal {
     TooLarge,
     TooSlow,
     Unreadable,
-    /// The limit of deliveries in flight is reached, or the events are not read.
+    /// The limit of deliveries in flight is reached, or the caller does not read the events.
     Busy,
+    /// The delivery is not valid, and the limit of rejected deliveries in flight is reached. Such a delivery is not
+    /// stored.
+    TooManyInvalid,
     Stopping,
     /// The handling of the request panicked.
     Internal,
 }
 
-/// All reasons, each with the status of the response, its name in JSON and its meaning.
-pub const REFUSALS: [(Refusal, u16, &str, &str); 9] = [
-    (Refusal::NotFound, 404, "not_found", "this listener accepts deliveries at another path"),
-    (Refusal::MethodNotAllowed, 405, "method_not_allowed", "a delivery is a POST request"),
-    (Refusal::CrossSite, 403, "cross_site", "pages in a browser cannot send deliveries"),
-    (Refusal::TooLarge, 413, "payload_too_large", "the body exceeds the size limit"),
-    (Refusal::TooSlow, 408, "body_timeout", "the body was not complete within the time limit"),
-    (Refusal::Unreadable, 400, "unreadable_body", "the body could not be read"),
-    (Refusal::Busy, 503, "busy", "too many deliveries are in flight"),
-    (Refusal::Stopping, 503, "stopping", "this listener is stopping"),
-    (Refusal::Internal, 500, "internal_error", "the listener failed"),
+/// A reason to refuse a request, and the response.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusalRow {
+    pub refusal: Refusal,
+    pub status: u16,
+    /// Name in JSON.
+    pub code: &'static str,
+    /// A clause: "the body exceeds the size limit".
+    pub message: &'static str,
+}
+
+/// All reasons to refuse a request.
+pub const REFUSALS: [RefusalRow; 10] = [
+    row(Refusal::NotFound, 404, "not_found", "this listener accepts deliveries at another path"),
+    row(Refusal::MethodNotAllowed, 405, "method_not_allowed", "a delivery is a POST request"),
+    row(Refusal::CrossSite, 403, "cross_site", "pages in a browser cannot send deliveries"),
+    row(Refusal::TooLarge, 413, "payload_too_large", "the body exceeds the size limit"),
+    row(Refusal::TooSlow, 408, "body_timeout", "the body was not complete within the time limit"),
+    row(Refusal::Unreadable, 400, "unreadable_body", "the body could not be read"),
+    row(Refusal::Busy, 503, "busy", "too many deliveries are in flight"),
+    row(
+        Refusal::TooManyInvalid,
+        401,
+        "too_many_invalid",
+        "the delivery is not valid, and too many such deliveries are in flight",
+    ),
+    row(Refusal::Stopping, 503, "stopping", "this listener is stopping"),
+    row(Refusal::Internal, 500, "internal_error", "the listener failed"),
 ];
 
+const fn row(
+    refusal: Refusal,
+    status: u16,
+    code: &'static str,
+    message: &'static str,
+) -> RefusalRow {
+    RefusalRow { refusal, status, code, message }
+}
+
 impl Refusal {
-    /// Returns the row of this reason.
-    pub fn row(self) -> &'static (Self, u16, &'static str, &'static str) {
-        REFUSALS.iter().find(|row| row.0 == self).expect("every refusal has a row")
+    pub fn row(self) -> &'static RefusalRow {
+        REFUSALS.iter().find(|row| row.refusal == self).expect("every refusal has a row")
     }
 
     pub(super) fn response(self) -> Response<Bytes> {
-        let (_, status, code, message) = *self.row();
+        let RefusalRow { status, code, message, .. } = *self.row();
         let mut response = json_error(status, code, message);
         let (name, value) = match self {
             Self::MethodNotAllowed => (header::ALLOW, "POST"),
             Self::Busy | Self::Stopping => (header::RETRY_AFTER, "1"),
             // The connection cannot be reused, because the rest of the body was not read.
             Self::TooLarge | Self::TooSlow | Self::Unreadable => (header::CONNECTION, "close"),
-            Self::NotFound | Self::CrossSite | Self::Internal => return response,
+            Self::NotFound | Self::CrossSite | Self::TooManyInvalid | Self::Internal => {
+                return response;
+            }
         };
         response.headers_mut().insert(name, HeaderValue::from_static(value));
         response
@@ -91,8 +121,7 @@ mod tests {
 
     #[test]
     fn every_response_is_an_error_of_the_service_with_its_code() {
-        let refusals =
-            REFUSALS.map(|(refusal, status, code, _)| (refusal.response(), status, code));
+        let refusals = REFUSALS.map(|row| (row.refusal.response(), row.status, row.code));
         let verdicts = VERDICTS.iter().map(|row| (rejected(row.code), row.status, row.name));
         let injected = [(injected(StatusCode::BAD_GATEWAY), 502, "injected")];
         for (response, status, code) in refusals.into_iter().chain(verdicts).chain(injected) {

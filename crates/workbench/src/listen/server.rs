@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
+#[cfg(unix)]
+use rustix::io::Errno;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
 
 use super::connection;
@@ -20,12 +22,10 @@ use crate::store::CaptureStore;
 /// Length of the operating system's queue of connections that the listener has not accepted yet.
 const BACKLOG: u32 = 1024;
 /// Pause after an error of `accept` that concerns all connections, for example "too many open files".
-const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// Wait for a closed connection to release its permit.
-const CLOSE_TIME: Duration = Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time that incomplete requests have to complete when the listener shuts down.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
-/// Number of ports that [`free_port_near`] tries, and [`Sockets::open`] if it chooses the port.
+/// Number of ports that [`free_port_near`] tries. [`Sockets::open`] tries as many ports if the port is 0.
 const PORTS_TRIED: u16 = 20;
 
 /// Sockets that accept connections at one port.
@@ -46,8 +46,8 @@ pub struct Listener {
 pub struct ListenerHandle(Arc<Intake>);
 
 impl Sockets {
-    /// Opens a port; port 0 chooses a free one. Without `bind`, opens the port at 127.0.0.1 and, unless the
-    /// machine has no IPv6, at ::1, because `localhost` may mean either address.
+    /// Opens a port. Port 0 chooses a free port. Without `bind`, opens the port at 127.0.0.1 and, if the machine has
+    /// IPv6, at ::1, because `localhost` may mean either address.
     ///
     /// # Errors
     /// [`io::ErrorKind::AddrInUse`] if another process has the port.
@@ -55,7 +55,7 @@ impl Sockets {
         let mut result = Self::open_once(bind, port);
         for _ in 1..PORTS_TRIED {
             match &result {
-                // The chosen port is free at one address only.
+                // Another process uses the chosen port at ::1. Choose another port.
                 Err(error) if port == 0 && error.kind() == io::ErrorKind::AddrInUse => {
                     result = Self::open_once(bind, port);
                 }
@@ -100,8 +100,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn is_without_ipv6(error: &io::Error) -> bool {
     #[cfg(unix)]
-    let unsupported = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
-    // WSAEAFNOSUPPORT.
+    let unsupported = Errno::AFNOSUPPORT.raw_os_error();
+    // The error WSAEAFNOSUPPORT of Windows.
     #[cfg(not(unix))]
     let unsupported = 10_047;
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(unsupported)
@@ -125,9 +125,8 @@ impl Listener {
     ) -> (Self, mpsc::Receiver<ListenerEvent>) {
         let (intake, events) = Intake::new(rules, limits, store);
         let (intake, address) = (Arc::new(intake), sockets.address);
-        let permits = Arc::new(Semaphore::new(limits.connections as usize));
         for listener in sockets.listeners {
-            intake.tasks.spawn(run(listener, Arc::clone(&intake), Arc::clone(&permits)));
+            intake.tasks.spawn(run(listener, Arc::clone(&intake)));
         }
         (Self { intake, address }, events)
     }
@@ -142,14 +141,14 @@ impl Listener {
     }
 
     /// Stops accepting connections, waits at most `grace` until the deliveries in flight are answered, and closes all
-    /// connections. The caller must read the events meanwhile.
+    /// connections. The caller must read the events while this method waits.
     pub async fn shutdown(self, grace: Duration) {
         let intake = &self.intake;
         intake.stop.cancel();
         intake.tasks.close();
         let drain = async {
             if timeout(DRAIN_TIME, intake.tasks.wait()).await.is_err() {
-                while intake.waiting.close_first() {}
+                while intake.connections.waiting.close_first() {}
                 intake.tasks.wait().await;
             }
         };
@@ -183,7 +182,8 @@ impl ListenerHandle {
             return Err(Refusal::Stopping);
         }
         let source = Source::Poll;
-        let request = CompleteRequest { source, method, request_target, headers, body };
+        let request =
+            CompleteRequest { source, method, request_target, headers, body, memory: None };
         Ok(self.0.accept(request).await?.1)
     }
 
@@ -199,11 +199,11 @@ impl ListenerHandle {
 }
 
 /// Accepts and serves the connections of one socket.
-async fn run(listener: TcpListener, intake: Arc<Intake>, permits: Arc<Semaphore>) {
+async fn run(listener: TcpListener, intake: Arc<Intake>) {
     let router = connection::router();
     let next = async || {
-        let (stream, peer) = accept(&listener).await;
-        (stream, peer, permit(&intake, &permits).await)
+        let (stream, peer) = accept(&listener, &intake).await;
+        (stream, peer, intake.connections.acquire(1).await)
     };
     while let Some((stream, peer, permit)) = intake.stop.run_until_cancelled(next()).await {
         let serving = connection::serve(stream, peer, Arc::clone(&intake), router.clone());
@@ -214,20 +214,8 @@ async fn run(listener: TcpListener, intake: Arc<Intake>, permits: Arc<Semaphore>
     }
 }
 
-/// Acquires the permit of a connection. While no permit is free, closes connections that wait for their peers.
-async fn permit(intake: &Intake, permits: &Arc<Semaphore>) -> OwnedSemaphorePermit {
-    let mut wait = Duration::ZERO;
-    loop {
-        if let Ok(permit) = timeout(wait, Arc::clone(permits).acquire_owned()).await {
-            return permit.expect("the semaphore is never closed");
-        }
-        intake.waiting.close_first();
-        wait = CLOSE_TIME;
-    }
-}
-
-/// Accepts the next connection. Errors of `accept` are logged.
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+/// Accepts the next connection.
+async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
@@ -237,17 +225,31 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
                 }
                 return (stream, peer);
             }
-            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections");
+                handle_accept_error(&error, intake);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
+/// Logs the first error of `accept`. If no file descriptor is free, closes the connection that has waited for its peer
+/// for the longest time.
+fn handle_accept_error(error: &io::Error, intake: &Intake) {
+    intake.accept_error.call_once(|| tracing::warn!(%error, "cannot accept connections"));
+    #[cfg(unix)]
+    let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    // The error WSAEMFILE of Windows.
+    #[cfg(not(unix))]
+    let codes = [10_024];
+    if error.raw_os_error().is_some_and(|code| codes.contains(&code)) {
+        intake.connections.waiting.close_first();
+    }
+}
+
 /// Returns true if the error concerns only one connection, which its peer has already closed.
-fn is_of_one_connection(error: &io::Error) -> bool {
+fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused | Interrupted)
 }
@@ -255,11 +257,28 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::StoreLimits;
+
+    #[cfg(unix)]
+    #[test]
+    fn lack_of_file_descriptors_closes_a_connection() {
+        let limits = StoreLimits { bytes: 1 << 20, age: Duration::MAX };
+        let store = CaptureStore::in_memory(limits).unwrap();
+        let (intake, _events) = Intake::new(ListenRules::default(), ListenLimits::default(), store);
+        let tokens = [(); 3].map(|()| tokio_util::sync::CancellationToken::new());
+        for token in &tokens {
+            intake.connections.waiting.push(token.clone());
+        }
+        for error in [Errno::MFILE, Errno::NOBUFS, Errno::NFILE] {
+            handle_accept_error(&error.into(), &intake);
+        }
+        assert_eq!([true, true, false], tokens.map(|token| token.is_cancelled()));
+    }
 
     #[test]
     fn only_errors_of_all_connections_pause_accepting() {
-        assert!(is_of_one_connection(&io::ErrorKind::ConnectionAborted.into()));
-        // "Too many open files" has no kind.
-        assert!(!is_of_one_connection(&io::Error::other("too many open files")));
+        assert!(concerns_one_connection(&io::ErrorKind::ConnectionAborted.into()));
+        // The error "too many open files" has no [`io::ErrorKind`].
+        assert!(!concerns_one_connection(&io::Error::other("too many open files")));
     }
 }

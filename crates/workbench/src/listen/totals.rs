@@ -1,4 +1,4 @@
-//! Counts and times of a run. Their memory does not grow with the number of deliveries.
+//! Counts and times of a run. The memory for the counts and times does not grow with the number of deliveries.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Totals {
     /// Requests that did not become deliveries.
     pub refused: u64,
     pub statuses: BTreeMap<u16, u64>,
-    /// Deliveries whose connection was closed on purpose, without a response.
+    /// Deliveries without a response, because the listener closed the connection on purpose.
     pub dropped: u64,
     #[serde(rename = "response_ms")]
     pub response_times: Times,
@@ -67,7 +67,6 @@ impl Totals {
 }
 
 impl Times {
-    /// Adds a duration.
     pub fn add(&mut self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let step = 1 << micros.checked_ilog2().unwrap_or_default().saturating_sub(4);
@@ -88,7 +87,6 @@ impl Times {
         micros.map(|micros| Duration::from_micros(micros).min(self.max))
     }
 
-    /// Returns the longest duration.
     pub fn max(&self) -> Duration {
         self.max
     }

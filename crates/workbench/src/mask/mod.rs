@@ -10,7 +10,7 @@ use formsvc_contract::send::SIGNATURE;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 const MASK: char = '…';
-/// Number of hex digits of a signature that are shown, enough to compare two.
+/// Number of hex digits of a signature that are shown: enough to distinguish two signatures.
 const SIGNATURE_DIGITS: usize = 4;
 const SECRET_HEADERS: [HeaderName; 4] =
     [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE, header::SET_COOKIE];
@@ -22,8 +22,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     scan::mask(text, scan::Context::Text)
 }
 
-/// Masks the body of a target's response, which may contain parts of the request. A body without a secret stays
-/// byte for byte the same, also if it is not UTF-8.
+/// Masks the body of a target's response, which may contain parts of the request. A body without a secret stays byte
+/// for byte the same, even if the body is not UTF-8.
 pub fn response_body(body: &[u8], reveal: bool) -> Cow<'_, [u8]> {
     if reveal {
         return Cow::Borrowed(body);
@@ -35,7 +35,7 @@ pub fn response_body(body: &[u8], reveal: bool) -> Cow<'_, [u8]> {
 }
 
 /// Masks secrets in a request target or URL: user name, password, and the values of query parameters whose names
-/// indicate a secret. The rest stays, so that the URL of a command remains usable.
+/// indicate a secret. The rest is unchanged, so that the URL of a command remains usable.
 pub fn target(target: &str, reveal: bool) -> Cow<'_, str> {
     if reveal { Cow::Borrowed(target) } else { scan::mask(target, scan::Context::RequestTarget) }
 }
@@ -66,7 +66,6 @@ pub fn headers(headers: &HeaderMap, reveal: bool) -> HeaderMap {
     masked
 }
 
-/// Masks the value of a header.
 pub fn value(name: &HeaderName, value: &HeaderValue, reveal: bool) -> HeaderValue {
     if reveal {
         return value.clone();
@@ -83,7 +82,7 @@ pub fn value(name: &HeaderName, value: &HeaderValue, reveal: bool) -> HeaderValu
             Cow::Owned(masked) => masked,
         }
     };
-    // Never fails, because neither a mask nor the rest of the value contains control characters.
+    // The conversion never fails, because neither the mask nor the rest of the value contains control characters.
     HeaderValue::from_bytes(masked.as_bytes()).unwrap_or_else(|_| HeaderValue::from_static("…"))
 }
 
@@ -110,7 +109,7 @@ fn signature(value: &[u8]) -> String {
             part.to_owned()
         }
         Some((key, digits)) if key.len() <= 4 && key.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            // Mask a short value completely, because four digits would be a large part of it.
+            // Mask a short value completely, because four digits would be a large part of the value.
             let count = if digits.len() >= 4 * SIGNATURE_DIGITS { SIGNATURE_DIGITS } else { 0 };
             let shown: String =
                 digits.chars().take_while(char::is_ascii_hexdigit).take(count).collect();

@@ -1,6 +1,6 @@
 //! Names of headers and query parameters with secret values.
 
-/// A name is a secret's if it contains one of these after its separators are removed: `X-Api-Key`, `apiKey`.
+/// A value is a secret if its name, without separators, contains one of these: `X-Api-Key`, `apiKey`.
 const PARTS: [&str; 13] = [
     "token",
     "secret",
@@ -16,14 +16,16 @@ const PARTS: [&str; 13] = [
     "session",
     "sessid",
 ];
-/// A name is a secret's if one of its words is in this list: `X-Auth-User`, `?sig=`.
+/// A value is a secret if one of the words of its name is in this list: `X-Auth-User`, `?sig=`.
 const WORDS: [&str; 10] =
     ["auth", "authn", "authz", "jwt", "hmac", "otp", "sid", "sig", "pwd", "dpop"];
-/// A name is a secret's if its last word is in this list: `X-Subscription-Key`, but not `monkey` or `key-count`.
+/// A value is a secret if the last word of its name is in this list: `X-Subscription-Key`, but not `monkey` or
+/// `key-count`.
 const LAST_WORDS: [&str; 3] = ["key", "pass", "pin"];
-/// Complete names of query parameters with secrets. A header `code` is no secret but a status.
+/// Complete names of query parameters with secrets. A header named `code` contains a status, not a secret.
 const QUERY_NAMES: [&str; 1] = ["code"];
-/// Complete names of headers that match the lists above but contain no secret. They help to find mistakes.
+/// Complete names of headers that match the lists above but contain no secret. Their values help users to find
+/// mistakes.
 const PUBLIC_HEADERS: [&str; 5] = [
     "access-control-allow-credentials",
     "idempotency-key",
@@ -52,7 +54,7 @@ fn is_secret(name: &str) -> bool {
         || PARTS.iter().any(|part| letters.contains(part))
 }
 
-/// Splits a name into words in lower case: `access-key`, `access_key` and `accessKey` have two.
+/// Splits a name into words in lower case: `access-key`, `access_key` and `accessKey` each have two words.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     for part in name.split(|c: char| !c.is_ascii_alphanumeric()) {

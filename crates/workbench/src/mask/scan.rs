@@ -21,7 +21,7 @@ const MIN_TOKEN_LEN: usize = 8;
 /// Bytes that end the host of a URL.
 const HOST_ENDS: &[u8] = b"/?# \t\r\n\"'<>\\";
 
-/// The kind of a text. The end of a query parameter depends on it.
+/// The kind of a text, which decides where a query parameter ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Context {
     /// The text is a request target or a URL.
@@ -41,7 +41,7 @@ pub(super) fn mask(text: &str, context: Context) -> Cow<'_, str> {
     let scanner = Scanner { text, context };
     let (mut masked, mut copied, mut at) = (String::new(), 0, 0);
     while at < text.len() {
-        // The methods of `Scanner` return ranges whose ends are next to ASCII bytes, so slicing does not panic.
+        // The methods of `Scanner` return ranges that begin and end next to ASCII bytes, so slicing does not panic.
         let Some(Secret { range, mask }) = scanner.secret_from(at) else {
             at += 1;
             continue;
@@ -62,8 +62,8 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// Returns the secret whose name, prefix or sign begins at `at`. The whole scan takes linear time: this method
-    /// takes constant time, or time proportional to a part of the text in which no other secret can begin.
+    /// Returns the secret that follows the name, prefix or separator at `at`. The whole scan takes linear time: this
+    /// method takes constant time, or time proportional to a part of the text in which no other secret can begin.
     fn secret_from(self, at: usize) -> Option<Secret> {
         let range = match self.bytes()[at] {
             b'?' | b'&' | b';' | b'#' => self.parameter_value(at + 1),
@@ -84,7 +84,7 @@ impl Scanner<'_> {
         Some(Secret { range, mask: MASK.to_string() })
     }
 
-    /// Finds the part of a secret or key after its known prefix.
+    /// Finds the part of a signing secret or API key after its prefix.
     fn key(self, at: usize) -> Option<Range<usize>> {
         let has_prefix = |prefix: &&&str| self.bytes()[at..].starts_with(prefix.as_bytes());
         let start = at + KEY_PREFIXES.iter().find(has_prefix)?.len();
@@ -140,7 +140,7 @@ impl Scanner<'_> {
         Some(start..start + len)
     }
 
-    /// Finds the value of the parameter whose name begins at `name_start`, if that name is a secret's.
+    /// Finds the value of the query parameter with its name at `name_start`, if the name indicates a secret.
     fn parameter_value(self, name_start: usize) -> Option<Range<usize>> {
         let value_ends: &[u8] = match self.context {
             Context::RequestTarget => b"&#",

@@ -122,7 +122,7 @@ fn url_shows_neither_credentials_nor_query() {
 
 #[test]
 fn masking_takes_linear_time() {
-    // With quadratic time, each of these takes minutes.
+    // In quadratic time, each of these texts would take minutes.
     let parts = [
         "?token=",
         "&&&",

@@ -48,7 +48,7 @@ pub enum PollStart {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct SavedMark {
-    /// This field, `form` and `path` are never read. They tell a user which list the file belongs to.
+    /// The fields `service`, `form` and `path` are written for users that open the file, and are never read.
     service: String,
     form: String,
     path: String,
@@ -59,13 +59,14 @@ struct SavedMark {
 #[derive(Debug)]
 struct MarkFile {
     path: PathBuf,
-    /// Locked while this value exists, because two polls with one mark would overwrite each other's changes.
+    /// The file is locked while this value exists, because two polls with one mark would overwrite each other's
+    /// changes.
     lock: File,
 }
 
 impl Drop for MarkFile {
     fn drop(&mut self) {
-        // Closing the file is not enough: a child process that is just being started has a copy of the descriptor.
+        // Closing the file is not enough: a child process that is just being started may have a copy of the descriptor.
         let _ = self.lock.unlock();
     }
 }
@@ -76,7 +77,7 @@ impl PollMark {
         Self::new(SavedMark::default(), false, None)
     }
 
-    /// Opens the mark of a form of a service and a path of the listener. Creates the folder with mode 700 if it is
+    /// Opens the mark for a service, a form and a path of the listener. Creates the folder with mode 700 if it is
     /// missing. Blocks.
     ///
     /// # Errors
@@ -196,7 +197,7 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     new.write_all(text)?;
     new.as_file().sync_all()?;
     new.persist(path)?;
-    // The new name is durable once the folder is. Windows cannot open folders as files.
+    // The new name is durable after the folder is synced. Windows cannot open folders as files.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 

@@ -1,4 +1,4 @@
-//! Polls the new submissions of a form and delivers them to a listener, on machines that the service cannot reach.
+//! Polls the new submissions of a form and delivers them to a listener, for machines that the service cannot reach.
 
 use std::io;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub enum PollError {
     BadMark { path: PathBuf, source: serde_json::Error },
     #[error("cannot access `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// Other users have access to the file of the position.
+    /// Other users have access to the file of the mark.
     #[error(transparent)]
     Unsafe(#[from] StoreError),
     #[error(transparent)]
@@ -213,7 +213,7 @@ impl Attempts {
     }
 }
 
-/// Returns the result of an attempt, with the `Retry-After` of the relayed response if there is one.
+/// Returns the result of an attempt, including `Retry-After` if the relayed response has this header.
 fn attempt_result(delivery: &Delivery) -> AttemptResult {
     let status = delivery.summary.response.and_then(|response| response.status);
     let relayed = delivery.relayed_response();

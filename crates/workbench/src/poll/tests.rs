@@ -21,7 +21,7 @@ struct Listener {
     received: Arc<Mutex<Vec<(Instant, String, HeaderMap)>>>,
     responses: Arc<Mutex<Vec<Result<u16, Refusal>>>>,
     retry_after: Option<&'static str>,
-    /// Submissions without a response.
+    /// Submissions to which the listener never responds.
     silent: Vec<&'static str>,
     delay: Duration,
 }
@@ -148,7 +148,7 @@ async fn new_submissions_are_delivered_once_across_runs() {
     let first = start(&service, folder.path(), &listener, stop.clone()).await;
     stop.cancel();
     first.await.unwrap();
-    // Made while no poll runs.
+    // This submission is created while no poll runs.
     submit(&service, 2);
     submit(&service, 3);
     poll(&service, folder.path(), &listener, 2).await;

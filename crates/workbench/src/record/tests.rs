@@ -67,8 +67,8 @@ fn json_of(delivery: &Delivery, reveal: bool) -> Value {
     serde_json::to_value(DeliveryRecord::of(delivery, reveal)).unwrap()
 }
 
-/// Compares an object with the properties that the schema lists: all are present, no other is, and
-/// each has one of the types.
+/// Checks that an object has exactly the properties that the schema lists, and that each value has one of the listed
+/// types.
 pub(crate) fn assert_conforms(value: &Value, schema: &Value, path: &str) {
     let kind = match value {
         Value::Null => "null",

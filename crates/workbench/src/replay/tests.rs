@@ -69,7 +69,7 @@ fn filtered_captures_of_unknown_senders_are_left_out() {
             let to = Destination::Url(url("http://localhost:1/"));
             let mut plan = ReplayPlan::new(selection, to, signature);
             for (number, row) in (1..).zip(VERDICTS) {
-                plan.add(&delivery(number, row.code)).unwrap();
+                plan.add(number, &delivery(number, row.code)).unwrap();
             }
             let sent = plan.sends.iter().map(|(number, _)| usize::try_from(number - 1).unwrap());
             let sent: Vec<_> = sent.map(|index| VERDICTS[index].name).collect();
@@ -101,7 +101,7 @@ fn unforwarded_capture_needs_a_url() {
     let add = |selection| {
         let to = Destination::Forwards(None);
         let mut plan = ReplayPlan::new(selection, to, ReplaySignature::Fresh);
-        plan.add(&unforwarded).map(|()| plan.not_forwarded)
+        plan.add(7, &unforwarded).map(|()| plan.not_forwarded)
     };
     assert_eq!(add(Selection::Numbers), Err(ReplayError::NotForwarded(7)));
     assert_eq!(add(Selection::Conditions), Ok(1));
@@ -115,13 +115,13 @@ fn stored_target_gets_password_of_running_listener() {
         let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
         let routes = running.iter().map(|text| Route::all(url(text))).collect();
         let forwarder = Forwarder::new(sender, routes, 1);
-        let targets = Destination::Forwards(Some(&forwarder)).targets(&delivery).unwrap();
+        let targets = Destination::Forwards(Some(&forwarder)).targets(7, &delivery).unwrap();
         assert!(targets.iter().all(|target| target.is_of_forward));
         assert_eq!(targets.iter().map(|t| t.earlier).collect::<Vec<_>>(), [Some(0), Some(1)]);
         targets.into_iter().map(|target| target.url.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(targets(&[]), ["http://localhost:1/hook?a=1", "https://shop.test/own"]);
-    // A target without a path gets that of the request.
+    // A target without a path gets the path of the request.
     assert_eq!(
         targets(&["http://ada:pw@localhost:1", "https://eve@shop.test/other"]),
         ["http://ada:pw@localhost:1/hook?a=1", "https://shop.test/own"]
@@ -140,7 +140,9 @@ fn destination_selects_url_and_earlier_forward() {
         (Destination::Target(base), "http://localhost:2/hook?a=1", 0),
     ] {
         assert_eq!(destination.is_target(), !matches!(destination, Destination::Url(_)));
-        let [target] = &destination.targets(&delivery).unwrap()[..] else { panic!("one target") };
+        let [target] = &destination.targets(7, &delivery).unwrap()[..] else {
+            panic!("one target")
+        };
         assert_eq!((target.url.as_str(), target.earlier), (expected, Some(earlier)));
     }
 }

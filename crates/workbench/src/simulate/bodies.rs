@@ -24,7 +24,7 @@ pub enum BodySource {
     Sample,
     /// Generated answers to the questions of a form.
     Form { id: FormId, title: String, questions: Vec<(String, AnswerType)> },
-    /// These bodies, at least one. After the last body, the first one follows again.
+    /// The given bodies in rotation. At least one body is required.
     Fixed(Vec<Bytes>),
 }
 
@@ -43,7 +43,7 @@ pub struct Bodies {
 pub struct UnsignedDelivery {
     pub body: Bytes,
     pub event: HeaderValue,
-    /// The submission id in the body, if there is one.
+    /// The submission id in the body; `None` if the body has no id.
     pub submission_id: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct UnsignedDelivery {
 pub enum UnusualChange {
     /// No submission of the form has this label.
     UnknownLabel { label: String, known: Vec<String> },
-    /// The answer is a number in submissions of the form, but the new value is not.
+    /// The question has numbers as answers, but the new value is not a number.
     NotNumber { label: String, value: String },
 }
 
@@ -74,7 +74,7 @@ impl Bodies {
     /// # Errors
     /// Fails if a change cannot be applied.
     pub fn next(&mut self, index: u64) -> Result<UnsignedDelivery, EditError> {
-        let (mut body, _) = edit::apply(&self.generate(index), &self.changes)?;
+        let mut body = edit::apply(&self.generate(index), &self.changes)?;
         let EventNames { event, submission_id, .. } = EventNames::of_body(&body);
         let has_event = event.is_some();
         let event = event.and_then(|event| HeaderValue::try_from(event).ok());
@@ -82,7 +82,7 @@ impl Bodies {
         {
             let text = String::from_utf8_lossy(new.as_bytes());
             let value = serde_json::to_string(&text).expect("a string serializes");
-            (body, _) = edit::apply(&body, &[Change::Set { path: "event".to_owned(), value }])?;
+            body = edit::apply(&body, &[Change::Set { path: "event".to_owned(), value }])?;
         }
         let default = HeaderValue::from_static("submission.created");
         let event = self.event.clone().or(event).unwrap_or(default);
@@ -170,7 +170,7 @@ fn unusual(change: &Change, known: &[(String, AnswerType)]) -> Option<UnusualCha
     }
 }
 
-/// Returns the time of a generated submission: the current time, or without randomness the time of the index.
+/// Returns the time of a generated submission: the current time, or a fixed time for each index if there is a seed.
 fn created_at(seeded_index: Option<u64>) -> Timestamp {
     let nanos = match seeded_index {
         Some(index) => SEEDED_START_NANOS + i128::from(index) * 1_000_000_000,

@@ -40,7 +40,7 @@ pub struct Simulation {
     pub retries: Option<Retries>,
 }
 
-/// A step of a simulation.
+/// An event of a simulation.
 #[derive(Debug)]
 pub enum SimulationEvent {
     Sent(Sent),

@@ -13,7 +13,7 @@ use crate::delivery::is_success;
 #[derive(Clone, Copy, Debug)]
 pub struct Retries {
     pub schedule: RetrySchedule,
-    /// The pauses are divided by this factor.
+    /// Factor by which the pauses of the schedule are divided.
     pub time_scale: f64,
 }
 

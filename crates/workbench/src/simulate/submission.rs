@@ -1,4 +1,4 @@
-//! Finds real submissions, whose answers or questions simulated deliveries reuse.
+//! Finds real submissions, from which simulated deliveries take answers or questions.
 
 use formsvc_client::{Cursor, Error, FormHandle, Submission, Timestamp};
 use formsvc_contract::payload::AnswerType;
@@ -7,15 +7,15 @@ use super::answer_type;
 
 /// Number of newest submissions from which the questions of a form are inferred.
 const QUESTIONS_FROM: u32 = 25;
-/// Number of requests before the first report of a search's progress.
+/// Number of requests that a search sends before it reports its progress.
 pub const SILENT_REQUESTS: u64 = 5;
 
 /// A submission to find.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
     Newest,
-    /// The submission with this id. The API cannot fetch one submission. The list is searched from `around`, or from
-    /// the newest submission.
+    /// The submission with this id. The API cannot return a single submission, so the list is searched from the time
+    /// `around`, or from the newest submission.
     Id {
         id: &'a str,
         around: Option<&'a Timestamp>,
@@ -84,15 +84,16 @@ pub async fn find_submission(
     })
 }
 
-/// Returns a cursor 1 s after `time`. A page contains submissions older than its cursor, so this page includes
-/// `time`.
+/// Returns a cursor one second after `time`. A page contains the submissions before its cursor, so the page at this
+/// cursor includes submissions at `time`.
 fn after_second_of(time: &Timestamp) -> Cursor {
     let nanos = i128::from(time.unix_micros()) * 1_000 + 1_000_000_000;
     let later = Timestamp::from_unix_nanos(nanos).unwrap_or_else(|| time.clone());
     Cursor::new(later.as_str())
 }
 
-/// Infers the form's questions and answer types from its 25 newest submissions. Empty if none has an answer.
+/// Infers the form's questions and answer types from its 25 newest submissions. The result is empty if no submission
+/// has an answer.
 ///
 /// # Errors
 /// Returns the client's error.
@@ -137,7 +138,7 @@ mod tests {
         let service = service(650);
         let (row, progress) = found(&service, Wanted::Id { id: "sub_120", around: None }).await;
         assert_eq!(row.unwrap().id, "sub_120");
-        // Each page but the first repeats one submission, which is dropped.
+        // Each page except the first repeats one submission, which the client drops.
         assert_eq!(service.requests().len(), 6);
         let [step] = &progress[..] else { panic!("{progress:?}") };
         assert_eq!((step.requests, step.submissions), (5, 496));

@@ -17,7 +17,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// Longest wait for a write transaction of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Size to which SQLite truncates the write-ahead log after a checkpoint.
-const LOG_BYTES_MAX: i64 = 16 << 20;
+const MAX_LOG_BYTES: i64 = 16 << 20;
 
 /// Opens the database for writing. Creates the database and its folder if they are missing.
 pub(super) fn create(path: &Path) -> Result<Connection, StoreError> {
@@ -60,7 +60,7 @@ fn open_checked(path: &Path) -> Result<Connection, StoreError> {
     db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     // Makes a commit durable before it returns.
     db.pragma_update(None, "synchronous", "FULL")?;
-    db.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_MAX, |_| Ok(()))?;
+    db.pragma_update_and_check(None, "journal_size_limit", MAX_LOG_BYTES, |_| Ok(()))?;
     create_schema(&mut db, path)?;
     Ok(db)
 }
@@ -78,7 +78,7 @@ fn create_schema(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
     db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     if !has_schema(db, path)? {
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have created the schema meanwhile.
+        // Another process may have created the schema before this transaction began.
         if !has_schema(&transaction, path)? {
             transaction.execute_batch(SCHEMA)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;

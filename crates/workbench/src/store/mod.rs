@@ -30,12 +30,12 @@ pub use prune::PruneReport;
 use writer::{Command, QUEUE_LEN, Write, Writer};
 
 /// Largest capture, in bytes. SQLite's own limit is higher.
-const CAPTURE_BYTES_MAX: u64 = 512 << 20;
+const MAX_CAPTURE_BYTES: u64 = 512 << 20;
 /// Largest store in memory, in bytes.
-const MEMORY_BYTES_MAX: u64 = 64 << 20;
+const MAX_MEMORY_BYTES: u64 = 64 << 20;
 
-/// The limits of a store. The oldest captures are removed first, after the store is opened, at each insert, and in
-/// steps while the writer is idle after that. A store without inserts may contain expired captures.
+/// The limits of a store. The oldest captures are removed first: after the store is opened, at each insert, and while
+/// the writer is idle after an insert. A store without inserts may contain expired captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreLimits {
     /// Maximum number of bytes. If captures that are not trusted ([`is_trusted`]) use more than half, only the oldest
@@ -105,7 +105,7 @@ impl CaptureStore {
     /// # Errors
     /// Fails if the system cannot provide memory or a thread.
     pub fn in_memory(limits: StoreLimits) -> Result<Self, StoreError> {
-        let limits = StoreLimits { bytes: limits.bytes.min(MEMORY_BYTES_MAX), ..limits };
+        let limits = StoreLimits { bytes: limits.bytes.min(MAX_MEMORY_BYTES), ..limits };
         Self::start(connection::open_in_memory()?, None, limits)
     }
 
@@ -137,27 +137,31 @@ impl CaptureStore {
     /// is full.
     ///
     /// # Errors
-    /// [`StoreError::TooLarge`] if the capture exceeds 512 MiB or its share: the byte limit for a trusted delivery, half
-    /// of the limit for an untrusted one. [`StoreError::Full`] if the disk is full.
+    /// [`StoreError::TooLarge`] if the capture exceeds 512 MiB or its share. The share is the byte limit for a trusted
+    /// delivery, and half of the limit for an untrusted delivery. [`StoreError::Full`] if the disk is full.
     pub async fn insert(&self, delivery: Arc<Delivery>) -> Result<CaptureNumber, StoreError> {
         let is_trusted = delivery.summary.verdict.code.is_trusted();
-        let max = self.limits.share(is_trusted).min(CAPTURE_BYTES_MAX);
+        let max = self.limits.share(is_trusted).min(MAX_CAPTURE_BYTES);
         let size = rows::size(&delivery);
         if size > max {
             return Err(StoreError::TooLarge { size, max });
         }
         let (reply, result) = oneshot::channel();
-        self.send(Command::Write(Write { delivery, reply: Some(reply) })).await?;
+        self.send(Command::Write(Write::Insert { delivery, reply })).await?;
         result.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Queues the response and the forwards of a stored delivery to be stored. Waits while the queue is full. A second
-    /// outcome for the same capture is ignored. A failure of storing is logged.
+    /// Queues a write of the response and the forwards of a stored delivery. Waits while the queue is full. A second
+    /// outcome for the same capture is ignored. If the write fails, the error is logged.
     ///
     /// # Errors
     /// [`StoreError::Closed`] if the store was closed.
-    pub async fn set_outcome(&self, delivery: Arc<Delivery>) -> Result<(), StoreError> {
-        self.send(Command::Write(Write { delivery, reply: None })).await
+    pub async fn set_outcome(
+        &self,
+        number: CaptureNumber,
+        delivery: Arc<Delivery>,
+    ) -> Result<(), StoreError> {
+        self.send(Command::Write(Write::Outcome { number, delivery })).await
     }
 
     /// Reads a capture.

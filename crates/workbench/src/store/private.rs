@@ -29,7 +29,7 @@ pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match options.write(true).create_new(true).open(path) {
-            // Another process may have created the file meanwhile.
+            // Another process may have created the file after the check.
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 return Err(StoreError::io(path, error));
             }
@@ -88,7 +88,7 @@ fn access(metadata: &Metadata) -> (bool, bool) {
     (metadata.uid() != user, metadata.mode() & 0o077 != 0)
 }
 
-/// Returns false twice: on other systems, files in the user's profile are private by default.
+/// Returns false for both values, because files in the user's profile are private by default on other systems.
 #[cfg(not(unix))]
 fn access(_: &Metadata) -> (bool, bool) {
     (false, false)

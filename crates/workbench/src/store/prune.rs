@@ -6,22 +6,23 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreLimits;
 use super::rows::nanos_since_1970;
 
-/// Captures that a write removes in addition to those that make room for it. Several, so that the size
-/// converges to the limit.
+/// Number of captures that a write may remove in addition to those that make room for the write. The number is
+/// greater than one, so that the size of the store converges to the limit.
 pub(super) const WRITE_ROWS: u32 = 8;
 /// Maximum number of captures that one step removes for each limit.
 const STEP_ROWS: u32 = 64;
-/// Captures that one transaction removes on demand. Writes of other processes wait for that transaction.
+/// Maximum number of captures that one transaction of [`prune`] removes. Writes of other processes wait for that
+/// transaction.
 const CHUNK_ROWS: usize = 256;
 /// Maximum number of pages that one step returns to the file system.
 const STEP_PAGES: u64 = 256;
 /// Free pages that remain in the file for the next captures.
-const FREE_PAGES_MAX: u64 = 512;
+const MAX_FREE_PAGES: u64 = 512;
 
 /// Removes expired captures that are among the oldest `?2` captures.
 const REMOVE_EXPIRED: &str = "DELETE FROM captures WHERE received_at < ?1 AND
     number IN (SELECT number FROM captures ORDER BY number LIMIT ?2)";
-/// Removes the oldest capture, unless it is the only one.
+/// Removes the oldest capture, unless the store contains only one capture.
 const REMOVE_OLDEST: &str = "DELETE FROM captures WHERE
     number = (SELECT min(number) FROM captures) AND number < (SELECT max(number) FROM captures)";
 const REMOVE_OLDEST_UNTRUSTED: &str = "DELETE FROM captures WHERE
@@ -54,14 +55,14 @@ impl Usage {
     }
 }
 
-/// Removes some captures over the limits. If there are none, returns some free pages to the file system. Returns
-/// false if nothing remains to be done.
+/// Removes some captures over the limits. If no capture is over the limits, returns some free pages to the file system.
+/// Returns false if nothing remains to be done.
 pub(super) fn step(db: &mut Connection, limits: StoreLimits) -> rusqlite::Result<bool> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let expired = remove_expired(&transaction, limits)?;
     let excess = remove_excess(&transaction, limits, Usage::MAX, STEP_ROWS)?;
     transaction.commit()?;
-    Ok(expired || excess || return_pages(db, FREE_PAGES_MAX)?)
+    Ok(expired || excess || return_pages(db, MAX_FREE_PAGES)?)
 }
 
 /// Removes some expired captures within a transaction. Returns true if there were any.
@@ -73,9 +74,9 @@ pub(super) fn remove_expired(db: &Connection, limits: StoreLimits) -> rusqlite::
     Ok(removed > 0)
 }
 
-/// Removes the oldest captures within a transaction until the rest meets the limits, or until `rows` are removed
-/// and the usage is not above `before`. So a write never increases an excess, whatever the size of the oldest
-/// captures, and an older excess is removed in small steps. Returns true if a capture was removed.
+/// Removes the oldest captures within a transaction until the rest meets the limits, or until `rows` are removed and
+/// the usage is not above `before`. So a write never increases the excess over a limit, and an earlier excess is
+/// removed in small steps. Returns true if a capture was removed.
 pub(super) fn remove_excess(
     db: &Connection,
     limits: StoreLimits,
@@ -125,8 +126,8 @@ pub(super) fn prune(
             transaction.commit()?;
         }
         while return_pages(db, 0)? {}
-        // The write-ahead log contains removed captures, so truncate it. This has no effect during a read of another
-        // process.
+        // The write-ahead log contains removed captures, so truncate it. The truncation has no effect while another
+        // process reads.
         db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         left = number(db, "SELECT count(*) FROM captures")?;
     }

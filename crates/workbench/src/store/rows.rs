@@ -43,7 +43,7 @@ pub(super) fn size(delivery: &Delivery) -> u64 {
     lengths.sum::<usize>() as u64 + ROW_OVERHEAD
 }
 
-/// Returns the bytes that the forwards of a delivery occupy, estimated.
+/// Estimates the bytes that the forwards of a delivery occupy.
 fn forwards_size(forwards: &[Forward]) -> u64 {
     let size = |forward: &Forward| {
         let content = match &forward.result {
@@ -89,10 +89,13 @@ pub(super) fn insert(db: &Connection, delivery: &Delivery) -> rusqlite::Result<C
 }
 
 /// Stores the response and the forwards of a capture. Does nothing if the capture was removed or already has a
-/// response. Returns the number of the capture.
-pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Result<CaptureNumber> {
-    let number = delivery.summary.number.unwrap_or_default();
-    let Some(response) = &delivery.summary.response else { return Ok(number) };
+/// response.
+pub(super) fn set_outcome(
+    db: &Connection,
+    number: CaptureNumber,
+    delivery: &Delivery,
+) -> rusqlite::Result<()> {
+    let Some(response) = &delivery.summary.response else { return Ok(()) };
     let mut insert = db.prepare_cached(
         "INSERT OR IGNORE INTO outcomes (number, status, answered_by, took_us, relayed_forward,
             untrusted_bytes)
@@ -107,7 +110,7 @@ pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Res
         i64::try_from(forwards_size(&delivery.forwards)).unwrap_or(i64::MAX),
     ])?;
     if inserted == 0 {
-        return Ok(number);
+        return Ok(());
     }
     let mut insert = db.prepare_cached(
         "INSERT INTO forwards (number, position, url, took_us, error_kind, error, status, is_truncated,
@@ -130,7 +133,7 @@ pub(super) fn set_outcome(db: &Connection, delivery: &Delivery) -> rusqlite::Res
             response.map(|response| &response.body[..]),
         ])?;
     }
-    Ok(number)
+    Ok(())
 }
 
 /// Reads a delivery.
@@ -254,7 +257,7 @@ impl Columns<'_> {
     }
 }
 
-/// Encodes headers as lines. A value contains no line feed.
+/// Encodes headers as lines, because a header value never contains a line feed.
 fn encode_headers(headers: &HeaderMap) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
     for (name, value) in headers {

@@ -95,7 +95,7 @@ impl Home {
         CaptureStore::open(&self.folder(), limits).unwrap()
     }
 
-    /// Returns the error of opening the store in each way.
+    /// Opens the store with `open` and `open_existing`, and returns their error, which must be the same.
     fn open_error(&self) -> StoreError {
         let existing = CaptureStore::open_existing(&self.folder()).unwrap_err();
         let opened = CaptureStore::open(&self.folder(), LIMITS).unwrap_err();
@@ -115,7 +115,7 @@ async fn insert(store: &CaptureStore, delivery: &Delivery, times: usize) {
     try_join_all(inserts).await.unwrap();
 }
 
-/// Blocks the writer until that many commands wait, which the future sends.
+/// Blocks the writer until `sends` has queued `len` commands.
 async fn while_blocked<T>(store: &CaptureStore, len: usize, sends: impl Future<Output = T>) -> T {
     let (is_blocked, block) = std::sync::mpsc::channel();
     let (unblock, is_unblocked) = std::sync::mpsc::channel::<()>();
@@ -179,7 +179,7 @@ async fn store_reopened_has_captures_and_outcomes() {
     let stored = store.get(1).await.unwrap().unwrap();
     assert_same(&stored, &Delivery { summary: stored.summary.clone(), ..one.clone() });
     for (number, status) in [(1, 200), (1, 500), (77, 500)] {
-        store.set_outcome(answered(one.clone(), number, status).into()).await.unwrap();
+        store.set_outcome(number, answered(one.clone(), number, status).into()).await.unwrap();
     }
     store.close().await;
     let store = CaptureStore::open_existing(&home.folder()).unwrap().unwrap();
@@ -216,7 +216,7 @@ async fn store_in_memory_has_captures_until_closed() {
     assert!(!store.is_on_disk() && store.folder().is_none());
     let one = delivery(vec![0, 255, 10]);
     let number = store.insert(one.clone().into()).await.unwrap();
-    store.set_outcome(answered(one.clone(), number, 502).into()).await.unwrap();
+    store.set_outcome(number, answered(one.clone(), number, 502).into()).await.unwrap();
     assert_same(&store.get(number).await.unwrap().unwrap(), &answered(one, number, 502));
     assert_eq!(all_numbers(&store).await, [1]);
     store.clone().close().await;
@@ -255,10 +255,10 @@ async fn list_returns_matches_newest_first() {
             one.summary.request_target = format!("/hook/{at}?a=b");
             one.summary.received_at = format!("2026-03-01T09:30:0{at}Z").parse().unwrap();
             let number = store.insert(one.clone().into()).await.unwrap();
-            store.set_outcome(answered(one, number, status).into()).await.unwrap();
+            store.set_outcome(number, answered(one, number, status).into()).await.unwrap();
         }
         insert(&store, &delivery("in flight"), 1).await;
-        // Runs after the outcomes.
+        // The prune runs after the queued outcomes are stored.
         store.prune(None, true).await.unwrap();
         let cases: [(&str, CaptureQuery, &[CaptureNumber]); 13] = {
             let all = CaptureQuery::default;
@@ -272,7 +272,7 @@ async fn list_returns_matches_newest_first() {
                 ("status=failed", CaptureQuery { limit: Some(2), ..all() }, &[5, 3]),
                 ("verdict=invalid", all(), &[3]),
                 ("any~zoë && at>=2026-03-01T09:30:03Z", all(), &[4, 3]),
-                // Checked in memory, before the limit is applied.
+                // This condition is checked in memory before the limit is applied.
                 ("/at<3", CaptureQuery { limit: Some(1), ..all() }, &[2]),
                 ("/at<3 && status=200", all(), &[1]),
                 ("path=/hook/* && /at!=2", CaptureQuery { before: Some(4), ..all() }, &[3, 1]),
@@ -305,7 +305,7 @@ async fn prune_removes_and_overwrites_selected_captures() {
     let mut new = delivery("needle");
     new.summary.received_at = old.summary.received_at + Duration::from_secs(1);
     insert(&store, &old, 600).await;
-    store.set_outcome(answered(old, 600, 200).into()).await.unwrap();
+    store.set_outcome(600, answered(old, 600, 200).into()).await.unwrap();
     insert(&store, &new, 2).await;
     let before = Some(new.summary.received_at);
     let report = store.prune(before, true).await.unwrap();

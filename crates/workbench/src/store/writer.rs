@@ -1,4 +1,4 @@
-//! The writer thread. It commits queued writes in one transaction, and reports success after the commit.
+//! The writer thread. The thread commits queued writes in one transaction, and reports success after the commit.
 
 use std::sync::Arc;
 
@@ -17,17 +17,22 @@ pub(super) type Work = Box<dyn FnOnce(&mut Connection) + Send>;
 
 pub(super) enum Command {
     Write(Write),
-    /// Runs after the writes before it.
+    /// Runs after all earlier writes.
     Run(Work),
-    /// Ends the thread after the commands before it.
+    /// Ends the thread after all earlier commands.
     Close,
 }
 
-/// An insert, or an outcome of a stored delivery.
-pub(super) struct Write {
-    pub(super) delivery: Arc<Delivery>,
-    /// Receives the result of an insert; `None` for an outcome.
-    pub(super) reply: Option<oneshot::Sender<Result<CaptureNumber, StoreError>>>,
+pub(super) enum Write {
+    Insert {
+        delivery: Arc<Delivery>,
+        reply: oneshot::Sender<Result<CaptureNumber, StoreError>>,
+    },
+    /// Sets the response and the forwards of a capture.
+    Outcome {
+        number: CaptureNumber,
+        delivery: Arc<Delivery>,
+    },
 }
 
 /// The state of the thread. Fields are dropped in order: the connection is closed before the queue. So when a sender
@@ -69,7 +74,7 @@ impl Writer {
     fn prune(&mut self) {
         let step = prune::step(&mut self.db, self.limits);
         self.needs_prune = step.unwrap_or_else(|error| {
-            tracing::warn!(%error, "captures over the limits are not removed now");
+            tracing::warn!(%error, "cannot remove captures over the limits");
             false
         });
     }
@@ -90,11 +95,13 @@ impl Writer {
             Err(error) => vec![Err(error); writes.len()],
         };
         for (write, result) in writes.into_iter().zip(results) {
-            match (write.reply, result) {
+            match (write, result) {
                 // Sending fails if the caller was dropped, which does not need the result.
-                (Some(reply), result) => drop(reply.send(result)),
-                (None, Err(error)) => tracing::warn!(%error, "an outcome is not stored"),
-                (None, Ok(_)) => {}
+                (Write::Insert { reply, .. }, result) => drop(reply.send(result)),
+                (Write::Outcome { number, .. }, Err(error)) => {
+                    tracing::warn!(%error, number, "the response to a capture is not stored");
+                }
+                (Write::Outcome { .. }, Ok(_)) => {}
             }
         }
     }
@@ -103,11 +110,14 @@ impl Writer {
     fn transact(&mut self, writes: &[Write]) -> Result<Vec<CaptureNumber>, StoreError> {
         let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (mut numbers, mut removed) = (Vec::new(), false);
-        for Write { delivery, reply } in writes {
+        for write in writes {
             let before = Usage::read(&transaction)?;
-            numbers.push(match reply {
-                None => rows::set_outcome(&transaction, delivery)?,
-                Some(_) => rows::insert(&transaction, delivery)?,
+            numbers.push(match write {
+                Write::Insert { delivery, .. } => rows::insert(&transaction, delivery)?,
+                Write::Outcome { number, delivery } => {
+                    rows::set_outcome(&transaction, *number, delivery)?;
+                    *number
+                }
             });
             let rows = prune::WRITE_ROWS;
             removed |= prune::remove_excess(&transaction, self.limits, before, rows)?;

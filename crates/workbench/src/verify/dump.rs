@@ -5,14 +5,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use httparse::Status;
 
 /// Maximum number of headers of a dump.
-const HEADERS_MAX: usize = 128;
+const MAX_HEADERS: usize = 128;
 /// Longest head of a dump, in bytes.
-const HEAD_MAX: usize = 256 << 10;
+const MAX_HEAD: usize = 256 << 10;
 
 /// A text cannot be parsed as an HTTP request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
-    #[error("no empty line ends the headers within {} KiB", HEAD_MAX >> 10)]
+    #[error("no empty line ends the headers within {} KiB", MAX_HEAD >> 10)]
     NoHead,
     #[error("the headers are malformed: {0}")]
     Malformed(httparse::Error),
@@ -40,7 +40,7 @@ pub fn parse_dump(dump: &Bytes) -> Result<(HeaderMap, Bytes), DumpError> {
         .get(header::TRANSFER_ENCODING)
         .is_some_and(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
     if is_chunked {
-        // Some programs log the decoded body.
+        // Some programs log the decoded body of a chunked request.
         let body = decode_chunks(&body).unwrap_or(body);
         return Ok((headers, body));
     }
@@ -52,7 +52,7 @@ pub fn parse_dump(dump: &Bytes) -> Result<(HeaderMap, Bytes), DumpError> {
 
 /// Returns the length of the head, including the empty line at its end.
 fn head_length(dump: &[u8]) -> Option<usize> {
-    let head = &dump[..dump.len().min(HEAD_MAX)];
+    let head = &dump[..dump.len().min(MAX_HEAD)];
     (0..head.len()).filter(|at| head[*at] == b'\n').find_map(|at| match head[at + 1..] {
         [b'\n', ..] => Some(at + 2),
         [b'\r', b'\n', ..] => Some(at + 3),
@@ -61,7 +61,7 @@ fn head_length(dump: &[u8]) -> Option<usize> {
 }
 
 fn parse_headers(head: &[u8]) -> Result<HeaderMap, DumpError> {
-    let mut parsed = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let parsed = match httparse::parse_headers(head, &mut parsed).map_err(DumpError::Malformed)? {
         Status::Complete((_, parsed)) => parsed,
         Status::Partial => return Err(DumpError::NoHead),
@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn text_without_request_is_an_error() {
-        let too_long = format!("a: {}\n\n", "x".repeat(HEAD_MAX));
+        let too_long = format!("a: {}\n\n", "x".repeat(MAX_HEAD));
         for bad in [&b"{}"[..], b"", b"a: b", too_long.as_bytes()] {
             assert_eq!(parse_dump(&Bytes::copy_from_slice(bad)).unwrap_err(), DumpError::NoHead);
         }
-        let many = "a: b\n".repeat(HEADERS_MAX + 1) + "\n";
+        let many = "a: b\n".repeat(MAX_HEADERS + 1) + "\n";
         for bad in [&b"POST / HTTP/1.1\nbad line\n\n"[..], b"{\n\n}", many.as_bytes()] {
             let error = parse_dump(&Bytes::copy_from_slice(bad)).unwrap_err();
             assert!(matches!(error, DumpError::Malformed(_)), "{}", bad.escape_ascii());

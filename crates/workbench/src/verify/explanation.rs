@@ -17,15 +17,15 @@ use crate::secrets::SigningSecrets;
 /// The reasons why a signature does not match. Contains neither a secret nor a signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// The result in a sentence.
+    /// The result, as a sentence.
     pub summary: String,
     /// `signature`, `fact` or `none`: see [`Proof`].
     pub proof: &'static str,
     /// The name of the secret that made the signature, if this is proven.
     pub secret: Option<String>,
-    /// The causes, which apply together.
+    /// The proven causes. If there are several, all of them are needed to explain the mismatch.
     pub found: Vec<ExplainedCause>,
-    /// Hints what to check if no cause is proven.
+    /// Hints for the user if no cause is proven.
     pub clues: Vec<&'static str>,
     /// The ids of the causes that were tried.
     pub tried: Vec<&'static str>,
@@ -97,12 +97,16 @@ impl From<contract::Explanation> for Explanation {
             secret.as_ref().map(|name| format!(" with the secret `{name}`")).unwrap_or_default();
         let summary = match (proof, found.is_empty()) {
             (Proof::Signature, true) => format!("The signature matches{by}."),
-            (Proof::Signature, false) => format!("The signature matches{by} once this is fixed."),
+            (Proof::Signature, false) => {
+                format!("The signature matches{by} when the causes are fixed.")
+            }
             (Proof::Fact, _) => {
-                "This prevents any signature from matching; there may be other causes.".to_owned()
+                "The causes prevent any signature from matching. There may be other causes."
+                    .to_owned()
             }
             (Proof::None, _) => {
-                "No known cause applies: most likely it was signed with another secret.".to_owned()
+                "No known cause applies. The request was probably signed with another secret."
+                    .to_owned()
             }
         };
         let tried = CAUSES.iter().filter(|row| !untried.contains(&row.cause)).map(|row| row.id);
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn explanation_names_cause_and_secret() {
         let explanation = explained(SECRET, b"{\"a\":1}\n", 1);
-        let summary = "The signature matches with the secret `new` once this is fixed.";
+        let summary = "The signature matches with the secret `new` when the causes are fixed.";
         assert_eq!((&*explanation.summary, explanation.proof), (summary, "signature"));
         let [cause] = &explanation.found[..] else { panic!("{explanation:?}") };
         assert!(cause.line().ends_with(" (line break added) [body_ends]"), "{}", cause.line());

@@ -28,7 +28,7 @@ pub struct RecordedError {
     pub reason: String,
 }
 
-/// The members of a record that are needed here.
+/// The members of a record that contain the request.
 #[derive(Deserialize)]
 struct Record {
     capture: Option<CaptureNumber>,

@@ -9,7 +9,8 @@ use formsvc_workbench::delivery::{
     Attempt, Delivery, DeliverySummary, EventNames, ForwardErrorKind, Source,
 };
 use formsvc_workbench::forward::{
-    Forwarded, Forwarder, MAX_RESPONSE_BODY, Route, parse_header, relay, sender_for_entered_address,
+    Forwarded, Forwarder, MAX_RESPONSE_BODY, Route, parse_added_header, relay,
+    sender_for_entered_address,
 };
 use formsvc_workbench::http::as_received;
 use formsvc_workbench::target;
@@ -177,7 +178,7 @@ async fn target_without_path_gets_the_path_of_the_delivery() {
 #[tokio::test]
 async fn sender_for_entered_address_has_no_extra_headers() {
     let (address, mut requests) = target(200).await;
-    let headers = HeaderMap::from_iter([parse_header("X-Tenant: 7").unwrap()]);
+    let headers = HeaderMap::from_iter([parse_added_header("X-Tenant: 7").unwrap()]);
     let options = HttpSenderOptions { headers, ..HttpSenderOptions::default() };
     let sender = HttpSender::new(options).unwrap();
     let entered = sender_for_entered_address(&sender).unwrap();
@@ -219,7 +220,7 @@ async fn matching_target_gets_a_delivery_once() {
 
 #[tokio::test]
 async fn target_that_goes_down_and_up_is_reported_once() {
-    // A bound port without a listener.
+    // No process listens on this port, but it is bound, so no other process can use it.
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();
@@ -259,7 +260,7 @@ async fn silent_target_delays_no_other_target() {
     let rules = [format!("path=/silent={silent}"), format!("path=/live={live}/in")];
     let forwarder = forwarder(512, &rules);
     let (to_silent, to_live) = (delivery("/silent", &[]), delivery("/live", &[]));
-    // More than the number of requests to one target.
+    // More deliveries than the maximum number of requests in flight to one target.
     let to_silent = join_all((0..200).map(|_| forwarder.forward(&to_silent)));
     let to_live = join_all((0..50).map(|_| forwarder.forward(&to_live)));
     let mut to_silent = std::pin::pin!(to_silent);
@@ -355,10 +356,10 @@ async fn target_of_another_protocol_is_explained() {
     tokio::time::resume();
 
     let server = tokio::spawn(async move {
-        // The first connection is that of the TLS target.
+        // The first connection is for the TLS target.
         let _ = listener.accept().await.unwrap();
         let (mut stream, _) = listener.accept().await.unwrap();
-        // SETTINGS of a server that speaks only HTTP/2.
+        // The SETTINGS frame of a server that supports only HTTP/2.
         stream.write_all(b"\0\0\0\x04\0\0\0\0\0").await.unwrap();
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.unwrap_or_default();

@@ -240,7 +240,7 @@ async fn fresh_signature_of_unknown_sender_needs_confirmation() {
     let mut request = replay_to(&json!({ "url": url.as_str() }));
     let (status, problem) = page.replay(&request).await;
     let error = problem["error"].as_str().unwrap();
-    assert!(status == 409 && error.contains("capture 1 may not be from the service"), "{error}");
+    assert!(status == 409 && error.contains("delivery 1 may not be from the service"), "{error}");
     assert!(requests.try_recv().is_err(), "nothing was sent");
     request["is_confirmed"] = json!(true);
     assert_eq!(page.replay(&request).await.0, 200);

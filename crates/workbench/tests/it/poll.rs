@@ -27,8 +27,8 @@ fn submit(service: &MockService, number: u32) {
     service.submit("frm_1", submission(&format!("sub_{number}"), r#"{"Fee":1.50}"#, &time));
 }
 
-/// Polls until a listener that fails each first attempt has answered two deliveries. Before that, makes a
-/// submission.
+/// Creates a submission, and then polls until the listener has answered two deliveries. The listener fails the first
+/// attempt at each submission.
 async fn poll(service: &MockService, folder: &Path, number: u32) -> [Arc<Delivery>; 2] {
     let form = service.client().form("frm_1");
     let mut mark = PollMark::open(folder, "https://forms.test", "frm_1", "/hook").unwrap();

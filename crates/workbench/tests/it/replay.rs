@@ -84,7 +84,7 @@ async fn replay<'a>(
     signature: ReplaySignature,
 ) -> Replayed<'a> {
     let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
-    let to = destination.targets(delivery).unwrap().remove(0);
+    let to = destination.targets(7, delivery).unwrap().remove(0);
     let replay = Replay { delivery, to, body: None, signature };
     replay.send(&sender, &secrets(), NOW).await.unwrap()
 }
@@ -100,11 +100,11 @@ async fn response_is_compared_with_the_earlier_forward() {
     assert!(replayed.took > Duration::ZERO && !replayed.needs_password());
     let differences = replayed.differences(false).unwrap();
     assert_eq!(differences[0].new.as_deref(), Some("200"));
-    // The status before is the listener's for a URL that the user passes.
+    // For a URL that the user passes, the earlier status is the status of the listener's response.
     let replayed = replay(&capture, Destination::Url(hook), ReplaySignature::Fresh).await;
     assert_eq!(replayed.earlier_status, Some(202));
     assert!(replayed.differences(false).is_some());
-    // An old signature is no missing password.
+    // The target rejects the old signature with 401, but does not ask for a password.
     let replayed = replay(&capture, forwards(), ReplaySignature::AsReceived).await;
     assert_eq!(replayed.result.as_ref().unwrap().status, 401);
     assert!(!replayed.needs_password());

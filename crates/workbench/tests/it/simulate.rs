@@ -33,7 +33,7 @@ struct Receiver {
     batch: usize,
     full: Arc<Notify>,
     arrived: Arc<Notify>,
-    /// A request was answered or cancelled.
+    /// Notified when a request was answered or cancelled.
     ended: Arc<Notify>,
 }
 

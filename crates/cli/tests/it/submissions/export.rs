@@ -29,7 +29,7 @@ fn answers(rows: &[Vec<String>]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn randhie_comes_out_cell_by_cell_as_it_went_in() {
+fn randhie_export_equals_its_fixture() {
     let exported =
         read_csv(&succeed(&["--demo", "submissions", "export", "randhie", "--format", "csv"]));
     let mut went_in = read_csv(&fixture("randhie.csv"));
@@ -47,7 +47,7 @@ fn randhie_comes_out_cell_by_cell_as_it_went_in() {
 }
 
 #[test]
-fn missing_values_are_empty_cells_and_tabs_are_no_obstacle() {
+fn missing_values_are_empty_cells() {
     let exported = read_csv(&succeed(&["--demo", "submissions", "export", "penguins"]));
     let went_in = read_csv(&fixture("penguins.csv").replace("NA", ""));
     assert_eq!(answers(&exported), went_in[1..]);
@@ -65,25 +65,25 @@ fn naughty_strings() -> Vec<String> {
 const QUESTION: &str = "What would you like to tell us?";
 
 #[test]
-fn naughty_strings_survive_every_format_unchanged() {
+fn naughty_strings_are_exact_in_every_format() {
     let args = ["--demo", "submissions", "export", "naughty", "--format"];
     let csv = read_csv(&succeed(&[&args[..], &["csv", "--formula-guard", "off"]].concat()));
     let cells: Vec<String> = answers(&csv).into_iter().map(|mut row| row.remove(0)).collect();
     assert_eq!(cells, naughty_strings());
-    let told = |row: &serde_json::Value| row["data"][QUESTION].as_str().unwrap().to_owned();
+    let answer = |row: &serde_json::Value| row["data"][QUESTION].as_str().unwrap().to_owned();
     let ndjson = succeed(&[&args[..], &["ndjson"]].concat());
     let lines: Vec<String> = ndjson
         .split_terminator('\n')
-        .map(|line| told(&serde_json::from_str(line).unwrap()))
+        .map(|line| answer(&serde_json::from_str(line).unwrap()))
         .collect();
     assert_eq!(lines.into_iter().rev().collect::<Vec<_>>(), naughty_strings());
     let json: Vec<serde_json::Value> =
         serde_json::from_str(&succeed(&[&args[..], &["json"]].concat())).unwrap();
-    assert_eq!(json.iter().rev().map(told).collect::<Vec<_>>(), naughty_strings());
+    assert_eq!(json.iter().rev().map(answer).collect::<Vec<_>>(), naughty_strings());
 }
 
 #[test]
-fn naughty_strings_are_inert_with_the_guard() {
+fn naughty_formulas_are_guarded() {
     let csv = read_csv(&succeed(&["--demo", "submissions", "export", "naughty"]));
     let cells: Vec<String> = answers(&csv).into_iter().map(|mut row| row.remove(0)).collect();
     let mut guarded = 0;
@@ -107,8 +107,8 @@ fn naughty_strings_are_inert_with_the_guard() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn naughty_strings_are_harmless_on_a_terminal() {
-    // `script` runs the command on a terminal of its own and tells what arrived there.
+fn naughty_strings_are_sanitized_on_a_terminal() {
+    // `script` runs the command on a pseudo-terminal and prints its output.
     for command in
         ["submissions export naughty -q", "submissions list naughty --output json -L 500"]
     {
@@ -128,7 +128,7 @@ fn naughty_strings_are_harmless_on_a_terminal() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_moving_line_is_gone_before_data_comes_to_the_same_terminal() {
+fn progress_line_ends_before_data_on_the_terminal() {
     let sandbox = Sandbox::start(&["--generate", "big=3000"]);
     for (format, begins) in [("csv", "id,created_at,"), ("ndjson", "{\"id\":")] {
         let export = format!("submissions export big --format {format}");
@@ -148,7 +148,7 @@ fn the_moving_line_is_gone_before_data_comes_to_the_same_terminal() {
 }
 
 #[test]
-fn a_label_that_only_the_oldest_have_still_has_its_column() {
+fn label_of_the_oldest_rows_has_a_column() {
     let sandbox = Sandbox::start(&["--generate", "big=2500"]);
     let json = sandbox.run(&["submissions", "export", "big", "--format", "json"]).stdout;
     let items: Vec<serde_json::Map<String, serde_json::Value>> =

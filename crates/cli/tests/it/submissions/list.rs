@@ -4,7 +4,7 @@ use crate::support::{Canned, Said, formsvc, one_form, page, run, succeed};
 use crate::terminal::Terminal;
 
 #[test]
-fn the_newest_come_first_and_no_more_than_asked_for() {
+fn list_is_newest_first_and_limited() {
     let said =
         succeed(&["--demo", "submissions", "list", "randhie", "-L", "205", "--output", "ndjson"]);
     let rows: Vec<serde_json::Value> =
@@ -15,7 +15,7 @@ fn the_newest_come_first_and_no_more_than_asked_for() {
 }
 
 #[test]
-fn answers_stand_under_their_labels() {
+fn answers_are_in_columns_of_their_labels() {
     let csv = succeed(&["--demo", "submissions", "list", "penguins", "-L", "2", "--output", "csv"]);
     let mut lines = csv.lines();
     let header = "id,created_at,species,island,bill_length_mm,bill_depth_mm,flipper_length_mm,\
@@ -28,14 +28,14 @@ fn answers_stand_under_their_labels() {
 }
 
 #[test]
-fn a_list_goes_on_before_a_given_instant() {
+fn before_limits_the_list_to_older_submissions() {
     let all =
         succeed(&["--demo", "submissions", "list", "penguins", "--before", "1970-01-01T00:00:00Z"]);
     assert_eq!(all, "");
 }
 
 #[test]
-fn a_table_of_nothing_has_no_heading() {
+fn empty_table_has_no_heading() {
     let said = run(&["--demo", "submissions", "list", "contact", "--output", "table"]);
     assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(0), "", "no submissions\n"));
 }
@@ -50,9 +50,9 @@ pub(super) fn rows(rows: &[(&str, u32)]) -> String {
 }
 
 #[test]
-fn a_range_is_half_open_and_ends_where_it_begins_in_time() {
+fn range_is_half_open_and_requests_no_older_page() {
     let list = page(&rows(&[("e", 5), ("d", 4), ("c", 3), ("b", 2), ("a", 1)]), Some("more"));
-    // The page holds a row older than the range: there is no second request.
+    // The page contains a row older than the range, so that there is no second request.
     let service = Canned::start(vec![one_form(), list, Some(String::new())]);
     let since = ["--since", "2026-01-01T00:00:02Z", "--until", "2026-01-01T00:00:04+00:00"];
     let said = service.run(&[&["submissions", "list", "survey"], &since[..]].concat());
@@ -62,7 +62,7 @@ fn a_range_is_half_open_and_ends_where_it_begins_in_time() {
 }
 
 #[test]
-fn a_list_asks_for_no_more_than_it_shows() {
+fn list_requests_no_more_than_it_shows() {
     let pages = [
         page(&rows(&[("d", 4)]), Some("2026-01-01T00:00:04.000Z")),
         page(&rows(&[("d", 4), ("c", 3), ("b", 2)]), Some("2026-01-01T00:00:02.000Z")),
@@ -75,12 +75,12 @@ fn a_list_asks_for_no_more_than_it_shows() {
     assert_eq!(said.stdout.lines().count(), 3);
     let asked: Vec<String> = (0..3).map(|_| service.request()).collect();
     assert!(asked[1].contains("limit=3 "), "{}", asked[1]);
-    // From the next second on, so that no row of the last second is lost.
+    // The next request starts a second later, so that no row of the last second is lost.
     assert!(asked[2].contains("limit=3&cursor=2026-01-01T00%3A00%3A05.000Z"), "{}", asked[2]);
 }
 
 #[test]
-fn newer_rows_are_walked_past_in_whole_pages() {
+fn newer_rows_are_skipped_in_whole_pages() {
     let answers = || {
         let newer = page(&rows(&[("g", 9), ("f", 8)]), Some("2026-01-01T00:00:08.000Z"));
         let mixed = [("f", 8), ("e", 5), ("d", 4), ("c", 3), ("b", 2)];
@@ -97,7 +97,7 @@ fn newer_rows_are_walked_past_in_whole_pages() {
     let asked: Vec<String> = (0..3).map(|_| service.request()).collect();
     assert!(asked[1..].iter().all(|asked| asked.contains("limit=100")), "{asked:?}");
     assert!(service.asked_nothing());
-    // On a terminal the command for the next ones needs no request.
+    // On a terminal, the command that lists the next rows needs no request.
     let service = Canned::start(answers());
     let mut terminal = Terminal::start(service.formsvc(&list), (200, 24));
     assert_eq!(terminal.finish(), Some(0));
@@ -106,7 +106,7 @@ fn newer_rows_are_walked_past_in_whole_pages() {
 }
 
 #[test]
-fn numbers_that_are_none_are_told_in_words() {
+fn invalid_number_error_names_the_range() {
     for (args, rule) in [
         (&["submissions", "list", "x", "-L", "0"][..], "expected a whole number from 1 up"),
         (&["submissions", "tail", "x", "-n", "some"], "expected a whole number from 0 up"),
@@ -121,7 +121,7 @@ fn numbers_that_are_none_are_told_in_words() {
 }
 
 #[test]
-fn a_bare_date_is_local_and_said_to_be() {
+fn date_is_local_and_reported() {
     let at = |zone: &str| {
         let mut command =
             formsvc(&["--demo", "submissions", "list", "contact", "--since", "2026-03-01"]);
@@ -134,7 +134,7 @@ fn a_bare_date_is_local_and_said_to_be() {
 }
 
 #[test]
-fn a_range_that_holds_nothing_and_a_time_that_is_none_are_exit_2() {
+fn empty_range_or_invalid_time_is_exit_2() {
     let list = ["--demo", "submissions", "list", "penguins"];
     for (flags, told) in [
         (&["--since", "1d", "--until", "2d"][..], "is not before `--until`"),
@@ -148,7 +148,7 @@ fn a_range_that_holds_nothing_and_a_time_that_is_none_are_exit_2() {
 }
 
 #[test]
-fn a_person_is_told_how_to_see_more() {
+fn list_on_a_terminal_shows_the_next_command() {
     let first = || page(&rows(&[("b", 2), ("a", 1)]), Some("2026-01-01T00:00:01.000123Z"));
     let shown = |answers: Vec<Option<String>>, flags: &[&str]| {
         let service = Canned::start(answers);
@@ -164,14 +164,14 @@ fn a_person_is_told_how_to_see_more() {
     assert!(some.contains(more), "{some}");
     let all = shown(vec![one_form(), page(&rows(&[("b", 2), ("a", 1)]), None)], &["--limit", "2"]);
     assert!(!all.contains("more:"), "{all}");
-    // Programs are told nothing they did not ask for.
+    // A pipe gets no such command.
     let service = Canned::start(vec![one_form(), first()]);
     let said = service.run(&["submissions", "list", "survey", "--limit", "2"]);
     assert_eq!((said.code, &*said.stderr), (Some(0), ""));
 }
 
 #[test]
-fn a_cursor_that_the_service_refuses_is_told_with_what_it_may_be() {
+fn refused_cursor_hint_names_valid_values() {
     let said = run(&["--demo", "submissions", "list", "penguins", "--before", "xyz"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
     assert!(said.stderr.contains("hint: `--before` takes an RFC 3339 instant"), "{}", said.stderr);

@@ -1,4 +1,4 @@
-//! `formsvc submissions export`: where the output goes, and what is left when it fails.
+//! `formsvc submissions export`: outputs, and the files that remain after a failure.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use crate::support::{
 const ROW: &str = r#"{"id":"sub_1","data":{"a":"x"},"created_at":"2026-01-01T00:00:00.000Z"}"#;
 
 #[test]
-fn the_format_follows_the_files_name() {
+fn format_follows_the_file_name() {
     let folder = tempfile::tempdir().unwrap();
     for (name, begins) in [("p.csv", "id,"), ("p.ndjson", "{"), ("p.JSON", "["), ("p", "id,")] {
         let path = folder.path().join(name);
@@ -23,11 +23,11 @@ fn the_format_follows_the_files_name() {
 }
 
 #[test]
-fn a_failed_export_leaves_the_old_file_and_nothing_else() {
+fn failed_export_leaves_only_the_old_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.csv");
     std::fs::write(&path, "precious").unwrap();
-    // The second page is not what the first one promised.
+    // The second page is cut off.
     let cut = Some("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n<html></ht".to_owned());
     let service = Canned::start(vec![one_form(), page(ROW, Some("next")), cut]);
     let out = path.to_str().unwrap();
@@ -38,12 +38,12 @@ fn a_failed_export_leaves_the_old_file_and_nothing_else() {
 }
 
 #[test]
-fn a_cut_off_json_stream_does_not_parse() {
+fn truncated_json_stream_does_not_parse() {
     let service = Canned::start(vec![one_form(), page(ROW, Some(""))]);
     let said = service.run(&["submissions", "export", "survey", "--format", "json"]);
     assert_eq!(said.code, Some(5), "{}", said.stderr);
     assert!(serde_json::from_str::<serde_json::Value>(&said.stdout).is_err(), "{}", said.stdout);
-    // An error that has a hint of its own says so too.
+    // The state of the output follows the hint of the error.
     let revoked = r#"{"error":{"code":"key_revoked","message":"it was revoked"}}"#;
     for (format, left) in [
         ("ndjson", "the data on standard output is not complete"),
@@ -60,7 +60,7 @@ fn a_cut_off_json_stream_does_not_parse() {
 }
 
 #[test]
-fn an_interrupted_export_leaves_nothing_and_exits_130() {
+fn interrupted_export_leaves_no_file_and_exits_130() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.csv");
     let service = Canned::start(vec![one_form(), page(ROW, Some("next")), None]);
@@ -74,12 +74,12 @@ fn an_interrupted_export_leaves_nothing_and_exits_130() {
         service.request();
     }
     let working = entries(folder.path());
-    assert_eq!(working.len(), 1, "a working file is there meanwhile");
+    assert_eq!(working.len(), 1, "the export has one working file");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = folder.path().join(&working[0]).metadata().unwrap().permissions().mode();
-        assert_eq!(mode & 0o077, 0, "others can read an export under way");
+        assert_eq!(mode & 0o077, 0, "other users can read the working file");
     }
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
@@ -88,11 +88,10 @@ fn an_interrupted_export_leaves_nothing_and_exits_130() {
     assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
 
-/// A terminal that is closed ends it like any signal, unless whoever started it wants it to go on, as nohup
-/// does.
+/// SIGHUP ends an export, unless the parent process ignores it, as nohup does.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_export_whose_terminal_is_closed_leaves_nothing_unless_it_is_to_outlive_it() {
+fn hangup_ends_an_export_unless_it_is_ignored() {
     for outlives in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let service = Canned::start(vec![one_form(), page(ROW, Some("next")), None]);
@@ -116,8 +115,8 @@ fn an_export_whose_terminal_is_closed_leaves_nothing_unless_it_is_to_outlive_it(
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_ends_an_export_whose_reader_has_stopped_reading() {
-    // A pipe holds far less than this, and nobody reads it.
+fn signal_ends_an_export_into_a_full_pipe() {
+    // The output is larger than the buffer of a pipe that has no reader.
     let args = ["--demo", "submissions", "export", "randhie", "--format", "ndjson"];
     let mut child = formsvc(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until_inside(&child, "1 0x1 ");
@@ -126,7 +125,7 @@ fn a_signal_ends_an_export_whose_reader_has_stopped_reading() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_failure() {
+fn closed_pipe_is_exit_0() {
     for format in ["csv", "ndjson", "json"] {
         let mut child =
             formsvc(&["--demo", "submissions", "export", "randhie", "--format", format])
@@ -144,10 +143,10 @@ fn a_reader_that_has_enough_is_no_failure() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_exit_10_before_any_request() {
+fn unwritable_output_is_exit_10_without_request() {
     let folder = tempfile::tempdir().unwrap();
     let folder_path = folder.path().to_str().unwrap();
-    // Nobody listens there: a request would be exit 6.
+    // No server listens there: a request would be exit 6.
     let base = ["--base-url", "http://127.0.0.1:9", "submissions", "export", "survey", "-o"];
     for out in ["/nonexistent/x.csv", folder_path, "/dev/null/x.csv"] {
         let args = [&base[..], &[out]].concat();
@@ -163,10 +162,10 @@ fn an_output_that_cannot_be_written_is_exit_10_before_any_request() {
     assert_eq!(output.status.code(), Some(10));
 }
 
-/// Linux gives a device that is always full, and a shell that limits the size of files.
+/// Uses a device that is always full, and a limit of the shell for file sizes.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_exit_10_and_leaves_no_file() {
+fn full_disk_is_exit_10_and_leaves_no_file() {
     for format in ["csv", "ndjson", "json"] {
         let args =
             ["--demo", "submissions", "export", "penguins", "-o", "/dev/full", "--format", format];
@@ -188,10 +187,10 @@ fn a_full_disk_is_exit_10_and_leaves_no_file() {
     assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
 
-/// CSV waits in a file before it goes to standard output.
+/// CSV is written to a temporary file before standard output.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_temporary_folder_that_is_missing_or_full_is_told_as_such() {
+fn missing_or_full_temporary_folder_is_named() {
     let binary = env!("CARGO_BIN_EXE_formsvc");
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().to_str().unwrap();
@@ -203,15 +202,15 @@ fn a_temporary_folder_that_is_missing_or_full_is_told_as_such() {
         let output = shell.args(["-c", &script]).env("TMPDIR", temporary).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(10), "{stderr}");
-        let told = format!("cannot keep rows in the temporary folder `{temporary}`");
-        assert!(stderr.contains(&told) && stderr.contains("nothing was written"), "{stderr}");
+        let expected = format!("cannot keep rows in the temporary folder `{temporary}`");
+        assert!(stderr.contains(&expected) && stderr.contains("nothing was written"), "{stderr}");
         assert_eq!(output.stdout, b"");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_folder_that_takes_no_files_is_not_said_to_be_missing() {
+fn folder_without_files_is_not_reported_as_missing() {
     let said = run(&["--demo", "submissions", "export", "penguins", "-o", "/proc/x.csv"]);
     assert_eq!(said.code, Some(10), "{}", said.stderr);
     assert!(said.stderr.contains("cannot create `/proc/x.csv`"), "{}", said.stderr);
@@ -220,10 +219,10 @@ fn a_folder_that_takes_no_files_is_not_said_to_be_missing() {
     assert!(said.stderr.contains("there is no folder `/nonexistent`"), "{}", said.stderr);
 }
 
-/// What was in a file that standard output goes to stays, whatever standard output is called.
+/// The content of a file to which standard output is redirected stays.
 #[cfg(target_os = "linux")]
 #[test]
-fn standard_output_is_not_replaced_by_any_of_its_names() {
+fn stdout_by_any_name_is_appended_to() {
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_formsvc");
     let shell = |script: &str| {
@@ -247,12 +246,12 @@ fn standard_output_is_not_replaced_by_any_of_its_names() {
     assert!(stderr.contains("cannot create `/dev/fd/3`"), "{stderr}");
     assert!(stderr.contains("it is a file that a process has open"), "{stderr}");
     let text = std::fs::read_to_string(folder.path().join("out")).unwrap();
-    assert_eq!(text.lines().count(), 346, "nothing was taken away");
+    assert_eq!(text.lines().count(), 346, "no line was removed");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
+fn replaced_file_keeps_its_mode_and_its_link() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = tempfile::tempdir().unwrap();
     let (file, link) = (folder.path().join("real.csv"), folder.path().join("link.csv"));
@@ -261,7 +260,7 @@ fn a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link() {
     symlink(&file, &link).unwrap();
     succeed(&["--demo", "submissions", "export", "penguins", "-o", link.to_str().unwrap()]);
     assert!(link.symlink_metadata().unwrap().is_symlink());
-    // A link to what is not there yet is followed as well.
+    // A link to a file that does not exist yet is followed too.
     let (new, dangling) = (folder.path().join("new.csv"), folder.path().join("dangling.csv"));
     symlink("new.csv", &dangling).unwrap();
     succeed(&["--demo", "submissions", "export", "penguins", "-o", dangling.to_str().unwrap()]);

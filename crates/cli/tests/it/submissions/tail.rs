@@ -36,10 +36,10 @@ fn tail(service: &Canned, args: &[&str]) -> Said {
 }
 
 #[test]
-fn every_new_submission_of_a_real_service_comes_once_and_in_order() {
+fn tail_prints_each_submission_once_in_order() {
     let sandbox = Sandbox::start(&["--submit-every", "4ms", "--rate-limit", "off"]);
     let args = ["submissions", "tail", "contact", "-n", "0", "--count", "120"];
-    // Slower than they come: more than a page of them is new at a time.
+    // More than a page of submissions is new at each request.
     let slow = ["--interval", "200ms", "--max-rate", "off"];
     let said = sandbox.run(&[&args[..], &slow].concat());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -49,17 +49,17 @@ fn every_new_submission_of_a_real_service_comes_once_and_in_order() {
     all.reverse();
     let begin = all.iter().position(|id| *id == shown[0]).unwrap();
     assert!(shown[..] == all[begin..begin + 120], "lost, repeated or out of order");
-    // Exactly as the service has them.
+    // The output equals the JSON of the service.
     let lines: HashSet<&str> = export.lines().collect();
     assert!(said.stdout.lines().all(|line| lines.contains(line)));
 }
 
 #[test]
-fn the_newest_come_first_and_oldest_first() {
+fn tail_starts_with_the_newest_oldest_first() {
     let said = run(&["--demo", "submissions", "tail", "penguins", "-n", "3", "--count", "3"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let list = run(&["--demo", "submissions", "list", "penguins", "-L", "3", "--output", "ndjson"]);
-    // Each demo is a service of its own: what was answered is the same, and when is not.
+    // Each demo is another service: the answers are equal, and the times are not.
     let answers = |said: &Said| -> Vec<String> {
         let row = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
         said.stdout.lines().map(|line| row(line)["data"].to_string()).collect()
@@ -70,16 +70,16 @@ fn the_newest_come_first_and_oldest_first() {
 }
 
 #[test]
-fn ties_and_late_ones_and_more_than_a_page_are_neither_lost_nor_repeated() {
+fn ties_and_late_submissions_are_printed_once() {
     let many: Vec<(String, u32)> = (0..30).map(|n| (format!("m{n}"), 9_000 - n)).collect();
     let many: Vec<(&str, u32)> = many.iter().map(|(id, at)| (&**id, *at)).collect();
     let old = [("b", 2_000), ("a", 1_000)];
     let service = Canned::start(vec![
         one_form(),
         page(&rows(&old), None),
-        // One of the same millisecond, and one that is shown late.
+        // A submission of the same millisecond, and one that was committed late.
         page(&rows(&[&[("tie", 2_000)][..], &[old[0], ("late", 1_500), old[1]]].concat()), None),
-        // More than a first page holds: the rest is asked for.
+        // More than a page is new, so that the next page is requested.
         page(&rows(&many[..25]), Some("2026-01-01T00:00:08.976Z")),
         page(
             &rows(&[&many[24..], &[("tie", 2_000), old[0], ("late", 1_500), old[1]]].concat()),
@@ -94,7 +94,7 @@ fn ties_and_late_ones_and_more_than_a_page_are_neither_lost_nor_repeated() {
 }
 
 #[test]
-fn an_outage_is_said_once_and_loses_nothing() {
+fn outage_is_reported_once_and_loses_nothing() {
     let sandbox = Sandbox::start(&["--submit-every", "5ms", "--rate-limit", "off"]);
     let asked = Arc::new(AtomicU32::new(0));
     let down = Arc::clone(&asked);
@@ -113,14 +113,14 @@ fn an_outage_is_said_once_and_loses_nothing() {
         sandbox.formsvc(&[&args[..], &["--interval", "30ms", "--max-rate", "off"]].concat());
     let said = Said::from(command.env("FORMSVC_BASE_URL", &failing.base_url).output().unwrap());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let told: Vec<&str> = said.stderr.lines().collect();
-    assert_eq!(told.len(), 4, "{told:#?}");
+    let lines: Vec<&str> = said.stderr.lines().collect();
+    assert_eq!(lines.len(), 4, "{lines:#?}");
     assert!(
-        told[0].contains("503") && told[0].ends_with("; asking again until the service answers")
+        lines[0].contains("503") && lines[0].ends_with("; asking again until the service answers")
     );
     assert!(
-        told[1].starts_with("the service is back after ") && told[2].contains("502"),
-        "{told:#?}"
+        lines[1].starts_with("the service is back after ") && lines[2].contains("502"),
+        "{lines:#?}"
     );
     let shown = ids(&said.stdout);
     let export = sandbox.run(&["submissions", "export", "contact", "--format", "ndjson"]).stdout;
@@ -131,14 +131,14 @@ fn an_outage_is_said_once_and_loses_nothing() {
 }
 
 #[test]
-fn a_pass_that_an_outage_cut_short_goes_on_where_it_was() {
+fn walk_continues_where_an_outage_stopped_it() {
     let sandbox = Sandbox::start(&["--rate-limit", "off"]);
     let heads = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&heads);
     let failing = Between::start(&sandbox.base_url, move |head| {
         let mut seen = seen.lock().unwrap();
         seen.push(head.lines().next().unwrap_or_default().to_owned());
-        // The forms are asked for first, and one page of the pass has come.
+        // The first request is the list of forms, the second is a page.
         match seen.len() {
             3 => Err(answer("503 Service Unavailable", "", "busy").unwrap()),
             5 => Err(String::new()),
@@ -154,7 +154,7 @@ fn a_pass_that_an_outage_cut_short_goes_on_where_it_was() {
     all.truncate(300);
     all.reverse();
     assert!(ids(&said.stdout) == all, "lost, repeated or out of order");
-    // Each try asks for the page that failed, and no page comes twice.
+    // Each retry requests the page that failed, and no page is received twice.
     let heads = heads.lock().unwrap();
     assert_eq!(heads[2], heads[3]);
     assert_eq!(heads[4], heads[5]);
@@ -165,7 +165,7 @@ fn a_pass_that_an_outage_cut_short_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_does_not_pass_ends_it_with_its_code_and_the_way_on() {
+fn permanent_error_ends_tail_with_its_exit_code() {
     for (status, code, exit) in [
         ("401 Unauthorized", "key_revoked", 4),
         ("404 Not Found", "form_not_found", 3),
@@ -188,7 +188,7 @@ fn what_does_not_pass_ends_it_with_its_code_and_the_way_on() {
     assert_eq!(tail(&nonsense, &[]).code, Some(5));
 }
 
-/// The next line of a running command, which is written as soon as it is known.
+/// Returns the next line of a running command.
 fn next_line(out: &mut impl BufRead) -> String {
     let mut line = String::new();
     out.read_line(&mut line).unwrap();
@@ -202,14 +202,14 @@ fn piped(mut command: Command) -> (Child, BufReader<std::process::ChildStdout>) 
 }
 
 #[test]
-fn ctrl_c_ends_it_with_130_and_the_command_that_goes_on() {
+fn ctrl_c_is_exit_130_with_the_next_command() {
     let first = page(&rows(&[("b", 2_000), ("a", 2_000)]), None);
     let service = Canned::start(vec![one_form(), first]);
     let args = [&["submissions", "tail", "survey"], &QUICK[..]].concat();
     let (child, mut out) = piped(service.formsvc(&args));
     assert!(next_line(&mut out).contains(r#""id":"a""#));
     assert!(next_line(&mut out).contains(r#""id":"b""#));
-    // Another pass has begun: what was shown is noted.
+    // The next request has begun, so that the position is set.
     (0..3).for_each(|_| drop(service.request()));
     signal(&child, "INT");
     let said = Said::from(child.wait_with_output().unwrap());
@@ -226,7 +226,7 @@ fn ctrl_c_ends_it_with_130_and_the_command_that_goes_on() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it_though_nothing_comes() {
+fn closed_pipe_ends_tail_without_new_submissions() {
     let service = Canned::start(vec![one_form(), page(&rows(&[("a", 1_000)]), None)]);
     let (mut child, mut out) =
         piped(service.formsvc(&["submissions", "tail", "survey", "--interval", "1h"]));
@@ -241,7 +241,7 @@ fn a_reader_that_leaves_ends_it_though_nothing_comes() {
 }
 
 #[test]
-fn a_script_can_bound_it_in_time() {
+fn max_time_ends_tail() {
     let service = || Canned::start(vec![one_form(), page(&rows(&[("a", 1_000)]), None)]);
     let over = tail(&service(), &["--max-time", "300ms"]);
     assert_eq!((over.code, &*over.stderr), (Some(0), ""));
@@ -262,7 +262,7 @@ fn a_script_can_bound_it_in_time() {
 }
 
 #[test]
-fn a_terminal_gets_a_line_a_submission_that_acts_on_nothing() {
+fn terminal_lines_are_sanitized() {
     let evil = row("a", 1_000).replace("\"A\":1", r#""A":"\u001b[2J\nB""#);
     let service = Canned::start(vec![one_form(), page(&evil, None)]);
     let mut command = service.formsvc(&["submissions", "tail", "survey", "--count", "1"]);
@@ -271,13 +271,13 @@ fn a_terminal_gets_a_line_a_submission_that_acts_on_nothing() {
     assert_eq!(terminal.finish(), Some(0));
     let lines = terminal.lines();
     let lines: Vec<&String> = lines.iter().filter(|line| !line.is_empty()).collect();
-    // The day, since it is not the one the reader knows, and the clock where they are.
+    // The date, because it is not today, and the local time.
     assert_eq!(lines, ["2026-01-01", "02:00:01  a  A: [2J B"]);
     assert!(!terminal.raw().windows(3).any(|bytes| bytes == b"\x1b[2"));
 }
 
 #[test]
-fn flags_that_make_no_sense_are_exit_2() {
+fn invalid_flags_are_exit_2() {
     for flags in [
         &["-n", "3", "--since", "1d"][..],
         &["--after", "x"],
@@ -290,21 +290,21 @@ fn flags_that_make_no_sense_are_exit_2() {
 }
 
 #[test]
-fn a_service_that_is_down_at_the_start_is_asked_until_it_answers() {
+fn tail_retries_an_outage_at_the_start() {
     let busy = || answer("503 Service Unavailable", "", "busy");
     let service =
         Canned::start(vec![busy(), busy(), one_form(), page(&rows(&[("a", 1_000)]), None)]);
     let said = tail(&service, &["--count", "1"]);
     assert_eq!((said.code, ids(&said.stdout)), (Some(0), vec!["a".to_owned()]), "{}", said.stderr);
-    let told: Vec<&str> = said.stderr.lines().collect();
-    assert!(told[0].ends_with("; asking again until the service answers"), "{told:#?}");
-    assert!(told.len() == 2 && told[1].starts_with("the service is back after "), "{told:#?}");
-    // Nobody listens, and the time is bounded.
+    let lines: Vec<&str> = said.stderr.lines().collect();
+    assert!(lines[0].ends_with("; asking again until the service answers"), "{lines:#?}");
+    assert!(lines.len() == 2 && lines[1].starts_with("the service is back after "), "{lines:#?}");
+    // No server listens there, and the time is limited.
     let args = ["--base-url", "http://127.0.0.1:1", "--max-time", "200ms"];
     let gone = tail(&service, &args);
     assert_eq!(gone.code, Some(8), "{}", gone.stderr);
     assert!(gone.stderr.contains("did not respond before the time was over"), "{}", gone.stderr);
-    // What stays as it is ends it at once.
+    // A permanent error ends the command at once.
     for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 5), ("403 Forbidden", 5)] {
         let refused = tail(&Canned::start(vec![answer(status, "", "{}")]), &[]);
         assert_eq!(refused.code, Some(exit), "{}", refused.stderr);

@@ -73,7 +73,7 @@ fn control_and_invisible_characters_are_written_by_printf() {
 
 #[test]
 fn long_body_is_piped() {
-    let body = vec![b'a'; ARGUMENT_MAX + 1];
+    let body = vec![b'a'; MAX_ARGUMENT + 1];
     let command = curl(&outgoing("http://host/", &[], &body), false).on_one_line();
     assert!(command.starts_with("printf %s 'YWFh") && command.ends_with("--data-binary @-"));
 }
@@ -105,7 +105,7 @@ proptest! {
         bytes in prop::collection::vec(prop_oneof![1..=255_u8, Just(b'\''), Just(b'\\')], 0..60),
         text in "\\PC{0,20}[a-z\u{200b}\u{301}%!]{0,5}x",
     ) {
-        // Shells remove line feeds at the end of a substitution. No header or URL has them.
+        // Shells remove line feeds at the end of a command substitution, so `.` is appended to the bytes.
         let bytes = [&bytes[..], b"."].concat();
         for bytes in [&bytes[..], text.as_bytes()] {
             let line = word(bytes);

@@ -5,7 +5,7 @@ use super::*;
 const PORT: u16 = 4545;
 const HOST: &str = "127.0.0.1:4545";
 
-/// Checks a request with the cookie, whose path begins with that of the page.
+/// Checks a request for a file of the page, with the cookie.
 fn admit(
     access: &Access,
     method: Method,
@@ -148,7 +148,7 @@ fn only_scripts_of_the_page_may_act() {
         let headers: Vec<_> = [vec![host.clone()], refused].concat();
         assert_eq!(post(&headers), Err(FOREIGN), "{headers:?}");
     }
-    let length = (BODY_MAX + 1).to_string();
+    let length = (MAX_BODY + 1).to_string();
     let large = [host, own, json, (header::CONTENT_LENGTH, &length)];
     assert_eq!(post(&large), Err(TOO_LARGE));
 }

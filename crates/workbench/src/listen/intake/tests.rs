@@ -31,6 +31,7 @@ fn unsigned() -> CompleteRequest {
         request_target: "/".to_owned(),
         headers: HeaderMap::new(),
         body: Bytes::from_static(BODY.as_bytes()),
+        memory: None,
     }
 }
 
@@ -53,16 +54,42 @@ async fn rejected_delivery_takes_no_slot_of_the_limit() {
         verified(rules);
         limits.deliveries = Some(1);
     });
-    // All have begun when the first one is counted.
-    let slots = [intake.slot().await, intake.slot().await, intake.slot().await];
+    // All three deliveries have a slot before the first delivery is counted.
+    let slots = [intake.slot(true).await, intake.slot(false).await, intake.slot(false).await];
     let [rejected, valid, late] = slots.map(Result::unwrap);
     let mut statuses = Vec::new();
     for (request, slot) in [(unsigned(), rejected), (signed(), valid), (signed(), late)] {
-        let handled = intake.handle(request, slot).await;
+        let handled = intake.handle(intake.verify(request), slot).await;
         statuses.push(handled.map(|(response, _)| response.unwrap().status().as_u16()));
     }
     assert_eq!(statuses, [Ok(401), Ok(200), Err(Refusal::Stopping)]);
     assert_eq!(status(&intake, signed()).await, Err(Refusal::Stopping));
+}
+
+/// Unsigned requests never prevent a signed delivery, even if no event is read.
+#[tokio::test(start_paused = true)]
+async fn unsigned_requests_do_not_block_a_signed_delivery() {
+    let (intake, mut events) = intake(|rules, limits| {
+        verified(rules);
+        limits.in_flight = 2;
+    });
+    let requests = (0..200).map(|_| status(&intake, unsigned()));
+    let statuses = futures_util::future::join_all(requests).await;
+    let stored = statuses.iter().filter(|status| **status == Ok(Some(401))).count();
+    assert_eq!(stored, MAX_REJECTED);
+    for _ in 0..=WAITING_EVENTS {
+        intake.report_refusal(Method::GET, "/".to_owned(), Refusal::MethodNotAllowed);
+    }
+    for _ in 0..WAITING_EVENTS {
+        assert_eq!(status(&intake, unsigned()).await, Err(Refusal::TooManyInvalid));
+    }
+    let signed = [signed(), signed()].map(|request| status(&intake, request));
+    assert_eq!(futures_util::future::join_all(signed).await, [Ok(Some(200)); 2]);
+    let mut read = 0;
+    while events.try_recv().is_ok() {
+        read += 1;
+    }
+    assert_eq!(read, WAITING_EVENTS + 2);
 }
 
 #[tokio::test]
@@ -108,13 +135,13 @@ async fn failing_store_is_reported_once_and_fails_no_delivery() {
     let (intake, mut events) = intake(|_, limits| limits.in_flight = 2);
     intake.store.clone().close().await;
     // The refusals fill the channel except for the events of these two deliveries.
-    let slots = [intake.slot().await.unwrap(), intake.slot().await.unwrap()];
+    let slots = [intake.slot(false).await.unwrap(), intake.slot(false).await.unwrap()];
     for _ in 0..=WAITING_EVENTS {
         intake.report_refusal(Method::GET, "/".to_owned(), Refusal::MethodNotAllowed);
     }
     let mut reported = Vec::new();
     for slot in slots {
-        let (response, _) = intake.handle(unsigned(), slot).await.unwrap();
+        let (response, _) = intake.handle(intake.verify(unsigned()), slot).await.unwrap();
         assert_eq!(response.unwrap().status(), 200);
         while let Ok(event) = events.try_recv() {
             if let ListenerEvent::Delivered { warnings, .. } = event {
@@ -159,7 +186,7 @@ fn panic_while_responding_keeps_the_event() {
     let (intake, mut events) = intake(|rules, _| rules.faults.delay = Some(Duration::ZERO));
     let event = intake.events.clone().try_reserve_owned().unwrap();
     let in_flight = Arc::clone(&intake.in_flight).try_acquire_owned().unwrap();
-    let handling = intake.handle(unsigned(), Slot { event, in_flight });
+    let handling = intake.handle(intake.verify(unsigned()), Slot { event, in_flight });
     let (response, _) = runtime.block_on(handling).unwrap();
     assert_eq!(response.unwrap().status(), 500);
     let Ok(ListenerEvent::Delivered { delivery, .. }) = events.try_recv() else { panic!() };

@@ -6,7 +6,7 @@ fn id(number: i64) -> SubmissionId {
     SubmissionId::new(&format!("sub_{number}")).unwrap()
 }
 
-/// Points that differ.
+/// Returns a different point for each number.
 fn point(number: i64) -> SyncPoint {
     let time = Timestamp::from_unix_nanos(i128::from(number) * 1_000_000_000).unwrap();
     MockService::new().client().form("frm_1").follow().since(&time).items().sync_point()
@@ -36,7 +36,7 @@ async fn deliveries_out_of_order_are_remembered() {
     let again: Vec<bool> = (1..=2).map(|number| mark.add(&id(number), point(number))).collect();
     assert_eq!(again, [false, true]);
     mark.finish(id(2));
-    // The next rows were not read again yet.
+    // The later submissions have not been read again yet.
     assert_eq!(*mark.start(), PollStart::Point(point(2).into()));
     mark.save().await.unwrap();
     drop(mark);
@@ -78,7 +78,7 @@ async fn new_mark_starts_after_the_newest_submission() {
             assert!(mark.is_known());
             assert_eq!(*mark.start(), start);
         }
-        // Only the first run asks.
+        // Only the first run requests the newest submission.
         assert_eq!(service.requests().len(), 1);
     }
 }

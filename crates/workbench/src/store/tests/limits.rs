@@ -59,7 +59,7 @@ async fn large_captures_after_many_small_stay_within_limits() {
         let store = CaptureStore::in_memory(limits).unwrap();
         insert(&store, &sample(Vec::new()), small).await;
         let large = sample(vec![b'x'; 500_000]);
-        // The writer does not become idle between these.
+        // The writer does not become idle between these inserts.
         let usage = while_blocked(&store, LARGE + 1, async {
             let inserts = insert(&store, &large, LARGE);
             let usage = store.run(|db| {
@@ -97,7 +97,7 @@ async fn forwards_count_as_bytes_of_untrusted_captures() {
             let result = Ok(response.clone());
             let (url, took) = ("http://a.test/".to_owned(), Duration::ZERO);
             answered.forwards = vec![Forward { url, result, took }];
-            store.set_outcome(answered.into()).await.unwrap();
+            store.set_outcome(number, answered.into()).await.unwrap();
         }
         let is_counted = usage().await.unwrap() > 500_000;
         assert_eq!(is_counted, sample("").summary.verdict.code != VerdictCode::Valid);
@@ -131,7 +131,7 @@ async fn age_limit_removes_expired_captures() {
     insert(&store, &recent, 1).await;
     store.close().await;
     let store = home.open_with(StoreLimits { age: Duration::from_secs(3_600), ..LIMITS });
-    // Before or after this insert.
+    // The expired captures are removed before or after this insert.
     insert(&store, &recent, 1).await;
     assert_eq!(all_numbers(&store).await, [4, 3]);
     insert(&store, &delivery(""), 1).await;

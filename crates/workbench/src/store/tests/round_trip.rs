@@ -101,7 +101,7 @@ proptest! {
             for mut delivery in deliveries {
                 let number = store.insert(delivery.clone().into()).await.unwrap();
                 delivery.summary.number = Some(number);
-                store.set_outcome(delivery.clone().into()).await.unwrap();
+                store.set_outcome(number, delivery.clone().into()).await.unwrap();
                 assert_same(&store.get(number).await.unwrap().unwrap(), &delivery);
             }
         });

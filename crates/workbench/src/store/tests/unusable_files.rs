@@ -17,7 +17,7 @@ async fn damaged_row_is_an_error_with_number_and_column() {
         let home = Home::new();
         let store = home.open();
         insert(&store, &delivery(""), 3).await;
-        store.set_outcome(answered(delivery(""), 2, 200).into()).await.unwrap();
+        store.set_outcome(2, answered(delivery(""), 2, 200).into()).await.unwrap();
         store.close().await;
         home.change(&format!("UPDATE {table} SET {column} = {value} WHERE number = 2")).await;
         let store = home.open();
@@ -42,7 +42,7 @@ async fn damaged_headers_and_forwards_are_errors() {
         let home = Home::new();
         let store = home.open();
         insert(&store, &delivery(""), 1).await;
-        store.set_outcome(answered(delivery(""), 1, 200).into()).await.unwrap();
+        store.set_outcome(1, answered(delivery(""), 1, 200).into()).await.unwrap();
         store.close().await;
         home.change(sql).await;
         let store = home.open();

@@ -8,7 +8,7 @@ use super::*;
 const CHUNKED: &str =
     "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Returns a chunked request of so many chunks.
+/// Returns a chunked request with `count` chunks.
 fn chunked(count: usize, chunk: &str) -> String {
     let chunk = format!("{:x}\r\n{chunk}\r\n", chunk.len());
     format!("{CHUNKED}{}0\r\n\r\n", chunk.repeat(count))
@@ -29,7 +29,7 @@ async fn body_over_the_limit_gets_413_however_it_is_sent() {
         (plain(7_000), 413),
         (chunked(10, &hundred), 200),
         (chunked(11, &hundred), 413),
-        // The senders wait for permission to send the body.
+        // The sender waits for `100 Continue` before it sends the body.
         (expects(1_001), 413),
         (expects(99_999_999_999), 413),
     ] {
@@ -87,4 +87,29 @@ async fn slow_body_gets_408_and_delays_no_other() {
     broken.shutdown().await.unwrap();
     read_to_end(&mut broken).await;
     assert!(running.end().await.0.is_empty());
+}
+
+#[tokio::test]
+async fn exhausted_memory_closes_the_slowest_body() {
+    // Four bodies use the memory limit of 256 MiB.
+    let running = start(|_, limits| {
+        limits.body = 64 << 20;
+        limits.read_timeout = Duration::from_secs(3_600);
+    });
+    let mut slow = Vec::new();
+    for _ in 0..4 {
+        let mut stream = running.connect().await;
+        let headers = "Expect: 100-continue\r\nContent-Length: 67108864\r\n";
+        stream
+            .write_all(format!("POST / HTTP/1.1\r\nHost: x\r\n{headers}\r\n").as_bytes())
+            .await
+            .unwrap();
+        // The listener reads the body, so it has acquired the memory.
+        read_until(&mut stream, "HTTP/1.1 100 Continue\r\n\r\n").await;
+        slow.push(stream);
+    }
+    assert_eq!(status(&running.exchange(last_request("", "{}")).await), 200);
+    assert_eq!(read_to_end(&mut slow[0]).await, "", "the first one was closed");
+    let open = timeout(Duration::ZERO, read_to_end(&mut slow[1])).await;
+    assert!(open.is_err(), "{open:?}");
 }

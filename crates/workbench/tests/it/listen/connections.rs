@@ -24,7 +24,7 @@ async fn incomplete_head_is_closed_and_delays_no_other() {
     for stream in &mut streams {
         assert_eq!(read_to_end(stream).await, "");
     }
-    // The same limit holds for the next request of a connection.
+    // The same limit applies to the next request of a connection.
     for next in ["", "GET /hea"] {
         let health = format!("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n{next}");
         assert_eq!(status(&running.exchange(health).await), 200);
@@ -74,7 +74,7 @@ async fn silent_connections_do_not_shut_out_a_sender() {
     }
     assert_eq!(status(&running.exchange(last_request("", "{}")).await), 200);
     assert_eq!(read_to_end(&mut silent[0]).await, "", "the first one was closed");
-    // The last one waits for the shortest time, so it is still open.
+    // The last connection has waited for the shortest time, so it is still open.
     let last = silent.last_mut().unwrap();
     last.write_all(b"y").await.unwrap();
     assert_eq!(status(&read_until(last, "}").await), 200);
@@ -139,7 +139,7 @@ async fn shutdown_ends_after_the_grace_period() {
 async fn both_loopback_addresses_are_open() {
     let mut running = start(|_, _| {});
     running.address.set_ip(Ipv6Addr::LOCALHOST.into());
-    // A machine without IPv6 has only the other one.
+    // A machine without IPv6 has only the IPv4 address.
     if std::net::TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
         assert_eq!(status(&running.exchange(last_request("", "{}")).await), 200);
     }
@@ -147,7 +147,7 @@ async fn both_loopback_addresses_are_open() {
 
 #[tokio::test]
 async fn port_in_use_on_the_ipv6_loopback_is_an_error() {
-    // A machine without IPv6 has no such port.
+    // Skip the test on a machine without IPv6.
     let Ok(other) = std::net::TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) else { return };
     let error = Sockets::open(None, other.local_addr().unwrap().port()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrInUse);

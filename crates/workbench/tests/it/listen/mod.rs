@@ -51,7 +51,7 @@ impl Running {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Sends bytes and returns all that comes back until the listener closes the connection.
+    /// Sends bytes, and returns all bytes that the listener sends until it closes the connection.
     async fn exchange(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut stream = self.connect().await;
         // The listener may have closed the connection.

@@ -9,7 +9,7 @@ use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use formsvc_workbench::edit::{self, Change};
 use formsvc_workbench::export::{ExportFormat, FORMATS};
-use formsvc_workbench::forward::parse_header;
+use formsvc_workbench::forward::parse_added_header;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::account::key::aside;
@@ -24,7 +24,7 @@ use crate::settings::Origin;
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cmd) struct SenderArgs {
     /// Send this header to every target. It replaces a header of the same name; repeatable
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parse_header, help_heading = "Requests")]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parse_added_header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Accept any TLS certificate of a receiver. An attacker on the network path can read and change requests
     #[arg(long, help_heading = "Requests")]
@@ -93,7 +93,7 @@ impl ChangeArgs {
         if changes.is_empty() && !self.edit {
             return Ok(None);
         }
-        let (body, _) = edit::apply(body, &changes)?;
+        let body = edit::apply(body, &changes)?;
         Ok(Some(if self.edit { edit_in_editor(body).await? } else { body }))
     }
 }

@@ -106,9 +106,10 @@ pub(super) async fn store(cx: &Context) -> Result<CaptureStore, CliError> {
             body: payload::body(&payload::event_of(submission, form.id.clone(), &form.title)),
         };
         let mut delivery = delivery(unsigned, demo, now);
-        delivery.summary.number = Some(store.insert(Arc::new(delivery.clone())).await?);
+        let number = store.insert(Arc::new(delivery.clone())).await?;
+        delivery.summary.number = Some(number);
         set_outcome(&mut delivery, demo.outcome);
-        store.set_outcome(Arc::new(delivery)).await?;
+        store.set_outcome(number, Arc::new(delivery)).await?;
     }
     Ok(store)
 }
@@ -120,8 +121,7 @@ fn delivery(unsigned: UnsignedDelivery, demo: &DemoDelivery, now: Timestamp) -> 
     headers.insert(header::HOST, HeaderValue::from_static("localhost:4400"));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(unsigned.body.len()));
     let body = unsigned.body;
-    let (verdict, _) =
-        verify(secrets().builder().build().ok().as_ref(), &headers, &body, received_at);
+    let verdict = verify(secrets().builder().build().ok().as_ref(), &headers, &body, received_at);
     let summary = DeliverySummary {
         number: None,
         received_at,

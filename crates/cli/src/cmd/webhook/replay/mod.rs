@@ -139,7 +139,7 @@ impl Replay {
         for number in &numbers {
             let delivery = captures::get(store, *number).await?;
             let before = plan.sends.len();
-            if let Err(error) = plan.add(&delivery) {
+            if let Err(error) = plan.add(*number, &delivery) {
                 let error = CliError::from(error);
                 return Err(match suggestion(store).await? {
                     Some(url) => error
@@ -148,7 +148,7 @@ impl Replay {
                 });
             }
             if plan.sends.len() > before {
-                self.check_signer(cx, &delivery, signature)?;
+                self.check_signer(cx, *number, &delivery, signature)?;
             }
         }
         if numbers.is_empty() {
@@ -176,6 +176,7 @@ impl Replay {
     fn check_signer(
         &self,
         cx: &Context,
+        number: CaptureNumber,
         delivery: &Delivery,
         signature: ReplaySignature,
     ) -> Result<(), CliError> {
@@ -185,7 +186,6 @@ impl Replay {
         if !needs_secret || verdict.has_valid_signature {
             return Ok(());
         }
-        let number = delivery.summary.number.unwrap_or_default();
         let what = format!("a fresh signature for capture {number} needs a signing secret");
         Err(CliError::coded(Code::MissingArgument, what)
             .cause(format!(

@@ -12,7 +12,7 @@ use formsvc_receiver::MAX_TOLERANCE;
 use formsvc_workbench::delivery::CaptureNumber;
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::verify::{
-    explain_request, is_masked, parse_dump, parse_header, parse_recorded,
+    explain_request, is_masked, parse_dump, parse_recorded, parse_signature_or_header,
 };
 use http::HeaderMap;
 use jiff::Timestamp;
@@ -244,7 +244,8 @@ async fn headers(texts: &[String], file: Option<&Path>) -> Result<HeaderMap, Cli
         values.push(BodySource::File(path.to_owned()).read().await?);
     }
     let parse = |value: &Bytes| {
-        parse_header(value.trim_ascii_end()).map_err(|error| CliError::usage(error.to_string()))
+        parse_signature_or_header(value.trim_ascii_end())
+            .map_err(|error| CliError::usage(error.to_string()))
     };
     let mut headers = HeaderMap::new();
     for value in &values {

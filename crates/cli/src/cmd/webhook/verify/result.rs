@@ -64,7 +64,7 @@ impl Verified {
         let builder = secrets.builder().max_body(usize::try_from(BODY_MAX).unwrap_or(usize::MAX));
         let builder = builder.tolerance(tolerance.unwrap_or(SIGNATURE_TOLERANCE));
         // Without a verifier, only the time is read.
-        let age_secs = verify(None, headers, body, at).0.age_secs;
+        let age_secs = verify(None, headers, body, at).age_secs;
         let verify_at = match tolerance {
             Some(_) => at,
             None => signed_at(at, age_secs).unwrap_or(at),
@@ -72,7 +72,7 @@ impl Verified {
         let verifier = builder.clock(move || verify_at.into()).build().map_err(|error| {
             CliError::usage("these signing secrets cannot verify").because(&error)
         })?;
-        let (mut verdict, _) = verify(Some(&verifier), headers, body, verify_at);
+        let mut verdict = verify(Some(&verifier), headers, body, verify_at);
         if verdict.code == VerdictCode::BadEvent {
             verdict.secret = signer(&verifier, headers, body);
         }

@@ -8,7 +8,7 @@ use formsvc_protocol::EventKind;
 use formsvc_protocol::limits::DELIVERY_RETRIES;
 use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::{AnsweredBy, Delivery, Forward, Response, Source, is_success};
-use formsvc_workbench::listen::RefusedRequest;
+use formsvc_workbench::listen::{RefusalRow, RefusedRequest};
 use formsvc_workbench::mask;
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::verdict::VerdictCode;
@@ -91,9 +91,9 @@ impl LineStyle {
 
     /// Returns the line of a request that did not become a delivery.
     pub(super) fn refused(&self, refused: &RefusedRequest) -> Line {
-        let (_, status, _, why) = *refused.refusal.row();
+        let RefusalRow { status, message, .. } = *refused.refusal.row();
         let method = truncate(refused.method.as_str(), MAX_METHOD);
-        let others = "00:00:00   → 000 ".width() + method.len() + why.len();
+        let others = "00:00:00   → 000 ".width() + method.len() + message.len();
         let room = self.width.unwrap_or_default().saturating_sub(others).max(MAX_METHOD);
         joined([
             (TextStyle::Dim, time(refused.at, &self.zone)),
@@ -101,7 +101,7 @@ impl LineStyle {
             (TextStyle::Plain, self.cut(&mask::target(&refused.request_target, self.reveal), room)),
             (TextStyle::Dim, "→".to_owned()),
             (TextStyle::for_status(Some(status)), status.to_string()),
-            (TextStyle::Dim, why.to_owned()),
+            (TextStyle::Dim, message.to_owned()),
         ])
     }
 

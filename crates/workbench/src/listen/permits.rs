@@ -1,0 +1,37 @@
+//! Permits for connections and for memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::wait_queue::WaitQueue;
+
+/// Wait for a closed connection to release its permits.
+const CLOSE_TIME: Duration = Duration::from_millis(50);
+
+/// Permits for a limited resource, and the connections that have permits and wait for data from their peers.
+pub(super) struct Permits {
+    semaphore: Arc<Semaphore>,
+    pub(super) waiting: WaitQueue,
+}
+
+impl Permits {
+    pub(super) fn new(count: usize) -> Self {
+        Self { semaphore: Arc::new(Semaphore::new(count)), waiting: WaitQueue::default() }
+    }
+
+    /// Acquires permits. While too few permits are free, closes connections that wait for their peers.
+    pub(super) async fn acquire(&self, count: u32) -> OwnedSemaphorePermit {
+        let mut acquiring = std::pin::pin!(Arc::clone(&self.semaphore).acquire_many_owned(count));
+        let mut wait = Duration::ZERO;
+        loop {
+            if let Ok(permit) = timeout(wait, acquiring.as_mut()).await {
+                return permit.expect("the semaphore is never closed");
+            }
+            self.waiting.close_first();
+            wait = CLOSE_TIME;
+        }
+    }
+}
