@@ -24,7 +24,8 @@ pub struct CheckInfo {
     /// Stable name, on command lines and in reports.
     #[serde(rename = "check")]
     pub id: &'static str,
-    /// Section of the specification.
+    /// Section of the specification. Serialized as `SPEC §4`.
+    #[serde(serialize_with = "as_spec_section")]
     pub section: u8,
     /// The statement.
     pub statement: &'static str,
@@ -56,24 +57,27 @@ impl<T: Copy> Check<T> {
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// The statement holds.
-    Pass,
-    /// The statement does not hold.
-    Fail,
-    /// The statement was not checked.
+pub enum Outcome {
+    /// The rule holds.
+    Passed,
+    /// The rule holds, but the behavior may cause problems.
+    Warning,
+    /// The rule does not hold.
+    Failed,
+    /// The check was not run, or its answers do not show whether the rule holds.
     Skipped,
 }
 
-impl Verdict {
-    /// All verdicts.
-    pub const ALL: [Self; 3] = [Self::Pass, Self::Fail, Self::Skipped];
+impl Outcome {
+    /// All outcomes, best first.
+    pub const ALL: [Self; 4] = [Self::Passed, Self::Warning, Self::Failed, Self::Skipped];
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
+            Self::Passed => "passed",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
             Self::Skipped => "skipped",
         }
     }
@@ -85,8 +89,8 @@ pub struct Report {
     /// The check.
     #[serde(flatten)]
     pub check: CheckInfo,
-    /// The verdict.
-    pub verdict: Verdict,
+    /// The outcome: passed, failed or skipped.
+    pub outcome: Outcome,
     /// The reason. Sanitized, but may quote the service.
     pub found: String,
     /// Method and path of the request; never a key.
@@ -102,10 +106,15 @@ pub struct Report {
 
 impl Report {
     /// Creates a report without an exchange.
-    pub(crate) fn new(check: CheckInfo, verdict: Verdict, found: impl Into<String>) -> Self {
+    pub(crate) fn new(check: CheckInfo, outcome: Outcome, found: impl Into<String>) -> Self {
         let (found, took) = (found.into(), Duration::ZERO);
-        Self { check, verdict, found, request: None, status: None, answer: None, took }
+        Self { check, outcome, found, request: None, status: None, answer: None, took }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn as_spec_section<S: Serializer>(section: &u8, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("SPEC §{section}"))
 }
 
 fn as_millis<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, Key, check_api};
-use formsvc_contract::report::{Report, Verdict};
+use formsvc_contract::report::{Outcome, Report};
 use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_contract::sender::{SENDER_CHECKS, SenderOptions, check_sender, submit};
 use formsvc_protocol::{EndpointId, Form, RetrySchedule};
@@ -115,7 +115,7 @@ impl Deployment {
 
 /// The ids of the checks that did not pass.
 fn not_passed(reports: &[Report]) -> Vec<&'static str> {
-    let wrong = reports.iter().filter(|report| report.verdict != Verdict::Pass);
+    let wrong = reports.iter().filter(|report| report.outcome != Outcome::Passed);
     wrong.map(|report| report.check.id).collect()
 }
 

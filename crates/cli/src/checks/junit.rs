@@ -1,12 +1,12 @@
-//! The results of checks as a JUnit report, which CI systems display.
+//! JUnit reports of checks, which CI systems display.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use url::Url;
 
+use super::Outcome;
 use crate::base::files::AtomicFile;
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
@@ -18,36 +18,16 @@ pub(crate) struct Junit {
     work: AtomicFile,
 }
 
-/// A suite of checks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct JunitSuite<'a> {
-    /// The command.
-    pub(crate) name: &'static str,
-    /// The class name of all checks.
-    pub(crate) class: &'static str,
-    /// The checked server.
-    pub(crate) url: &'a Url,
-}
-
 /// A check and its result.
 #[derive(Clone, Debug)]
 pub(crate) struct JunitCase<'a> {
     pub(crate) name: &'a str,
-    pub(crate) outcome: JunitOutcome,
+    pub(crate) outcome: Outcome,
     /// The reason of the outcome. May quote the server.
     pub(crate) found: &'a str,
     /// Lines about the check. May quote the server.
     pub(crate) details: Vec<String>,
     pub(crate) took: Duration,
-}
-
-/// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JunitOutcome {
-    Passed,
-    Warned,
-    Failed,
-    Skipped,
 }
 
 impl Junit {
@@ -57,12 +37,14 @@ impl Junit {
         Ok(Self { path: path.to_owned(), work })
     }
 
+    /// Writes the results of a command that checked the server at `url`.
     pub(crate) fn write(
         mut self,
-        suite: JunitSuite<'_>,
+        command: &str,
+        url: &Url,
         cases: &[JunitCase<'_>],
     ) -> Result<(), CliError> {
-        let written = self.work.write_all(render(suite, cases).as_bytes());
+        let written = self.work.write_all(render(command, url, cases).as_bytes());
         written.and_then(|()| self.work.commit()).map_err(|error| unwritable(&self.path, &error))
     }
 }
@@ -73,85 +55,60 @@ fn unwritable(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// Renders the report. Of the URL it contains scheme, host and port: the rest may be a secret.
-fn render(suite: JunitSuite<'_>, cases: &[JunitCase<'_>]) -> String {
+fn render(command: &str, url: &Url, cases: &[JunitCase<'_>]) -> String {
     let count = |outcome| cases.iter().filter(|case| case.outcome == outcome).count();
-    let took = cases.iter().map(|case| case.took).sum();
+    let took: Duration = cases.iter().map(|case| case.took).sum();
     let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{}\"",
+        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
         cases.len(),
-        count(JunitOutcome::Failed),
-        count(JunitOutcome::Skipped),
-        seconds(took)
+        count(Outcome::Failed),
+        count(Outcome::Skipped),
+        took.as_secs_f64()
     );
-    let host = escape(&suite.url.origin().ascii_serialization());
-    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(xml, "<testsuites {counts}>");
-    let name = suite.name;
-    let _ = writeln!(xml, "  <testsuite name=\"{name}\" hostname=\"{host}\" {counts}>");
-    for case in cases {
-        render_case(&mut xml, suite.class, case);
-    }
-    xml.push_str("  </testsuite>\n</testsuites>\n");
-    xml
+    let class = command.trim_start_matches("formsvc ").replace(' ', ".");
+    let host = escape(&url.origin().ascii_serialization());
+    let cases: String = cases.iter().map(|case| render_case(&class, case)).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
+         <testsuite name=\"{command}\" hostname=\"{host}\" {counts}>\n{cases}  \
+         </testsuite>\n</testsuites>\n"
+    )
 }
 
-fn render_case(xml: &mut String, class: &str, case: &JunitCase<'_>) {
-    let found = escape(case.found);
-    let _ = write!(
-        xml,
-        "    <testcase classname=\"{class}\" name=\"{}\" time=\"{}\"",
-        escape(case.name),
-        seconds(case.took)
-    );
+fn render_case(class: &str, case: &JunitCase<'_>) -> String {
+    let (name, found) = (escape(case.name), escape(case.found));
     let details: Vec<String> = case.details.iter().map(|line| escape(line)).collect();
     let details = details.join("\n");
-    let _ = match case.outcome {
-        JunitOutcome::Passed => writeln!(xml, "/>"),
-        JunitOutcome::Skipped => {
-            writeln!(xml, "><skipped message=\"{found}\"/></testcase>")
+    let content = match case.outcome {
+        Outcome::Passed => String::new(),
+        Outcome::Skipped => format!("<skipped message=\"{found}\"/>"),
+        Outcome::Warning => format!("<system-out>warning: {found}\n{details}</system-out>"),
+        Outcome::Failed => {
+            format!("<failure type=\"check_failed\" message=\"{found}\">{details}</failure>")
         }
-        JunitOutcome::Warned => {
-            writeln!(xml, "><system-out>warning: {found}\n{details}</system-out></testcase>")
-        }
-        JunitOutcome::Failed => writeln!(
-            xml,
-            "><failure type=\"check_failed\" message=\"{found}\">{details}</failure></testcase>"
-        ),
     };
+    let seconds = case.took.as_secs_f64();
+    let attributes = format!("classname=\"{class}\" name=\"{name}\" time=\"{seconds:.3}\"");
+    format!("    <testcase {attributes}>{content}</testcase>\n")
 }
 
-fn seconds(time: Duration) -> String {
-    format!("{:.3}", time.as_secs_f64())
-}
-
-/// Escapes untrusted text for XML, and removes the characters that XML does not allow.
+/// Escapes untrusted text for XML, and replaces the characters that XML does not allow.
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in one_line(text).chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let text = one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn case<'a>(name: &'a str, outcome: JunitOutcome, found: &'a str) -> JunitCase<'a> {
+    fn case<'a>(name: &'a str, outcome: Outcome, found: &'a str) -> JunitCase<'a> {
         let details = vec![format!("found: {found}"), "fix: <none>".to_owned()];
         JunitCase { name, outcome, found, details, took: Duration::from_millis(12) }
     }
 
     fn rendered(url: &str, cases: &[JunitCase<'_>]) -> String {
-        let url = url.parse().unwrap();
-        render(JunitSuite { name: "formsvc x check", class: "x.check", url: &url }, cases)
+        render("formsvc x check", &url.parse().unwrap(), cases)
     }
 
     #[test]
@@ -159,10 +116,10 @@ mod tests {
         let xml = rendered(
             "https://u:pw@hooks.example:8443/secret?token=x",
             &[
-                case("fresh", JunitOutcome::Passed, "answered 200"),
-                case("stale", JunitOutcome::Failed, "answered 200 (accepted)"),
-                case("get", JunitOutcome::Warned, "answered 200 (accepted)"),
-                case("future", JunitOutcome::Skipped, "not tried"),
+                case("fresh", Outcome::Passed, "answered 200"),
+                case("stale", Outcome::Failed, "answered 200 (accepted)"),
+                case("get", Outcome::Warning, "answered 200 (accepted)"),
+                case("future", Outcome::Skipped, "not tried"),
             ],
         );
         assert!(
@@ -173,7 +130,7 @@ mod tests {
             assert!(!xml.contains(secret), "{xml}");
         }
         assert_eq!(xml.matches("<testcase classname=\"x.check\" ").count(), 4);
-        assert!(xml.contains("name=\"fresh\" time=\"0.012\"/>"), "{xml}");
+        assert!(xml.contains("name=\"fresh\" time=\"0.012\"></testcase>"), "{xml}");
         assert!(
             xml.contains("<failure type=\"check_failed\" message=\"answered 200 (accepted)\">")
         );
@@ -184,8 +141,7 @@ mod tests {
     #[test]
     fn untrusted_text_is_escaped() {
         let found = "302 to \"><script>&\u{1b}]0;x\u{7}\u{0}\u{ffff}\n</failure>";
-        let xml =
-            rendered("http://127.0.0.1:1/", &[case("no-redirect", JunitOutcome::Failed, found)]);
+        let xml = rendered("http://127.0.0.1:1/", &[case("no-redirect", Outcome::Failed, found)]);
         assert_eq!(xml.matches("</failure>").count(), 1, "{xml}");
         assert!(!xml.contains("<script>") && xml.contains("&lt;script&gt;&amp;"), "{xml}");
         assert!(xml.chars().all(|c| c == '\n' || !c.is_control()) && !xml.contains('\u{ffff}'));

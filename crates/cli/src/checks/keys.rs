@@ -1,135 +1,129 @@
-//! Where the API key comes from, and what could keep it from getting there.
+//! The checks of the config file, the profile, the stores of keys and the API key. They send no request.
 
 use secrecy::SecretString;
 
-use super::{Check, files};
-use crate::account::credentials::{Account, StoreError, Stores};
+use super::Check;
+use crate::account::credentials::{Account, Stores};
 use crate::account::key::{self, Key};
 use crate::base::env;
 use crate::base::masked::masked;
 use crate::context::{Context, no_base_url};
-use crate::settings::Kept;
-use crate::settings::KeySource;
-use crate::settings::Store;
+use crate::settings::config::File;
+use crate::settings::{KeySource, Store};
 
-/// Everything that has to do with the key of this run, and the key itself, which is looked for once: a
-/// program may print it, and a keyring may take its time. The service is asked nothing.
+/// Runs the checks. Returns the key as well, because a program that prints it, or a keyring that asks for a
+/// password, must not be called twice.
 pub(crate) async fn keys(
     cx: &Context,
     base_url: Option<&str>,
-    given: Option<&KeySource>,
+    source: Option<&KeySource>,
 ) -> (Vec<Check>, Option<SecretString>) {
-    let mut checks = vec![files::configuration(cx), service(cx, base_url)];
-    checks.push(environment(cx));
-    let (stores, kept) = (Stores::of(&cx.settings), cx.settings.kept.store);
-    checks.push(keyring(&stores, kept));
-    checks.push(key_file(&stores, kept));
-    let (check, key) = key(cx, base_url, given).await;
+    let (stores, chosen) = (Stores::of(&cx.settings), cx.settings.kept.store);
+    let mut checks = vec![
+        config_file(cx),
+        profile(cx, base_url),
+        environment(cx),
+        keyring(&stores, chosen),
+        key_file(&stores, chosen),
+    ];
+    let (check, key) = api_key(cx, base_url, source).await;
     checks.push(check);
     (checks, key)
 }
 
-/// Which service the key is for.
-fn service(cx: &Context, base_url: Option<&str>) -> Check {
+/// Checks that the config file is readable, and that other users cannot write to it.
+fn config_file(cx: &Context) -> Check {
+    const NAME: &str = "configuration";
+    let Some(path) = File::path_in(&cx.settings.paths) else {
+        return Check::error(NAME, &File::no_folder());
+    };
+    match File::load(&cx.settings.paths).and_then(|file| file.entries()) {
+        Err(error) => Check::error(NAME, &error),
+        Ok(_) if path.exists() => Check::passed(NAME, format!("`{}`", path.display())),
+        Ok(_) => Check::passed(NAME, format!("no config file yet at `{}`", path.display())),
+    }
+}
+
+/// Shows the profile, its base URL, and where both are set.
+fn profile(cx: &Context, base_url: Option<&str>) -> Check {
     const NAME: &str = "profile";
     let profile = &cx.settings.profile;
-    let Some(base_url) = base_url else {
-        return Check::failed(NAME, &no_base_url());
-    };
+    let Some(base_url) = base_url else { return Check::error(NAME, &no_base_url()) };
     let account = match Account::new(profile, base_url) {
         Ok(account) => account,
-        Err(error) => return Check::failed(NAME, &error),
+        Err(error) => return Check::error(NAME, &error),
     };
-    let said = |name: &str| {
-        let origin = cx.settings.resolved.row(name).map(|row| row.origin.to_string());
-        origin.unwrap_or_else(|| "default".to_owned())
+    let set_by = |name: &str| {
+        let row = cx.settings.resolved.row(name);
+        row.map_or("default".to_owned(), |row| row.origin.to_string())
     };
-    Check::ok(
-        NAME,
-        format!(
-            "`{profile}` ({}) is for {} ({})",
-            said("profile"),
-            account.origin(),
-            said("base_url")
-        ),
-    )
+    let (profile_by, url_by) = (set_by("profile"), set_by("base_url"));
+    let found = format!("`{profile}` ({profile_by}) uses {} ({url_by})", account.origin());
+    Check::passed(NAME, found)
 }
 
-/// Variables that hide what is kept.
+/// Warns of variables that take precedence over the profile.
 fn environment(cx: &Context) -> Check {
     const NAME: &str = "environment";
-    let Kept { base_url, .. } = &cx.settings.kept;
-    let mut hides = Vec::new();
-    if cx.settings.kept.has_key() {
-        hides.extend(key::stronger_variables());
+    let stored = &cx.settings.kept;
+    let mut names = Vec::new();
+    if stored.has_key() {
+        names.extend(key::stronger_variables());
     }
-    if base_url.is_some() && env::of_process(env::BASE_URL.name).is_some_and(|url| !url.is_empty())
-    {
-        hides.push(env::BASE_URL.name);
+    let is_set = |name: &str| env::of_process(name).is_some_and(|value| !value.is_empty());
+    if stored.base_url.is_some() && is_set(env::BASE_URL.name) {
+        names.push(env::BASE_URL.name);
     }
-    match &*hides {
-        [] => Check::ok(NAME, "no variable hides what the profile keeps"),
-        hides => {
-            let names = hides.join("` and `");
-            Check::warn(NAME, format!("`{names}` is stronger than what the profile keeps"))
-                .hint("unset it where it is not meant")
-        }
+    if names.is_empty() {
+        return Check::passed(NAME, "no variable overrides the profile");
     }
+    let found = format!("the profile is overridden by `{}`", names.join("` and `"));
+    Check::warning(NAME, found).hint(Some("unset the variable, unless this is intended"))
 }
 
-/// Whether there is a keyring that can be used.
-fn keyring(stores: &Stores, kept: Option<Store>) -> Check {
+/// Checks that the keyring is available.
+fn keyring(stores: &Stores, chosen: Option<Store>) -> Check {
     const NAME: &str = "keyring";
-    match stores.check(Store::Keyring) {
-        Ok(()) => Check::ok(NAME, "it can be used"),
-        Err(why) => match kept {
-            Some(Store::Keyring) => advised(Check::fail(NAME, why.to_string()), &why),
-            Some(Store::File) => Check::skip(NAME, "not needed: the key is kept in a file"),
-            None => advised(Check::warn(NAME, why.to_string()), &why),
-        },
+    let Err(error) = stores.check(Store::Keyring) else {
+        return Check::passed(NAME, "available");
+    };
+    match chosen {
+        Some(Store::Keyring) => Check::failed(NAME, error.to_string()).hint(error.hint()),
+        Some(Store::File) => Check::skipped(NAME, "not needed: the profile uses the key file"),
+        None => Check::warning(NAME, error.to_string()).hint(error.hint()),
     }
 }
 
-/// Whether the file of keys, if there is one, is its owner's alone.
-fn key_file(stores: &Stores, kept: Option<Store>) -> Check {
+/// Checks that the key file, if there is one, is accessible only to its owner.
+fn key_file(stores: &Stores, chosen: Option<Store>) -> Check {
     const NAME: &str = "key file";
-    let place = stores.place(Store::File);
+    let (path, is_used) = (stores.place(Store::File), chosen == Some(Store::File));
     match stores.check(Store::File) {
-        Ok(()) if kept == Some(Store::File) => {
-            Check::ok(NAME, format!("{place}, which only you can read"))
+        Ok(()) if is_used => Check::passed(NAME, format!("{path}, readable only by you")),
+        Ok(()) => Check::passed(NAME, format!("not used; `--store file` would use {path}")),
+        // The error would prevent only the creation of the file.
+        Err(error) if !is_used && !stores.has_file() => {
+            Check::warning(NAME, error.to_string()).hint(error.hint())
         }
-        Ok(()) => Check::ok(NAME, format!("{place} is not used, and could be")),
-        // It says only what would be in the way of keeping one there.
-        Err(why) if kept != Some(Store::File) && !stores.has_file() => {
-            advised(Check::warn(NAME, why.to_string()), &why)
-        }
-        Err(why) => advised(Check::fail(NAME, why.to_string()), &why),
+        Err(error) => Check::failed(NAME, error.to_string()).hint(error.hint()),
     }
 }
 
-fn advised(check: Check, why: &StoreError) -> Check {
-    match why.hint() {
-        Some(hint) => check.hint(hint),
-        None => check,
-    }
-}
-
-/// Whether there is a key, and from where.
-async fn key(
+/// Looks for the API key.
+async fn api_key(
     cx: &Context,
     base_url: Option<&str>,
-    given: Option<&KeySource>,
+    source: Option<&KeySource>,
 ) -> (Check, Option<SecretString>) {
     const NAME: &str = "key";
     let Some(base_url) = base_url else {
-        return (Check::fail(NAME, "without an address there is none to look for"), None);
+        return (Check::skipped(NAME, "not checked: no base URL is set"), None);
     };
-    let found = key::find(&cx.settings, given, base_url, &cx.progress).await;
-    match found {
+    match key::find(&cx.settings, source, base_url, &cx.progress).await {
         Ok(Ok(Key { key, place })) => {
-            (Check::ok(NAME, format!("{}, from {place}", masked(&key))), Some(key))
+            (Check::passed(NAME, format!("{}, from {place}", masked(&key))), Some(key))
         }
-        Ok(Err(missing)) => (Check::failed(NAME, &missing.into()), None),
-        Err(error) => (Check::failed(NAME, &error), None),
+        Ok(Err(missing)) => (Check::error(NAME, &missing.into()), None),
+        Err(error) => (Check::error(NAME, &error), None),
     }
 }

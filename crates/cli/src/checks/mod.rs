@@ -1,9 +1,9 @@
-//! What `doctor` and `auth doctor` look at: checks, each with what was found and what to do about it.
+//! Checks and their results, as `doctor`, `auth doctor`, `contract check` and `webhook check` report them.
 
-mod files;
 pub(crate) mod junit;
 mod keys;
 
+pub(crate) use formsvc_contract::report::Outcome;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -12,125 +12,110 @@ use crate::output::{Field, Finding, Listing};
 
 pub(crate) use keys::keys;
 
-/// What a check shows.
+/// The columns of `doctor` and `auth doctor`.
 pub(crate) const FIELDS: &[Field] =
     &[Field::new("check"), Field::status("outcome"), Field::new("found"), Field::new("hint")];
 
-/// What came of looking at one thing.
+/// The result of a check.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Check {
-    /// What was looked at, in a word or two.
     #[serde(rename = "check")]
     pub(crate) name: &'static str,
-    /// Whether it is as it should be.
     pub(crate) outcome: Outcome,
-    /// What was found. No key is in it.
+    /// The reason of the outcome. Never contains a key.
     pub(crate) found: String,
-    /// What to do about it.
+    /// How to fix it.
     pub(crate) hint: Option<String>,
 }
 
-/// Whether something is as it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
-    /// It is.
-    Ok,
-    /// It works, and may not be what is meant.
-    Warn,
-    /// It does not work.
-    Fail,
-    /// It was not looked at: what comes before it does not work, or nobody needs it.
-    Skip,
-}
-
-impl Outcome {
-    const ALL: [Self; 4] = [Self::Ok, Self::Warn, Self::Fail, Self::Skip];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Fail => "fail",
-            Self::Skip => "skip",
-        }
-    }
-}
-
 impl Check {
-    /// It is as it should be.
-    pub(crate) fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, outcome: Outcome::Ok, found: found.into(), hint: None }
+    pub(crate) fn new(name: &'static str, outcome: Outcome, found: impl Into<String>) -> Self {
+        Self { name, outcome, found: found.into(), hint: None }
     }
 
-    /// It works, and may not be what is meant.
-    pub(crate) fn warn(name: &'static str, found: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Warn, ..Self::ok(name, found) }
+    pub(crate) fn passed(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, Outcome::Passed, found)
     }
 
-    /// It does not work.
-    pub(crate) fn fail(name: &'static str, found: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Fail, ..Self::ok(name, found) }
+    pub(crate) fn warning(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, Outcome::Warning, found)
     }
 
-    /// It was not looked at, and why.
-    pub(crate) fn skip(name: &'static str, found: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Skip, ..Self::ok(name, found) }
+    pub(crate) fn failed(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, Outcome::Failed, found)
     }
 
-    /// With what to do about it.
+    pub(crate) fn skipped(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, Outcome::Skipped, found)
+    }
+
+    /// A failure with the message and the hint of an error.
+    pub(crate) fn error(name: &'static str, error: &CliError) -> Self {
+        Self::failed(name, error.brief()).hint(error.advice())
+    }
+
     #[must_use]
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub(crate) fn hint(mut self, hint: Option<impl Into<String>>) -> Self {
+        self.hint = hint.map(Into::into);
         self
     }
+}
 
-    fn finding(&self) -> Finding<'_> {
-        Finding {
-            outcome: self.outcome.word(),
-            name: self.name,
-            found: &self.found,
-            hint: self.hint.as_deref(),
+/// Prints a block for each check on a terminal, else the rows. A table may have no room for the problems, so
+/// they are also printed to standard error.
+pub(crate) fn print(
+    cx: &Context,
+    mut listing: Listing,
+    checks: &[Check],
+    rows: &[impl Serialize],
+) -> Result<(), CliError> {
+    let findings = checks.iter().map(|check| Finding {
+        outcome: check.outcome.name(),
+        name: check.name,
+        found: &check.found,
+        hint: check.hint.as_deref(),
+    });
+    let findings: Vec<Finding<'_>> = findings.collect();
+    if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::name))? {
+        return Ok(());
+    }
+    for row in rows {
+        listing.push(row);
+    }
+    cx.output.list(listing)?;
+    if cx.output.is_for_reading() {
+        for check in checks {
+            print_problem(cx, check);
         }
     }
+    Ok(())
+}
 
-    /// Prints a warning or a failure, with its hint, on standard error.
-    fn tell(&self, cx: &Context) {
-        let text = format!("{}: {}", self.name, self.found);
-        match self.outcome {
-            Outcome::Ok | Outcome::Skip => return,
-            Outcome::Warn => cx.progress.warn(&text),
-            Outcome::Fail => cx.progress.remark(&format!("failed: {text}")),
-        }
-        if let Some(hint) = &self.hint {
-            cx.progress.remark(&format!("hint: {hint}"));
-        }
+fn print_problem(cx: &Context, check: &Check) {
+    let text = format!("{}: {}", check.name, check.found);
+    match check.outcome {
+        Outcome::Passed | Outcome::Skipped => return,
+        Outcome::Warning => cx.progress.warn(&text),
+        Outcome::Failed => cx.progress.remark(&format!("failed: {text}")),
     }
-
-    /// It does not work, for the reason an error gives.
-    pub(crate) fn failed(name: &'static str, error: &CliError) -> Self {
-        Self { hint: error.advice().map(str::to_owned), ..Self::fail(name, error.brief()) }
+    if let Some(hint) = &check.hint {
+        cx.progress.remark(&format!("hint: {hint}"));
     }
 }
 
-/// Shows the results. Fails if a check failed.
-pub(crate) fn show(cx: &Context, mut listing: Listing, checks: &[Check]) -> Result<(), CliError> {
-    let findings: Vec<Finding<'_>> = checks.iter().map(Check::finding).collect();
-    if !cx.output.findings(&findings, &Outcome::ALL.map(Outcome::word))? {
-        for check in checks {
-            listing.push(check);
-        }
-        cx.output.list(listing)?;
-        if cx.output.is_for_reading() {
-            // A row may have no room for them, and they are worth nothing when they are cut.
-            for check in checks {
-                check.tell(cx);
-            }
-        }
+/// Returns an error that names the failed checks, if any. `only` is the flag that selects checks, if the
+/// command has one.
+pub(crate) fn result(checks: &[Check], only: Option<&str>) -> Result<(), CliError> {
+    let failed = checks.iter().filter(|check| check.outcome == Outcome::Failed);
+    let failed: Vec<&str> = failed.map(|check| check.name).collect();
+    if failed.is_empty() {
+        return Ok(());
     }
-    match checks.iter().filter(|check| check.outcome == Outcome::Fail).count() {
-        0 => Ok(()),
-        1 => Err(CliError::coded(Code::CheckFailed, "1 check failed")),
-        failed => Err(CliError::coded(Code::CheckFailed, format!("{failed} checks failed"))),
-    }
+    let names = failed.join(", ");
+    let message = format!("{} of {} checks failed: {names}", failed.len(), checks.len());
+    let error = CliError::coded(Code::CheckFailed, message);
+    Err(match only {
+        Some(flag) => error.hint(format!("repeat with `{flag} {}`", failed.join(","))),
+        None => error,
+    })
 }

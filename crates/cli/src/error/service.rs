@@ -88,8 +88,8 @@ pub(crate) fn described(kind: ErrorKind, text: &str) -> String {
 /// Returns a hint for a redirect. It names the origin of another server, which is a possible address.
 fn redirect_hint(error: &formsvc_client::Error) -> Option<String> {
     error.status().filter(http::StatusCode::is_redirection)?;
-    let target = error.redirect_target().filter(|_| error.is_redirect_elsewhere());
-    let origin = target.and_then(|target| Some(url::Url::parse(target).ok()?.origin()));
+    let elsewhere = error.redirect_target().filter(|_| error.is_redirect_elsewhere());
+    let origin = elsewhere.and_then(|target| Some(url::Url::parse(target).ok()?.origin()));
     Some(match origin.filter(url::Origin::is_tuple) {
         Some(origin) => format!(
             "check the service address; if the service is at {} now, and you trust it, use that address",

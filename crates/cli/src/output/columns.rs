@@ -1,35 +1,30 @@
-//! Rows of a table that are printed one by one, below one heading and no wider than the terminal.
+//! Rows that are printed one by one, below one heading.
 
 use std::cell::Cell;
 
 use unicode_width::UnicodeWidthStr;
 
+use super::fit::{self, ColumnWidth, GAP, READABLE};
 use super::live::Live;
 use super::{Field, Output, Stream, TextStyle};
 use crate::base::sanitize::one_line;
 use crate::base::text::{truncate, truncate_id};
 use crate::error::CliError;
 
-/// Space between columns.
-const GAP: usize = 2;
 /// Space before a cell that is printed below its row.
 const INDENT: &str = "    ";
 /// Width of text if the output has no width.
 const UNBOUNDED: usize = 100;
-/// Least useful width of text.
-const READABLE: usize = 24;
-/// Width of the service's ids, and the most that is shown of longer ids.
+/// Width of the service's ids, and the largest width of longer ids.
 const ID: (usize, usize) = (36, 40);
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     heading: &'static str,
-    /// The column is omitted if it has less room.
-    min: usize,
-    max: usize,
+    width: ColumnWidth,
     cut: Cut,
-    /// True if its cells are printed below the row if the column is omitted.
+    /// True if the cells are printed below their rows when the column has no room.
     is_below: bool,
 }
 
@@ -37,10 +32,9 @@ pub(crate) struct Column {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     End,
-    /// It is never shortened.
-    Whole,
-    /// The middle is cut: ids of the same time begin alike. Ids of the service are never shortened.
-    Id,
+    Never,
+    /// The middle is cut, because ids of the same time have the same beginning.
+    Middle,
     /// A number, aligned right.
     Number,
 }
@@ -58,12 +52,12 @@ impl Column {
 
     /// A column of ids.
     pub(crate) fn ids(heading: &'static str) -> Self {
-        Self::new(heading, ID, Cut::Id)
+        Self::new(heading, ID, Cut::Middle)
     }
 
-    /// A column of addresses that are at most so wide.
+    /// A column of URLs of at most this width.
     pub(crate) fn addresses(heading: &'static str, longest: usize) -> Self {
-        Self::new(heading, (longest, longest), Cut::Whole)
+        Self::new(heading, (longest, longest), Cut::Never)
     }
 
     /// A column of numbers up to this one.
@@ -74,7 +68,7 @@ impl Column {
 
     fn new(heading: &'static str, (min, max): (usize, usize), cut: Cut) -> Self {
         let min = min.max(heading.width());
-        Self { heading, min, max: max.max(min), cut, is_below: false }
+        Self { heading, width: ColumnWidth { min, max: max.max(min) }, cut, is_below: false }
     }
 
     /// Prints the cells below their rows if there is no room beside the other columns.
@@ -82,25 +76,10 @@ impl Column {
         Self { is_below: true, ..self }
     }
 
-    /// Returns true if columns to the right may be shown although this one is omitted.
-    fn may_be_omitted(&self) -> bool {
-        self.is_below || matches!(self.cut, Cut::Id | Cut::Whole)
-    }
-
-    /// Returns the order in which columns get remaining room.
-    fn rank(&self) -> u8 {
+    fn shorten(&self, text: &str, width: usize) -> String {
         match self.cut {
-            _ if self.max == usize::MAX => 2,
-            Cut::Id => 1,
-            _ => 0,
-        }
-    }
-
-    fn fit(&self, text: &str, width: usize) -> String {
-        match self.cut {
-            _ if text.width() <= width => text.to_owned(),
-            Cut::Id => truncate_id(text, width),
-            Cut::Whole => text.to_owned(),
+            Cut::Middle => truncate_id(text, width),
+            Cut::Never => text.to_owned(),
             Cut::End | Cut::Number => truncate(text, width),
         }
     }
@@ -110,14 +89,13 @@ impl Column {
 pub(crate) struct Columns<'a> {
     pub(crate) live: Live<'a>,
     all: Vec<Column>,
-    /// `None` for an omitted column.
+    /// `None` for a dropped column.
     widths: Vec<Option<usize>>,
     has_heading: Cell<bool>,
 }
 
 impl<'a> Columns<'a> {
-    /// Fits the columns into the width of the output. If there is too little room, it omits columns from the
-    /// right, and columns that cannot be shortened.
+    /// Fits the columns into the width of the output. Columns without room are dropped from the right.
     pub(crate) fn new(live: Live<'a>, columns: Vec<Column>) -> Self {
         let widths = widths(&columns, live.width());
         Self { live, all: columns, widths, has_heading: Cell::new(false) }
@@ -130,19 +108,19 @@ impl<'a> Columns<'a> {
             self.line(&names.collect::<Vec<_>>())?;
         }
         self.line(cells)?;
-        for (column, (look, text)) in below(&self.all, &self.widths, cells) {
-            let text = one_line(text);
+        for (column, (style, text)) in below(&self.all, &self.widths, cells) {
             let room = self.live.width().map_or(UNBOUNDED, |width| width - INDENT.len());
-            let text =
-                if column.cut == Cut::End { truncate(&text, room) } else { text.into_owned() };
-            self.live.line(&[(TextStyle::Plain, INDENT), (*look, &text)])?;
+            let text = one_line(text);
+            let is_text = column.cut == Cut::End;
+            let text = if is_text { truncate(&text, room) } else { text.into_owned() };
+            self.live.line(&[(TextStyle::Plain, INDENT), (*style, &text)])?;
         }
         Ok(())
     }
 
     fn line(&self, cells: &[(TextStyle, &str)]) -> Result<(), CliError> {
         let parts = row(&self.all, &self.widths, cells);
-        let parts: Vec<_> = parts.iter().map(|(look, text)| (*look, &**text)).collect();
+        let parts: Vec<_> = parts.iter().map(|(style, text)| (*style, &**text)).collect();
         self.live.line(&parts)
     }
 }
@@ -168,35 +146,12 @@ impl Output {
     }
 }
 
-/// Returns the width of each column; `None` if there is no room for it.
 fn widths(columns: &[Column], room: Option<usize>) -> Vec<Option<usize>> {
     let Some(room) = room else {
-        let max = |column: &Column| if column.max == usize::MAX { UNBOUNDED } else { column.max };
-        return columns.iter().map(|column| Some(max(column))).collect();
+        let max = |max: usize| if max == usize::MAX { UNBOUNDED } else { max };
+        return columns.iter().map(|column| Some(max(column.width.max))).collect();
     };
-    let (mut widths, mut left) = (vec![None; columns.len()], room + GAP);
-    for (column, width) in columns.iter().zip(&mut widths) {
-        if let Some(more) = left.checked_sub(column.min + GAP) {
-            (*width, left) = (Some(column.min), more);
-        } else if !column.may_be_omitted() {
-            break;
-        }
-    }
-    if let (true, Some(first)) = (widths.iter().all(Option::is_none), widths.first_mut()) {
-        // One column is always shown.
-        *first = Some(room);
-        return widths;
-    }
-    for rank in 0..3 {
-        for (column, width) in columns.iter().zip(&mut widths) {
-            if let Some(width) = width.as_mut().filter(|_| column.rank() == rank) {
-                let more = (column.max - column.min).min(left);
-                *width += more;
-                left -= more;
-            }
-        }
-    }
-    widths
+    fit::fit(&columns.iter().map(|column| column.width).collect::<Vec<_>>(), room)
 }
 
 /// Returns the cells that are printed below a row.
@@ -219,17 +174,17 @@ fn row(
     cells: &[(TextStyle, &str)],
 ) -> Vec<(TextStyle, String)> {
     let (mut parts, mut space) = (Vec::new(), 0);
-    for ((column, width), (look, text)) in columns.iter().zip(widths).zip(cells) {
+    for ((column, width), (style, text)) in columns.iter().zip(widths).zip(cells) {
         let Some(width) = *width else { continue };
-        let text = column.fit(&one_line(text), width);
-        let beside = width.saturating_sub(text.width());
-        let (before, after) = if column.cut == Cut::Number { (beside, 0) } else { (0, beside) };
+        let text = column.shorten(&one_line(text), width);
+        let rest = width.saturating_sub(text.width());
+        let (before, after) = if column.cut == Cut::Number { (rest, 0) } else { (0, rest) };
         if text.is_empty() {
-            space += beside + GAP;
+            space += rest + GAP;
             continue;
         }
         parts.push((TextStyle::Plain, " ".repeat(space + before)));
-        parts.push((*look, text));
+        parts.push((*style, text));
         space = after + GAP;
     }
     parts
@@ -263,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_addresses_are_complete_or_omitted() {
+    fn narrow_rows_drop_columns_from_the_right() {
         let rest = Some(CELLS[4].to_owned());
         let row = format!("  17  {ID}      no response  {TO}  {}", CELLS[4]);
         assert_eq!(print(200, CELLS), (row, None));
@@ -271,9 +226,8 @@ mod tests {
         assert_eq!(print(100, CELLS), (row, rest.clone()));
         assert_eq!(print(80, CELLS), (format!("  17  {ID}  no resp…  {TO}"), rest.clone()));
         assert_eq!(print(70, CELLS), (format!("  17  {ID}      no response"), rest.clone()));
-        assert_eq!(print(41, CELLS), (format!("  17  no res…  {TO}"), rest.clone()));
-        assert_eq!(print(17, CELLS), ("  17  no response".to_owned(), rest));
-        for width in 1..200 {
+        assert_eq!(print(41, CELLS), ("  17".to_owned(), rest));
+        for width in 5..200 {
             assert!(print(width, CELLS).0.width() <= width, "{width}");
             let wide = ["1", &"漢字".repeat(30), "é\u{301}", "", &"漢字".repeat(30)];
             assert!(print(width, wide).0.width() <= width, "{width}");
@@ -281,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_have_their_largest_width_without_a_terminal() {
+    fn columns_without_a_terminal_have_their_largest_width() {
         let widths: Vec<_> = widths(&columns(), None).into_iter().flatten().collect();
         assert_eq!(widths, [4, 40, 11, 26, 100]);
         assert_eq!(print(80, ["1", "", "", "x", ""]).0.split_whitespace().count(), 2);

@@ -29,9 +29,9 @@ impl Detail<'_> {
         for (name, value) in &self.own {
             let label = name.width() + 2;
             let name = view.paint.put(TextStyle::Dim, &format!("{name}:"));
-            let told = view.times.and_then(|times| times.told_whole(value));
+            let told = view.times.and_then(|times| times.format_long(value));
             let told = told.map_or(String::new(), |told| format!(" ({told})"));
-            let lines = view.broken(&format!("{}{told}", one_line(value)), label);
+            let lines = view.wrap_beside(&format!("{}{told}", one_line(value)), label);
             writeln!(out, "{name} {}", lines.join(&format!("\n{}", " ".repeat(label))))?;
         }
         if !self.own.is_empty() {

@@ -1,41 +1,48 @@
-//! The fields of what a command shows: one table a command, from which columns, `--json` and its
-//! list of fields follow.
+//! The fields of a command's items: one table per command. Columns and `--json` follow from it.
 
-/// A field of an item, known before anything is asked of the service.
+/// A field of an item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
-    /// Its name, as the item's JSON has it.
+    /// The name, as in the JSON of the item.
     pub(crate) name: &'static str,
-    /// What its values are.
     pub(crate) kind: Kind,
-    /// Where it stands when there are columns.
     pub(crate) column: Place,
 }
 
-/// What the values of a field are, for those who show it.
+/// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Anything; a column of nothing but numbers is aligned like one.
+    /// Any values. A column of numbers is aligned right.
     Any,
-    /// An id: shown whole, or not at all where there is no room; half an id is no id.
+    /// An id, never truncated.
     Id,
-    /// An id by which people tell items apart, and which no command asks for: of a long one the middle goes
-    /// where there are columns.
+    /// An id of any length that no command takes. A table truncates the middle of a long one.
     Mark,
-    /// An address: like an id, whole or not at all.
+    /// A URL, never truncated.
     Address,
     /// An RFC 3339 instant.
     Time,
-    /// One that is most often of the last minutes, told in few characters where there are columns.
+    /// A recent instant, with a short age in tables, such as `8s ago`.
     Recent,
-    /// A word of a closed set, which has a colour.
+    /// A word of a closed set or an HTTP status, which has a colour.
     Status,
-    /// An object: its members are fields as well, such as `data.LABEL`.
+    /// An object. Its members are fields as well, such as `data.LABEL`.
     Object,
 }
 
+/// The position of a field's column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the order of the fields.
+    InOrder,
+    /// On the right of tables, whose rightmost columns are dropped first. In the order of the fields elsewhere.
+    LastInTables,
+    /// Only JSON has the field.
+    JsonOnly,
+}
+
 impl Kind {
-    /// Whether a value is shown whole or not at all.
+    /// Returns true if tables never truncate a value.
     pub(super) fn is_whole(self) -> bool {
         match self {
             Self::Id | Self::Address | Self::Time | Self::Recent | Self::Status => true,
@@ -43,76 +50,68 @@ impl Kind {
         }
     }
 
-    /// Whether a value is shown whole where there is a line for it: somebody may copy it.
+    /// Returns true if a value stays on one line where it has a line of its own, because users copy it.
     pub(super) fn is_copied(self) -> bool {
         self.is_whole() || self == Self::Mark
     }
 }
 
-/// Where a field stands when there are columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In its turn.
-    InTurn,
-    /// In its turn, but last in tables, where space is short: an id is long and tells a reader
-    /// little.
-    LastInTables,
-    /// Nowhere: only JSON has it.
-    Nowhere,
-}
-
 impl Field {
+    const fn of_kind(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, column: Place::InOrder }
+    }
+
     /// A field of any values.
     pub(crate) const fn new(name: &'static str) -> Self {
-        Self { name, kind: Kind::Any, column: Place::InTurn }
+        Self::of_kind(name, Kind::Any)
     }
 
     /// A field of ids.
     pub(crate) const fn id(name: &'static str) -> Self {
-        Self { name, kind: Kind::Id, column: Place::InTurn }
+        Self::of_kind(name, Kind::Id)
     }
 
-    /// A field of ids that tell items apart.
+    /// A field of ids of any length that no command takes.
     pub(crate) const fn mark(name: &'static str) -> Self {
-        Self { name, kind: Kind::Mark, column: Place::InTurn }
+        Self::of_kind(name, Kind::Mark)
     }
 
-    /// A field of addresses.
+    /// A field of URLs.
     pub(crate) const fn address(name: &'static str) -> Self {
-        Self { name, kind: Kind::Address, column: Place::InTurn }
+        Self::of_kind(name, Kind::Address)
     }
 
     /// A field of instants.
     pub(crate) const fn time(name: &'static str) -> Self {
-        Self { name, kind: Kind::Time, column: Place::InTurn }
+        Self::of_kind(name, Kind::Time)
     }
 
-    /// A field of instants that are most often of the last minutes.
+    /// A field of instants that are mostly recent.
     pub(crate) const fn recent(name: &'static str) -> Self {
-        Self { name, kind: Kind::Recent, column: Place::InTurn }
+        Self::of_kind(name, Kind::Recent)
     }
 
-    /// A field of a closed set of words, or of statuses of HTTP.
+    /// A field of words of a closed set, or of HTTP statuses.
     pub(crate) const fn status(name: &'static str) -> Self {
-        Self { name, kind: Kind::Status, column: Place::InTurn }
+        Self::of_kind(name, Kind::Status)
     }
 
-    /// A field of objects, without a column: whoever lists the items lays out its members.
+    /// A field of objects. Its members can have columns, the object itself has none.
     pub(crate) const fn object(name: &'static str) -> Self {
-        Self { name, kind: Kind::Object, column: Place::Nowhere }
+        Self { name, kind: Kind::Object, column: Place::JsonOnly }
     }
 
-    /// The field, last in tables.
+    /// The field, on the right of tables.
     #[must_use]
     pub(crate) const fn last(mut self) -> Self {
         self.column = Place::LastInTables;
         self
     }
 
-    /// The field, in JSON only.
+    /// The field without a column.
     #[must_use]
     pub(crate) const fn json_only(mut self) -> Self {
-        self.column = Place::Nowhere;
+        self.column = Place::JsonOnly;
         self
     }
 }

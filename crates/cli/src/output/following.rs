@@ -1,4 +1,4 @@
-//! A line an item, as they come, for a person who watches: when, which one, and what was answered.
+//! One line per item of a stream: time, id, and answers.
 
 use std::io::{self, Write};
 
@@ -13,37 +13,34 @@ use super::field::Kind;
 use super::fit::GAP;
 use super::grid::{Column, Grid};
 use super::listing::pairs;
-use super::paint::{Paint, TextStyle};
+use super::paint::TextStyle;
 use super::table::View;
 use super::time::local;
 use crate::base::sanitize::one_line;
 use crate::base::text::{truncate, with_ellipsis};
 
-/// Between two answers.
-const BETWEEN: &str = " · ";
-/// Longest text of an answer where nothing bounds the line.
+/// Largest width of an answer if the output has no width.
 const ANSWER_MAX: usize = 1_000;
-/// Least room for answers that are cut, while an id takes room beside them.
+/// The id is dropped if answers would have less room.
 const ANSWERS_MIN: usize = 40;
-/// What part of a line a label takes at most: labels are questions, and the answers are news.
+/// A label takes at most this part of a line.
 const LABEL_PART: usize = 4;
 
-/// The clock here, and the day that the reader was told.
+/// The local clock, and the date of the last line.
 pub(super) struct Clock {
     zone: TimeZone,
     day: Date,
 }
 
 impl Clock {
-    /// For a reader who knows which day it is.
+    /// Starts with today.
     pub(super) fn new(zone: TimeZone) -> Self {
         let day = Timestamp::now().to_zoned(zone.clone()).date();
         Self { zone, day }
     }
 
-    /// What the clock shows at an instant, after the day if it is another than that of the line
-    /// before; nothing for text that is no instant.
-    fn told(&mut self, instant: &str) -> Option<(Option<Date>, String)> {
+    /// Formats the time of an instant. Returns the date as well if it differs from that of the last line.
+    fn advance(&mut self, instant: &str) -> Option<(Option<Date>, String)> {
         let at = local(instant, &self.zone)?;
         let before = std::mem::replace(&mut self.day, at.date());
         let day = (before != at.date()).then(|| at.date());
@@ -51,70 +48,54 @@ impl Clock {
     }
 }
 
-/// Text that looks like one thing.
-struct Part {
-    text: String,
-    look: TextStyle,
-}
+/// A styled part of a line.
+type Part = (TextStyle, String);
 
-fn part(text: impl Into<String>, look: TextStyle) -> Part {
-    Part { text: text.into(), look }
-}
-
-/// Writes each item on a line that fits, and a day on a line of its own where one begins.
+/// Writes each item on a line, and a date before the first item of another day.
 pub(super) fn write(
     out: &mut dyn Write,
     grid: &Grid<'_>,
     view: View<'_>,
     mut clock: Option<&mut Clock>,
 ) -> io::Result<()> {
-    let order = order(&grid.columns);
+    let mut columns: Vec<(usize, &Column)> = grid.columns.iter().enumerate().collect();
+    columns.sort_by_key(|(_, column)| {
+        (column.kind == Kind::Object, column.kind == Kind::Id, column.last_in_tables)
+    });
     for row in grid.rows() {
         let (mut parts, mut answers): (Vec<(Kind, Part)>, Vec<Part>) = (Vec::new(), Vec::new());
-        for at in &order {
-            let (column, text) = (&grid.columns[*at], one_line(&row[*at].text));
-            let told = match (column.kind, &mut clock) {
-                (Kind::Object, _) => {
+        for (at, column) in &columns {
+            let text = one_line(&row[*at].text);
+            let style = match column.kind {
+                Kind::Object => {
                     answers.extend(members(&row[*at].text, view.width.unwrap_or(ANSWER_MAX)));
                     continue;
                 }
-                (Kind::Time | Kind::Recent, Some(clock)) => clock.told(&text),
-                _ => None,
-            };
-            let look = match column.kind {
                 Kind::Time | Kind::Recent | Kind::Id | Kind::Mark => TextStyle::Dim,
                 Kind::Status => TextStyle::for_word(&text),
-                _ => TextStyle::Plain,
+                Kind::Any | Kind::Address => TextStyle::Plain,
             };
-            let text = match told {
-                Some((day, text)) => {
+            let clock = clock.as_mut().filter(|_| matches!(column.kind, Kind::Time | Kind::Recent));
+            let text = match clock.and_then(|clock| clock.advance(&text)) {
+                Some((day, time)) => {
                     if let Some(day) = day {
                         writeln!(out, "{}", view.paint.put(TextStyle::Heading, &day.to_string()))?;
                     }
-                    text
+                    time
                 }
                 None => text.into_owned(),
             };
-            parts.push((column.kind, part(text, look)));
+            parts.push((column.kind, (style, text)));
         }
         let line = line(parts, answers, view.width);
-        writeln!(out, "{}", painted(&line, view.paint))?;
+        let text: String = line.iter().map(|(style, text)| view.paint.put(*style, text)).collect();
+        writeln!(out, "{}", text.trim_end())?;
     }
     Ok(())
 }
 
-/// When, which one, and last what it holds, which is as long as it likes.
-fn order(columns: &[Column]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..columns.len()).collect();
-    order.sort_by_key(|at| {
-        let column = &columns[*at];
-        (column.kind == Kind::Object, column.last_in_tables)
-    });
-    order
-}
-
-/// The members of an object that hold something: their names, and the text of each.
-fn members(object: &str, most: usize) -> Vec<Part> {
+/// Returns the labels and values of an object that are not empty.
+fn members(object: &str, width: usize) -> Vec<Part> {
     let mut parts = Vec::new();
     for (label, value) in pairs(object) {
         let text = cell(value.get()).text;
@@ -123,69 +104,48 @@ fn members(object: &str, most: usize) -> Vec<Part> {
             continue;
         }
         if !parts.is_empty() {
-            parts.push(part(BETWEEN, TextStyle::Dim));
+            parts.push((TextStyle::Dim, " · ".to_owned()));
         }
         let label = decode_string(label.get());
-        let label = truncate(one_line(&label).trim(), most / LABEL_PART);
-        parts.push(part(format!("{label}: "), TextStyle::Dim));
-        parts.push(part(truncate(text.trim(), most), TextStyle::Plain));
+        let label = truncate(one_line(&label).trim(), width / LABEL_PART);
+        parts.push((TextStyle::Dim, format!("{label}: ")));
+        parts.push((TextStyle::Plain, truncate(text.trim(), width)));
     }
     parts
 }
 
-/// The parts of a line that is no wider than it may be. An id that leaves no room for the answers
-/// gives way to them.
+/// Joins the parts of a line, and truncates it to the width. Drops the id if it leaves too little room for
+/// answers.
 fn line(mut parts: Vec<(Kind, Part)>, answers: Vec<Part>, width: Option<usize>) -> Vec<Part> {
-    if let Some(width) = width {
-        let wide = |part: &Part| part.text.width();
-        let used: usize = parts.iter().map(|(_, part)| wide(part) + GAP).sum();
-        let answers: usize = answers.iter().map(wide).sum();
-        if used + answers.min(ANSWERS_MIN) > width {
-            parts.retain(|(kind, _)| *kind != Kind::Id);
-        }
+    let width = width.unwrap_or(usize::MAX);
+    let used: usize = parts.iter().map(|(_, (_, text))| text.width() + GAP).sum();
+    let wanted: usize = answers.iter().map(|(_, text)| text.width()).sum();
+    if used + wanted.min(ANSWERS_MIN) > width {
+        parts.retain(|(kind, _)| *kind != Kind::Id);
     }
     let mut line: Vec<Part> = Vec::new();
-    for (_, next) in parts {
-        if !line.is_empty() {
-            line.push(part(" ".repeat(GAP), TextStyle::Plain));
-        }
-        line.push(next);
-    }
-    if !line.is_empty() && !answers.is_empty() {
-        line.push(part(" ".repeat(GAP), TextStyle::Plain));
+    for (_, part) in parts {
+        line.extend([part, (TextStyle::Plain, " ".repeat(GAP))]);
     }
     line.extend(answers);
-    match width {
-        Some(width) => fitted(line, width),
-        None => line,
+    let total: usize = line.iter().map(|(_, text)| text.width()).sum();
+    if total <= width {
+        return line;
     }
-}
-
-/// As much of the parts as the width holds, with an ellipsis where something is left out.
-fn fitted(parts: Vec<Part>, width: usize) -> Vec<Part> {
-    if parts.iter().map(|part| part.text.width()).sum::<usize>() <= width {
-        return parts;
-    }
-    let (mut shown, mut left) = (Vec::new(), width);
-    for Part { text, look } in parts {
-        let wide = text.width();
-        if wide < left {
-            left -= wide;
-            shown.push(Part { text, look });
-        } else {
-            // No space hangs between the last word and what says that there was more.
-            let text = with_ellipsis(&text, left);
-            let text = text.strip_suffix('…').map_or("", str::trim_end).to_owned() + "…";
-            shown.push(Part { text, look });
-            break;
+    let mut left = width;
+    for at in 0..line.len() {
+        let text = &mut line[at].1;
+        match left.checked_sub(text.width()) {
+            Some(rest) if rest > 0 => left = rest,
+            _ => {
+                let cut = with_ellipsis(text, left);
+                *text = cut.strip_suffix('…').map_or("", str::trim_end).to_owned() + "…";
+                line.truncate(at + 1);
+                break;
+            }
         }
     }
-    shown
-}
-
-fn painted(line: &[Part], paint: Paint) -> String {
-    let text: String = line.iter().map(|part| paint.put(part.look, &part.text)).collect();
-    text.trim_end().to_owned()
+    line
 }
 
 #[cfg(test)]
@@ -194,9 +154,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::output::paint::Paint;
 
     fn column(name: &str, kind: Kind) -> Column {
-        Column { name: name.to_owned(), kind, last_in_tables: kind == Kind::Id }
+        Column { name: name.to_owned(), field: name.to_owned(), kind, last_in_tables: false }
     }
 
     fn grid(rows: &[(&str, &str, &str)]) -> Grid<'static> {
@@ -226,14 +187,13 @@ mod tests {
     const DATA: &str = r#"{"Name":"Zoë","Message":"two\nlines","Gone":null,"Empty":" ","Age":36}"#;
 
     #[test]
-    fn a_line_is_the_clock_the_id_and_what_was_answered() {
+    fn line_has_time_id_and_answers() {
         let mut clock = berlin("2026-07-01");
         let rows = [("sub_1", "2026-07-01T07:30:01.250Z", DATA)];
         assert_eq!(
             shown(&grid(&rows), Some(80), Some(&mut clock)),
             ["09:30:01  sub_1  Name: Zoë · Message: two lines · Age: 36"]
         );
-        // Nobody looks: the instant itself.
         assert_eq!(
             shown(&grid(&rows), None, None),
             ["2026-07-01T07:30:01.250Z  sub_1  Name: Zoë · Message: two lines · Age: 36"]
@@ -242,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_day_is_told_when_it_is_another() {
+    fn new_day_has_a_line_with_the_date() {
         let mut clock = berlin("2026-07-02");
         let at = |time: &'static str| ("s", time, r#"{"A":1}"#);
         let rows = [
@@ -266,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_gives_way_to_answers_and_is_never_cut_beside_them() {
+    fn id_is_dropped_before_answers_are_truncated() {
         let id = "sub_0123456789abcdef0123456789abcdef";
         let rows = [(id, "2026-07-01T07:30:01Z", DATA)];
         let at = |width| {
@@ -280,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_label_leaves_room_for_what_was_answered() {
+    fn long_label_leaves_room_for_the_answer() {
         let data = r#"{"What would you like to tell us about the garden?":"It is green"}"#;
         let rows = [("sub_0123456789abcdef0123456789abcdef", "2026-07-01T07:30:01Z", data)];
         let mut clock = berlin("2026-07-01");
@@ -291,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_dim_and_nothing_of_the_data_acts() {
+    fn labels_are_dim_and_data_is_sanitized() {
         let data = r#"{"\u001b[31mA":"\u001b[2J\u202eb"}"#;
         let mut out = Vec::new();
         let view = View { width: Some(80), paint: Paint(true), times: None };

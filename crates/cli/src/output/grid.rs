@@ -8,12 +8,14 @@ use super::field::Kind;
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
+    /// The name that `--json` takes.
+    pub(super) field: String,
     pub(super) kind: Kind,
     pub(super) last_in_tables: bool,
 }
 
-/// Rows under headings. A row's cells are made when it is read, so that not all rows take memory for all
-/// columns at once.
+/// Rows under headings. The cells of a row are created when it is read, so that memory never holds those of
+/// all rows.
 pub(super) struct Grid<'a> {
     pub(super) columns: Vec<Column>,
     /// Number of labels without a column.

@@ -1,5 +1,4 @@
-//! What a command shows: items, each as the JSON it came from. Columns are read out of that JSON, so
-//! that a command says what it shows only once.
+//! The items of a command, each as JSON. Their columns are members of that JSON.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -14,24 +13,49 @@ use super::answer_columns::{AnswerColumns, IN_FILES, LabelLimit};
 use super::field::{Field, Kind, Place};
 use super::grid::{Column, Grid};
 use super::select::{self, Pick};
+use super::writing::Screen;
+use super::{formats, written};
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 
-/// Items to show. Made by [`Output::listing`](super::Output::listing), filled by the command.
+/// Largest size of a list that is printed as a whole, in bytes of JSON.
+pub(crate) const LIST_MAX: usize = 64 << 20;
+
+/// Size of a chunk of a streamed list.
+const CHUNK: usize = 64 << 10;
+
+/// Returns an error if a list of this size exceeds [`LIST_MAX`].
+pub(crate) fn check_list_size(size: usize) -> Result<(), CliError> {
+    if size <= LIST_MAX {
+        return Ok(());
+    }
+    let what = format!("the list exceeds {} MiB, the largest list in this format", LIST_MAX >> 20);
+    Err(CliError::usage(what).hint(
+        "`--output ndjson` prints lists of any length, `formsvc submissions export` writes them to a file",
+    ))
+}
+
+/// The items to print. [`Output::listing`](super::Output::listing) creates it, the command fills it.
 #[derive(Debug)]
 pub(crate) struct Listing {
     fields: &'static [Field],
-    /// The fields that were asked for, if any were.
+    /// The fields of `--json`.
     picks: Option<Vec<Pick>>,
-    /// Which members of the first object field get columns of their own; none if no object is laid out.
+    /// The members of the object field that have columns; `None` for no member.
     labels: Option<Labels>,
     /// Each item as JSON.
     items: Vec<String>,
-    /// Whether objects have a column, where nobody lays out their members.
+    /// Size of the items in bytes.
+    size: usize,
+    /// The destination of an NDJSON list, which is printed in chunks; `None` for other formats.
+    stream: Option<Screen>,
+    /// True if a chunk was printed.
+    is_started: bool,
+    /// True if objects without columns for their members have a column.
     objects: bool,
 }
 
-/// Which labels get columns.
+/// The labels with columns.
 #[derive(Debug)]
 enum Labels {
     MostCommon,
@@ -40,16 +64,40 @@ enum Labels {
 
 impl Listing {
     pub(super) fn new(fields: &'static [Field], picks: Option<Vec<Pick>>) -> Self {
-        Self { fields, picks, labels: None, items: Vec::new(), objects: false }
+        Self {
+            fields,
+            picks,
+            labels: None,
+            items: Vec::new(),
+            size: 0,
+            stream: None,
+            is_started: false,
+            objects: false,
+        }
     }
 
-    /// Adds an item; its columns are its JSON's members by the names of the fields.
+    /// Adds an item. The fields are members of its JSON.
     pub(crate) fn push(&mut self, item: &impl Serialize) {
-        self.items.push(to_json(item));
+        let item = to_json(item);
+        self.size += item.len();
+        self.items.push(item);
     }
 
-    /// Gives the members of the object field columns of their own, after those of the fields: the most
-    /// common ones, or those that `columns` names as `--columns` does. Items are pushed newest first.
+    /// Adds an item of a list of any length. NDJSON is printed in chunks. A list in another format is an error
+    /// if it exceeds [`LIST_MAX`].
+    pub(crate) fn try_push(&mut self, item: &impl Serialize) -> Result<(), CliError> {
+        self.push(item);
+        let Some(screen) = &self.stream else { return check_list_size(self.size) };
+        if self.size >= CHUNK {
+            screen.data(false, |out| written(formats::ndjson(out, self)))?;
+            self.items.clear();
+            (self.size, self.is_started) = (0, true);
+        }
+        Ok(())
+    }
+
+    /// Adds columns for members of the object field: the most common ones, or those of `--columns`. Items are
+    /// pushed newest first.
     pub(crate) fn lay_out_labels(&mut self, columns: Option<&str>) -> Result<(), CliError> {
         self.labels = Some(match columns {
             None => Labels::MostCommon,
@@ -58,7 +106,7 @@ impl Listing {
         Ok(())
     }
 
-    /// The names of the members of each item's JSON.
+    /// Returns the member names of an item's JSON.
     pub(super) fn names(&self) -> Vec<&str> {
         match &self.picks {
             Some(picks) => picks.iter().map(|pick| &*pick.name).collect(),
@@ -66,20 +114,25 @@ impl Listing {
         }
     }
 
-    /// Shows objects as the JSON they are, where nobody lays out their members.
+    /// Adds a column with the JSON of each object.
     pub(super) fn objects_have_columns(&mut self) {
         self.objects = true;
     }
 
     fn has_column(&self, field: &Field) -> bool {
-        field.column != Place::Nowhere || self.objects && field.kind == Kind::Object
+        field.column != Place::JsonOnly || self.objects && field.kind == Kind::Object
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.items.is_empty() && !self.is_started
     }
 
-    /// Each item as JSON: as it came, or with only what was asked for, each value as it came.
+    /// Prints the items of [`try_push`](Self::try_push) in chunks.
+    pub(super) fn stream_to(&mut self, screen: Screen) {
+        self.stream = Some(screen);
+    }
+
+    /// Returns the JSON of each item, or an object with the fields of `--json`. Values are unchanged.
     pub(super) fn json(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.items.iter().map(|item| match &self.picks {
             None => Cow::Borrowed(&**item),
@@ -119,10 +172,9 @@ impl Listing {
         }
     }
 
-    /// The requested members and labels that no item has, each with one that looks like it. None where
-    /// there are no items.
-    pub(super) fn asked_in_vain(&self) -> Vec<(String, Option<String>)> {
-        if self.items.is_empty() {
+    /// Returns the requested labels that no item has, each with a suggestion. Empty if there are no items.
+    pub(super) fn missing_labels(&self) -> Vec<(String, Option<String>)> {
+        if self.items.is_empty() || self.is_started {
             return Vec::new();
         }
         let mut missing: Vec<(String, usize, String)> = Vec::new();
@@ -147,7 +199,7 @@ impl Listing {
         missing.into_iter().map(|(name, field, member)| (name, near(field, &member))).collect()
     }
 
-    /// The items as rows under headings, with at most so many columns of labels.
+    /// Returns the items as rows.
     pub(super) fn grid(&self, limit: LabelLimit) -> Grid<'_> {
         if let Some(picks) = &self.picks {
             let columns = picks.iter().map(|pick| self.picked_column(pick)).collect();
@@ -157,6 +209,7 @@ impl Listing {
         let answers = self.answer_columns(limit);
         let more = answers.names().iter().map(|name| Column {
             name: name.clone(),
+            field: format!("data.{}", name.replace('\\', "\\\\").replace(',', "\\,")),
             kind: Kind::Any,
             last_in_tables: false,
         });
@@ -186,6 +239,7 @@ impl Listing {
     fn own_columns(&self) -> impl Iterator<Item = Column> {
         self.fields.iter().filter(|field| self.has_column(field)).map(|field| Column {
             name: field.name.to_owned(),
+            field: field.name.to_owned(),
             kind: field.kind,
             last_in_tables: field.column == Place::LastInTables,
         })
@@ -193,7 +247,8 @@ impl Listing {
 
     fn picked_column(&self, pick: &Pick) -> Column {
         let kind = if pick.member.is_none() { self.fields[pick.field].kind } else { Kind::Any };
-        Column { name: pick.name.clone(), kind, last_in_tables: false }
+        let (name, field) = (pick.name.clone(), pick.name.clone());
+        Column { name, field, kind, last_in_tables: false }
     }
 
     fn picked_row<'a>(&self, item: &'a str, picks: &[Pick]) -> Vec<Cell<'a>> {
@@ -215,22 +270,22 @@ impl Listing {
     }
 }
 
-/// The values of a JSON object by name, each as its literal.
+/// The members of a JSON object: decoded names, values as literals.
 type Members<'a> = HashMap<Cow<'a, str>, &'a str>;
 
-/// The members of an object; none if the text is no object. Of two with one name the last counts, as
-/// it does for nearly every reader of JSON.
+/// Returns the members of an object; none if the text is not an object. The last member of a name counts, as in
+/// most JSON readers.
 fn members(object: &str) -> Members<'_> {
     let pairs = pairs(object).into_iter();
     pairs.map(|(name, value)| (decode_string(name.get()), value.get())).collect()
 }
 
-/// The value of one member of an object.
+/// Returns the value of a member of an object.
 fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     members(object).get(name).copied()
 }
 
-/// The names and values of an object as literals, in order; none if the text is no object.
+/// Returns the names and values of an object as literals, in order; none if the text is not an object.
 pub(super) fn pairs(object: &str) -> Vec<(&RawValue, &RawValue)> {
     members::of_object(object).unwrap_or_default()
 }
@@ -256,8 +311,8 @@ mod tests {
         RawValue::from_string(json.to_owned()).unwrap()
     }
 
-    fn listing(asked: Option<&str>) -> Listing {
-        let picks = asked.map(|asked| picks(asked, FIELDS).unwrap());
+    fn listing(fields: Option<&str>) -> Listing {
+        let picks = fields.map(|fields| picks(fields, FIELDS).unwrap());
         let mut listing = Listing::new(FIELDS, picks);
         listing.lay_out_labels(None).unwrap();
         let json = r#"{"id":"a","size":12345678901234567890,"data":{"x":1.10,"y":[1, 2],"x":1.20},"note":"n"}"#;
@@ -267,7 +322,17 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_comes_as_it_was_spelled() {
+    fn list_beyond_the_size_limit_is_refused() {
+        assert!(check_list_size(LIST_MAX).is_ok());
+        let error = check_list_size(LIST_MAX + 1).unwrap_err().told();
+        assert!(error.contains("exceeds 64 MiB") && error.contains("--output ndjson"), "{error}");
+        let mut listing = Listing::new(FIELDS, None);
+        let item = "x".repeat(LIST_MAX / 2);
+        assert!(listing.try_push(&item).is_ok() && listing.try_push(&item).is_err());
+    }
+
+    #[test]
+    fn chosen_fields_keep_order_and_spelling() {
         let listing = listing(Some("size,data.y,id,data.x,data.gone"));
         let json: Vec<_> = listing.json().map(Cow::into_owned).collect();
         assert_eq!(
@@ -280,17 +345,17 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_no_item_has_was_asked_for_in_vain() {
+    fn label_that_no_item_has_is_missing() {
         let some = listing(Some("id,data.x,data.gone"));
-        assert_eq!(some.asked_in_vain(), [("data.gone".to_owned(), None)]);
-        assert!(listing(Some("id,data.x,data.y,data,note")).asked_in_vain().is_empty());
-        assert!(listing(None).asked_in_vain().is_empty());
+        assert_eq!(some.missing_labels(), [("data.gone".to_owned(), None)]);
+        assert!(listing(Some("id,data.x,data.y,data,note")).missing_labels().is_empty());
+        assert!(listing(None).missing_labels().is_empty());
         let none = Listing::new(FIELDS, Some(picks("data.gone", FIELDS).unwrap()));
-        assert!(none.asked_in_vain().is_empty());
+        assert!(none.missing_labels().is_empty());
     }
 
     #[test]
-    fn columns_are_the_fields_and_what_follows_them_or_what_was_asked_for() {
+    fn columns_are_the_fields_and_labels_or_the_chosen_ones() {
         let shown = |listing: &Listing| {
             let grid = listing.grid(IN_FILES);
             let names: Vec<String> =
@@ -315,7 +380,7 @@ mod tests {
         let columns = listing.grid(IN_FILES).columns;
         let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
         assert_eq!(names, ["id", "size", "y", "gone", "a,b"]);
-        assert_eq!(listing.asked_in_vain(), ["gone", "a,b"].map(|name| (name.to_owned(), None)));
+        assert_eq!(listing.missing_labels(), ["gone", "a,b"].map(|name| (name.to_owned(), None)));
         assert!(listing.lay_out_labels(Some(" , ")).is_err());
     }
 }

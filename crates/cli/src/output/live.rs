@@ -1,4 +1,4 @@
-//! What a command tells while things happen: lines for people, or one JSON object a line for programs.
+//! Events of a running command: lines for people, or NDJSON for programs.
 
 use super::paint::TextStyle;
 use super::template::Shape;
@@ -6,7 +6,7 @@ use super::{Output, OutputFormat, Program, written};
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
 
-/// Things told as they happen, each at once.
+/// Prints each event at once.
 pub(crate) struct Live<'a> {
     output: &'a Output,
     program: Option<Program>,
@@ -14,43 +14,41 @@ pub(crate) struct Live<'a> {
 }
 
 impl Output {
-    /// Begins to tell of things as they happen. For before anything does: a wrong flag or expression
-    /// ends the command then.
+    /// Returns the printer of events. Call it before the first event: it checks the flags and the expression.
     pub(crate) fn live(&self) -> Result<Live<'_>, CliError> {
         self.check_flags()?;
         if self.json.fields.is_some() {
             return Err(CliError::usage("this command does not take `--json`")
-                .hint("`--output ndjson` tells all there is, and `--jq` chooses from it"));
+                .hint("`--output ndjson` prints all fields, and `--jq` selects from them"));
         }
         if let Some(OutputFormat::Csv | OutputFormat::Tsv) = self.json.format {
-            return Err(CliError::usage("this command tells lines or JSON, and no columns")
-                .hint("`--output ndjson` is one JSON object a line"));
+            return Err(CliError::usage("this command prints lines or JSON, not columns")
+                .hint("`--output ndjson` prints one JSON object per line"));
         }
         let program = self.program(None)?;
-        // A format of columns that stands in a file is meant for lists.
+        // CSV or TSV from a setting is meant for lists, and ignored.
         let json = matches!(self.format, OutputFormat::Json | OutputFormat::Ndjson);
         Ok(Live { output: self, records: json || program.is_some(), program })
     }
 }
 
 impl Live<'_> {
-    /// Whether programs are told, by [`record`](Self::record), and not people, by [`line`](Self::line).
+    /// Returns true if [`record`](Self::record) prints, and not [`line`](Self::line).
     pub(crate) fn is_for_programs(&self) -> bool {
         self.records
     }
 
-    /// Cells in a line; none where nothing bounds it.
+    /// Returns the cells in a line; `None` if the output has no width.
     pub(crate) fn width(&self) -> Option<usize> {
         self.output.screen.width.filter(|_| self.output.screen.terminal)
     }
 
-    /// Tells people, in parts that each have a look; strangers' text among them is made harmless. With
-    /// `--quiet` there are none.
+    /// Prints a line of styled parts, sanitized; nothing with `--quiet`.
     pub(crate) fn line(&self, parts: &[(TextStyle, &str)]) -> Result<(), CliError> {
         self.lines([parts])
     }
 
-    /// The same of several lines, written together.
+    /// Prints several lines at once.
     pub(crate) fn lines<'l, T: AsRef<str> + 'l>(
         &self,
         lines: impl IntoIterator<Item = &'l [(TextStyle, T)]>,
@@ -70,17 +68,17 @@ impl Live<'_> {
         if text.is_empty() { Ok(()) } else { self.output.screen.unpaged(text.as_bytes()) }
     }
 
-    /// Tells programs: an object of JSON, on one line.
+    /// Prints a JSON object on one line.
     pub(crate) fn record(&self, json: &str) -> Result<(), CliError> {
         self.records(&[json])
     }
 
-    /// The same of several objects, written together.
+    /// Prints several JSON objects at once.
     pub(crate) fn records(&self, objects: &[impl AsRef<str>]) -> Result<(), CliError> {
         let mut objects = objects.iter().map(AsRef::as_ref);
         match &self.program {
             Some(program) => {
-                objects.try_for_each(|json| self.output.made(program, json, Shape::Item))
+                objects.try_for_each(|json| self.output.run(program, json, Shape::Item))
             }
             None => self
                 .output

@@ -1,8 +1,8 @@
-//! What the reader of standard output sees. Only data goes there.
+//! Data on standard output, in all formats.
 //!
-//! A command names its [`Field`]s, fills a [`Listing`] with items as JSON, and shows it as a list or
-//! as one item; everything else follows from that: columns, `--json`, `--jq`, `--template`, times,
-//! colours, the pager, and that nothing in the data acts on a terminal.
+//! A command defines its [`Field`]s, fills a [`Listing`] with items and prints it as a list or as one item.
+//! This module does the rest: columns, `--json`, `--jq`, `--template`, times, colours, the pager, and the
+//! sanitizing of data for a terminal.
 
 mod answer_columns;
 mod columns;
@@ -38,7 +38,7 @@ pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;
 pub(crate) use jq::Jq;
-pub(crate) use listing::{Listing, to_json};
+pub(crate) use listing::{Listing, check_list_size, to_json};
 pub(crate) use live::Live;
 pub(crate) use options::OutputOptions;
 pub(crate) use options::{Color, Json, OutputFormat, TimeStyle};
@@ -51,10 +51,13 @@ use jiff::tz::TimeZone;
 use self::answer_columns::{IN_FILES, IN_TABLES};
 use self::paint::Paint;
 use self::table::View;
-use self::template::{Shape, Surroundings, Template};
+use self::template::{Shape, Template, TemplateOutput};
 use self::time::Times;
 use self::writing::Screen;
 use crate::base::env::{self, Lookup};
+use crate::base::sanitize::one_line;
+use crate::base::shell::quoted;
+use crate::base::text::count;
 use crate::base::when;
 use crate::error::CliError;
 use crate::error::ErrorFormat;
@@ -62,26 +65,27 @@ use crate::error::message::Message;
 use crate::exit::Exit;
 use crate::output::pretty::pretty;
 
-/// Standard output, in the format that was asked for.
+/// Largest number of dropped columns that a table names.
+const NAMED_COLUMNS_MAX: usize = 5;
+
+/// Standard output in the requested format.
 #[derive(Clone)]
 pub(crate) struct Output {
     json: Json,
     format: OutputFormat,
-    /// Whether nobody asked for the format.
-    is_usual: bool,
+    /// True if no flag or setting chose the format.
+    is_default: bool,
     screen: Screen,
     quiet: bool,
-    /// How a person is told times.
     times: TimeStyle,
-    /// Where the person is; none where nobody looks at a terminal.
+    /// The local time zone; `None` without a terminal.
     zone: Option<TimeZone>,
-    /// Colours on standard error.
-    told: Paint,
-    /// Format of messages on standard error.
+    /// Colours of standard error.
+    stderr_paint: Paint,
     error_format: ErrorFormat,
 }
 
-/// What is made of the JSON instead of a format.
+/// The program that prints the JSON instead of a format.
 enum Program {
     Jq(Jq),
     Template(Template),
@@ -99,109 +103,113 @@ impl Output {
         };
         Self {
             format: json.format.unwrap_or(default),
-            is_usual: options.format.is_none() && json.fields.is_none(),
+            is_default: options.format.is_none() && json.fields.is_none(),
             json,
             screen: Screen::new(options, request, env),
             quiet: options.quiet,
             times: options.time_style,
             zone: options.stdout_is_terminal.then(when::zone),
-            told: Paint(request.on(options.stderr_is_terminal)),
+            stderr_paint: Paint(request.on(options.stderr_is_terminal)),
             error_format: options.error_format,
         }
     }
 
-    /// The output of a command whose data is in this format wherever nobody looks at it, unless
-    /// another was asked for.
+    /// Returns the output of a command that has another default format without a terminal.
     pub(crate) fn piped_as(&self, format: OutputFormat) -> Self {
         let mut output = self.clone();
-        if output.is_usual && output.format != OutputFormat::Table {
+        if output.is_default && output.format != OutputFormat::Table {
             output.format = format;
         }
         output
     }
 
-    /// Whether the items are shown to a person, as they are.
+    /// Returns true for a table or text for people.
     pub(crate) fn is_for_reading(&self) -> bool {
-        let Json { fields, jq, template, .. } = &self.json;
-        self.format == OutputFormat::Table && fields.is_none() && jq.is_none() && template.is_none()
+        self.format == OutputFormat::Table && !self.selects()
     }
 
-    /// True if the items are shown as a table, CSV or TSV, with a column for each field.
+    /// Returns true if items are printed as a table, CSV or TSV, with a column for each field.
     pub(crate) fn has_columns(&self) -> bool {
-        let Json { fields, jq, template, .. } = &self.json;
-        let is_in_columns = match self.format {
-            OutputFormat::Table | OutputFormat::Csv | OutputFormat::Tsv => true,
-            OutputFormat::Json | OutputFormat::Ndjson => false,
-        };
-        is_in_columns && fields.is_none() && jq.is_none() && template.is_none()
+        !matches!(self.format, OutputFormat::Json | OutputFormat::Ndjson) && !self.selects()
     }
 
-    /// Something to fill with items that have these fields. Call it before anything is asked of the
-    /// service: a wrong field, expression or template costs no request then, and `--json` without a
-    /// value ends here, with the names of the fields.
+    /// Returns true if `--json`, `--jq` or `--template` select from the data.
+    fn selects(&self) -> bool {
+        let Json { fields, jq, template, .. } = &self.json;
+        fields.is_some() || jq.is_some() || template.is_some()
+    }
+
+    /// Returns true if an option names the format or the fields of the output.
+    pub(crate) fn is_requested(&self) -> bool {
+        !self.is_default || self.selects()
+    }
+
+    /// Returns an empty listing of items with these fields. Call it before the first request: it checks the
+    /// fields, the expression and the template. `--json` without a value prints the fields and ends the command.
     pub(crate) fn listing(&self, fields: &'static [Field]) -> Result<Listing, CliError> {
         self.check_flags()?;
         let picks = match self.json.fields.as_deref() {
             None => None,
             Some("") => {
-                let names = || fields.iter().map(|field| field.name);
+                let mut names = fields.iter().map(|field| field.name);
                 self.screen.data(true, |out| {
-                    written(names().try_for_each(|name| writeln!(out, "{name}")))
+                    written(names.try_for_each(|name| writeln!(out, "{name}")))
                 })?;
                 return Err(CliError::silent(Exit::Done));
             }
-            Some(asked) => Some(select::picks(asked, fields)?),
+            Some(list) => Some(select::picks(list, fields)?),
         };
-        let listing = Listing::new(fields, picks);
+        let mut listing = Listing::new(fields, picks);
+        let is_plain = self.json.jq.is_none() && self.json.template.is_none();
+        if self.format == OutputFormat::Ndjson && is_plain && !self.screen.pages() {
+            listing.stream_to(self.screen.clone());
+        }
         let mut names = vec!["items", "item"];
         names.extend(listing.names());
         self.program(Some(&names))?;
         Ok(listing)
     }
 
-    /// Shows a list.
+    /// Prints a list.
     pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
-        self.tell_of_labels(&listing);
+        self.warn_of_missing_labels(&listing);
         match self.program(None)? {
-            Some(Program::Jq(jq)) => return self.filtered(&jq, listing),
+            Some(Program::Jq(jq)) => {
+                let pretty = self.screen.terminal;
+                return self
+                    .screen
+                    .data(true, |out| jq.run_array(listing.into_json(), pretty, out));
+            }
             Some(program) => {
                 let items: Vec<_> = listing.json().collect();
-                return self.made(&program, &format!("[{}]", items.join(",")), Shape::List);
+                return self.run(&program, &format!("[{}]", items.join(",")), Shape::List);
             }
             None => {}
         }
         match self.format {
             OutputFormat::Table => {
                 let grid = listing.grid(IN_TABLES);
-                let hidden =
+                let dropped =
                     self.screen.paint(|out| written(table::list(out, &grid, self.view())))?;
-                self.tell_of_hidden(hidden, grid.labels_left_out);
+                self.report_dropped(&dropped, grid.labels_left_out);
                 Ok(())
             }
             OutputFormat::Json => self.json(|out| formats::json(out, &listing)),
-            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, &listing)),
-            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(IN_FILES), true)),
-            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid(IN_FILES))),
+            _ => self.rows(&listing),
         }
     }
 
-    /// Shows a list if a flag or a setting chose the format of the output.
+    /// Prints a list if a flag or a setting chose the format of the output.
     pub(crate) fn list_if_requested(&self, listing: Listing) -> Result<(), CliError> {
         if self.is_requested() { self.list(listing) } else { Ok(()) }
     }
 
-    /// Returns true if an option names the format or the fields of the output.
-    pub(crate) fn is_requested(&self) -> bool {
-        let Json { fields, jq, template, .. } = &self.json;
-        !self.is_usual || fields.is_some() || jq.is_some() || template.is_some()
-    }
-
-    /// Shows the one item of a listing.
+    /// Prints the only item of a listing.
     pub(crate) fn item(&self, listing: &Listing) -> Result<(), CliError> {
-        self.tell_of_labels(listing);
+        self.warn_of_missing_labels(listing);
         let item = listing.json().next().unwrap_or_default();
         if let Some(program) = self.program(None)? {
-            return self.made(&program, &item, Shape::Item);
+            return self.run(&program, &item, Shape::Item);
         }
         match self.format {
             OutputFormat::Table => {
@@ -210,38 +218,44 @@ impl Output {
                 self.screen.painted(&lines)
             }
             OutputFormat::Json => self.json(|out| formats::ndjson(out, listing)),
-            OutputFormat::Ndjson => self.text(|out| formats::ndjson(out, listing)),
-            OutputFormat::Csv => self.text(|out| formats::csv(out, &listing.grid(IN_FILES), true)),
-            OutputFormat::Tsv => self.text(|out| formats::tsv(out, &listing.grid(IN_FILES))),
+            _ => self.rows(listing),
         }
     }
 
-    /// Shows a JSON document as it came, or what an expression or a template makes of it. It has no
-    /// fields that are known, so that `--json` has nothing to choose from.
+    /// Prints items as NDJSON, CSV or TSV.
+    fn rows(&self, listing: &Listing) -> Result<(), CliError> {
+        self.text(|out| match self.format {
+            OutputFormat::Csv => formats::csv(out, &listing.grid(IN_FILES), true),
+            OutputFormat::Tsv => formats::tsv(out, &listing.grid(IN_FILES)),
+            _ => formats::ndjson(out, listing),
+        })
+    }
+
+    /// Prints a JSON document unchanged, or the result of the expression or template. The document has no
+    /// known fields, so `--json` cannot select any.
     pub(crate) fn document(&self, json: &str) -> Result<(), CliError> {
+        let is_object = json.trim_start().starts_with('{');
         match self.program(None)? {
-            Some(program) if json.trim_start().starts_with('{') => {
-                self.made(&program, json, Shape::Item)
-            }
-            Some(program) => self.made(&program, json, Shape::List),
+            Some(program) if is_object => self.run(&program, json, Shape::Item),
+            Some(program) => self.run(&program, json, Shape::List),
             None => self.text(|out| writeln!(out, "{}", json.trim_end())),
         }
     }
 
-    /// Writes bytes at once: exactly in a pipe, harmless on a terminal.
+    /// Writes bytes: unchanged to a pipe, sanitized to a terminal.
     pub(crate) fn exactly(&self, bytes: &[u8]) -> Result<(), CliError> {
         self.screen.data(false, |out| written(out.write_all(bytes)))
     }
 
-    /// Shows one submission to a person, long answers whole.
+    /// Prints one submission for people, with complete answers.
     pub(crate) fn detail(&self, detail: &Detail<'_>) -> Result<(), CliError> {
         let mut lines = Vec::new();
         written(detail.write(&mut lines, self.view()))?;
         self.screen.painted(&lines)
     }
 
-    /// Shows findings to a person who looks at a terminal, and how many there are of each outcome.
-    /// False where nobody does: nothing was shown then.
+    /// Prints findings and their number per outcome on a terminal. Returns false, and prints nothing, without
+    /// a terminal.
     pub(crate) fn findings(
         &self,
         findings: &[Finding<'_>],
@@ -256,8 +270,7 @@ impl Output {
         Ok(true)
     }
 
-    /// Whether the flags that say what to make of the JSON go together. For commands that show no
-    /// listing, before the first request.
+    /// Checks that `--jq`, `--template` and `--output` do not contradict each other.
     pub(crate) fn check_flags(&self) -> Result<(), CliError> {
         let Json { jq, template, format, .. } = &self.json;
         let (program, other) = match (jq, template, format) {
@@ -269,17 +282,16 @@ impl Output {
         Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
     }
 
-    /// Refuses the flags that say what to make of data, for a command that shows none or in a form of
-    /// its own: a flag that silently does nothing would be taken for one that did.
+    /// Refuses all data flags, for a command that prints no data or only its own format.
     pub(crate) fn refuse_flags(&self, hint: &str) -> Result<(), CliError> {
         let Json { fields, jq, template, format } = &self.json;
-        let given = [
+        let flags = [
             (format.is_some(), "--output"),
             (fields.is_some(), "--json"),
             (jq.is_some(), "--jq"),
             (template.is_some(), "--template"),
         ];
-        match given.iter().find(|(given, _)| *given) {
+        match flags.iter().find(|(is_given, _)| *is_given) {
             Some((_, flag)) => {
                 Err(CliError::usage(format!("this command does not take `{flag}`")).hint(hint))
             }
@@ -287,8 +299,8 @@ impl Output {
         }
     }
 
-    /// Whether the expression or template can be read; `names` are what a template may use, where
-    /// that is known. For commands that show documents, before the first request.
+    /// Checks the expression or template of a command that prints documents, before the first request.
+    /// `names` are the names that a template may use, if they are known.
     pub(crate) fn check_program(&self, names: Option<&[&str]>) -> Result<(), CliError> {
         if self.json.jq.is_some() && self.json.template.is_some() {
             self.check_flags()?;
@@ -296,37 +308,30 @@ impl Output {
         self.program(names).map(drop)
     }
 
-    /// The expression or template, if there is one; `names` are what a template may use.
     fn program(&self, names: Option<&[&str]>) -> Result<Option<Program>, CliError> {
         Ok(match (&self.json.jq, &self.json.template) {
             (Some(code), _) => Some(Program::Jq(Jq::new(code)?)),
             (None, Some(text)) => {
-                let surroundings = Surroundings {
+                let environment = TemplateOutput {
                     terminal: self.screen.terminal,
                     paint: self.screen.paint,
                     width: self.screen.width,
                     now: time::now(),
                 };
-                Some(Program::Template(Template::new(text, names, surroundings)?))
+                Some(Program::Template(Template::new(text, names, environment)?))
             }
             (None, None) => None,
         })
     }
 
-    /// Shows the results of a jq expression for the items of a listing.
-    fn filtered(&self, jq: &Jq, listing: Listing) -> Result<(), CliError> {
-        let laid_out = self.screen.terminal;
-        self.screen.data(true, |out| jq.run_array(listing.into_json(), laid_out, out))
-    }
-
-    /// Shows what an expression or a template makes of a document.
-    fn made(&self, program: &Program, json: &str, shape: Shape) -> Result<(), CliError> {
+    /// Prints the result of an expression or a template for a document.
+    fn run(&self, program: &Program, json: &str, shape: Shape) -> Result<(), CliError> {
         match program {
             Program::Jq(jq) => {
-                let laid_out = self.screen.terminal;
-                self.screen.data(true, |out| jq.run(json, laid_out, out))
+                let pretty = self.screen.terminal;
+                self.screen.data(true, |out| jq.run(json, pretty, out))
             }
-            // Its data has been made harmless; what is left to act on a terminal is its own.
+            // The template sanitized the data. Escapes in the text are the template's own.
             Program::Template(template) => {
                 self.screen.painted(template.render(json, shape)?.as_bytes())
             }
@@ -337,27 +342,27 @@ impl Output {
         if self.screen.pages() {
             let mut text = Vec::new();
             written(write(&mut text))?;
-            return self.screen.harmless(&text);
+            return self.screen.sanitized(&text);
         }
         self.screen.data(false, |out| written(write(out)))
     }
 
-    /// A JSON document: exact, and on a terminal laid out for reading, each literal as it was spelled.
+    /// Prints a JSON document: unchanged in a pipe, indented on a terminal.
     fn json(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
         if !self.screen.terminal {
             return self.text(write);
         }
         let mut json = Vec::new();
         written(write(&mut json))?;
-        let laid_out = pretty(&json);
-        self.text(|out| out.write_all(laid_out.as_deref().map_or(&json[..], str::as_bytes)))
+        let indented = pretty(&json);
+        self.text(|out| out.write_all(indented.as_deref().map_or(&json[..], str::as_bytes)))
     }
 
     fn view(&self) -> View<'_> {
         View {
             width: self.screen.width,
             paint: self.screen.paint,
-            // In a pipe and in files the instant itself: nobody knows when and where they are read.
+            // Pipes and files get RFC 3339: their readers can be at another place and time.
             times: self.zone.as_ref().map(|zone| match self.times {
                 TimeStyle::Relative => Times::Relative(time::now()),
                 TimeStyle::Absolute => Times::Absolute(zone),
@@ -365,47 +370,48 @@ impl Output {
         }
     }
 
-    /// Warns about requested labels that no item has: their values, all null, look like answers that
-    /// were left empty.
-    fn tell_of_labels(&self, listing: &Listing) {
+    /// Warns about requested labels that no item has. Their values are null, like empty answers.
+    fn warn_of_missing_labels(&self, listing: &Listing) {
         if self.quiet {
             return;
         }
-        for (name, near) in listing.asked_in_vain() {
-            let near = near.map_or_else(String::new, |near| format!(": {near}"));
-            let text = format!("nothing that is shown has `{name}`{near}");
+        for (name, near) in listing.missing_labels() {
+            let near = near.map_or_else(String::new, |near| format!("; {near}"));
+            let text = format!("none of the items has `{name}`{near}");
             Message::warning(text).print(self.error_format);
         }
     }
 
-    /// Reports on standard error how many columns did not fit, and how many labels got none.
-    fn tell_of_hidden(&self, hidden: usize, labels_left_out: usize) {
-        let count = hidden + labels_left_out;
-        if count > 0 && !self.quiet {
-            let s = if count == 1 { "" } else { "s" };
-            let chooses = match labels_left_out {
-                0 => "--json FIELDS --output table",
-                _ => "--columns LABELS",
-            };
-            let text = format!("{count} more column{s}: {chooses} chooses, --output csv has all");
-            if self.error_format == ErrorFormat::Json {
-                let message = Message::info(text).with("hidden_columns", count);
-                return message.print(self.error_format);
-            }
-            let text = self.told.put(TextStyle::Dim, &format!("({text})")) + "\n";
-            // A failed write to standard error cannot be reported anywhere.
-            let _ = io::stderr().lock().write_all(text.as_bytes());
+    /// Reports on standard error the columns that a table does not show, by their `--json` names, and the
+    /// number of labels without a column.
+    fn report_dropped(&self, dropped: &[String], labels_left_out: usize) {
+        let total = dropped.len() + labels_left_out;
+        if total == 0 || self.quiet {
+            return;
         }
+        let advice = match labels_left_out {
+            0 if dropped.len() <= NAMED_COLUMNS_MAX => {
+                let first = if dropped.iter().any(|name| name == "id") { "" } else { "id," };
+                format!("--json {}", quoted(&format!("{first}{}", dropped.join(","))))
+            }
+            0 => "--output csv prints all".to_owned(),
+            _ => "--columns LABELS selects answers, --output csv prints all".to_owned(),
+        };
+        let text = format!("+{}: {advice}", count(total as u64, "column"));
+        if self.error_format == ErrorFormat::Json {
+            return Message::info(text).with("hidden_columns", total).print(self.error_format);
+        }
+        let text = self.stderr_paint.put(TextStyle::Dim, &one_line(&text)) + "\n";
+        // A failed write to standard error cannot be reported.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }
 
-/// What became of writing to standard output.
-fn written<T>(done: io::Result<T>) -> Result<T, CliError> {
-    done.map_err(|error| CliError::stdout(&error))
+fn written<T>(result: io::Result<T>) -> Result<T, CliError> {
+    result.map_err(|error| CliError::stdout(&error))
 }
 
-/// Writes to standard error in one piece: what another program prints at the same time stands before or
-/// after it.
+/// Writes to standard error at once, so that the output of other programs does not mix with it.
 pub(crate) fn to_stderr(
     color: Color,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -419,7 +425,7 @@ pub(crate) fn to_stderr(
     anstream::AutoStream::new(io::stderr().lock(), choice).write_all(&text)
 }
 
-/// Whether a stream gets colours, in the words of the library that writes them.
+/// Returns the colour choice of a stream.
 pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
     ColorRequest::new(color, &env::of_process).choice(stream.is_terminal())
 }

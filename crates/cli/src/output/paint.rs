@@ -64,7 +64,7 @@ pub(crate) fn is_dumb(env: Lookup<'_>) -> bool {
 /// Words of closed sets, by how they look. Only of the sixteen colours, which every theme keeps
 /// readable, and neither white nor black, which one of two themes does not.
 const WORDS: &[(TextStyle, &[&str])] = &[
-    (TextStyle::Success, &["published", "ok", "good", "usable", "delivered", "active", "pass"]),
+    (TextStyle::Success, &["published", "ok", "good", "usable", "delivered", "active", "passed"]),
     (TextStyle::Warning, &["draft", "pending", "warning", "warn", "locked", "retrying"]),
     (
         TextStyle::Failure,

@@ -1,4 +1,4 @@
-//! Items shown one by one as they come, for commands that go on.
+//! Prints items one by one, for commands that continue.
 
 use std::cell::{Cell as Slot, RefCell};
 
@@ -10,22 +10,19 @@ use super::template::Shape;
 use super::{Field, Output, OutputFormat, Program, formats, written};
 use crate::error::CliError;
 
-/// Items shown as they come: a line each, written at once. JSON is always one object a line here, but for
-/// what jq makes on a terminal, since an array would never end; an object in a field has no columns of its own, since nobody
-/// knows which the next item will need: people see its members one after the other, and a cell of
-/// CSV or TSV has it as JSON.
+/// Prints each item on a line, at once. JSON is NDJSON, because an array would never end. The members of an object
+/// have no columns, because the labels of later items are unknown: a terminal shows them one after the other,
+/// and CSV and TSV have one cell with JSON.
 pub(crate) struct Stream<'a> {
     output: &'a Output,
     fields: &'static [Field],
     program: Option<Program>,
-    /// Whether the header has been written.
-    headed: Slot<bool>,
+    has_header: Slot<bool>,
     clock: RefCell<Option<Clock>>,
 }
 
 impl Output {
-    /// Begins to show items that have these fields as they come. As [`Self::listing`], it is for
-    /// before the first request.
+    /// Returns the stream of items with these fields. Call it before the first request, like [`Self::listing`].
     pub(crate) fn stream(&self, fields: &'static [Field]) -> Result<Stream<'_>, CliError> {
         self.listing(fields)?;
         let program = self.program(None)?;
@@ -34,31 +31,31 @@ impl Output {
             output: self,
             fields,
             program,
-            headed: Slot::new(false),
+            has_header: Slot::new(false),
             clock: RefCell::new(clock),
         })
     }
 }
 
 impl Stream<'_> {
-    /// Whether times are told by the clock here.
+    /// Returns true if times are printed in local time.
     pub(crate) fn has_clock(&self) -> bool {
         self.output.format == OutputFormat::Table
             && self.program.is_none()
             && self.clock.borrow().is_some()
     }
 
-    /// Shows the next item.
+    /// Prints an item.
     pub(crate) fn show(&self, item: &impl Serialize) -> Result<(), CliError> {
         let mut listing = self.output.listing(self.fields)?;
         listing.push(item);
         listing.objects_have_columns();
         if let Some(program) = &self.program {
             let item = listing.json().next().unwrap_or_default();
-            return self.output.made(program, &item, Shape::Item);
+            return self.output.run(program, &item, Shape::Item);
         }
         let (screen, format) = (&self.output.screen, self.output.format);
-        let header = !self.headed.replace(true);
+        let header = !self.has_header.replace(true);
         if format == OutputFormat::Table {
             let (mut lines, mut clock) = (Vec::new(), self.clock.borrow_mut());
             let (grid, view) = (listing.grid(IN_FILES), self.output.view());

@@ -1,10 +1,11 @@
-//! `--template T`: what a template makes of a command's JSON.
+//! `--template T`: renders the JSON of a command with a template in Jinja's language.
 
 mod filters;
 mod values;
 
 use std::sync::{Arc, Mutex};
 
+use minijinja::value::ValueKind;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use super::document;
@@ -12,127 +13,151 @@ use super::paint::Paint;
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 
-/// A template, known to be readable.
+/// A template that was parsed once.
 pub(super) struct Template {
     text: String,
-    surroundings: Surroundings,
+    output: TemplateOutput,
+    /// True if only the data has the names that the template may use.
+    names_are_in_data: bool,
 }
 
-/// What a template's output depends on besides the data.
+/// Properties of the output that templates depend on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Surroundings {
-    /// Whether it is shown on a terminal: text is made harmless then, and links can be followed.
+pub(super) struct TemplateOutput {
+    /// True for a terminal: data is sanitized, and links are possible.
     pub(super) terminal: bool,
     pub(super) paint: Paint,
     /// Width of the lines of `tablerow`.
     pub(super) width: Option<usize>,
-    /// The instant it is.
+    /// The current time in microseconds since 1970.
     pub(super) now: i64,
 }
 
-/// What the data is, and so which names a template has.
+/// The shape of the data, which decides the names in a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A list: `items`.
     List,
-    /// One item: `item`, and each of its members by its own name.
+    /// One item: `item`, and each member by its own name. `items` is the list in the member `data`, if there is one.
     Item,
 }
 
 impl Template {
-    /// Reads a template; nothing is rendered yet. `names` are the names it may use; none where they
-    /// are known only with the data.
+    /// Parses a template. `names` are the names that it may use; `None` if only the data has them.
     pub(super) fn new(
         text: &str,
         names: Option<&[&str]>,
-        surroundings: Surroundings,
+        output: TemplateOutput,
     ) -> Result<Self, CliError> {
-        let environment = environment(surroundings, &Rows::default());
+        let environment = environment(output, &Rows::default());
         let template = environment
             .template_from_str(text)
-            .map_err(|error| told("cannot read the template", &error))?;
+            .map_err(|error| explain("invalid template", &error, text))?;
         if let Some(names) = names {
-            let mut unknown: Vec<String> = template
-                .undeclared_variables(false)
-                .into_iter()
-                .filter(|used| !names.contains(&&**used))
-                .filter(|used| environment.globals().all(|(global, _)| global != used))
-                .collect();
-            unknown.sort();
-            if let Some(unknown) = unknown.first() {
-                let like = did_you_mean(unknown, names.iter().copied());
-                let known = format!("the names are {}", names.join(", "));
-                return Err(CliError::usage(format!(
-                    "the template uses `{unknown}`, which is not there"
-                ))
-                .hint(like.map_or(known.clone(), |like| format!("{like} {known}"))));
-            }
+            check_names(&template, &environment, names)?;
         }
-        Ok(Self { text: text.to_owned(), surroundings })
+        Ok(Self { text: text.to_owned(), output, names_are_in_data: names.is_none() })
     }
 
-    /// What it makes of a document, with a line end at the end.
+    /// Renders a document. The text ends with a line feed.
     pub(super) fn render(&self, json: &str, shape: Shape) -> Result<String, CliError> {
         let json = document::readable(json)?;
-        let data = values::of_json(&json, self.surroundings.terminal);
-        let names = match shape {
-            Shape::List => Value::from_pairs([("items", data)]),
+        let data = values::of_json(&json, self.output.terminal);
+        let names: Vec<(String, Value)> = match shape {
+            Shape::List => vec![("items".to_owned(), data)],
             Shape::Item => {
-                let members = values::members(&data);
-                Value::from_pairs([("item".to_owned(), data)].into_iter().chain(members))
+                let mut names = values::members(&data);
+                let list = data.get_attr("data").ok().filter(|list| list.kind() == ValueKind::Seq);
+                if let Some(list) = list.filter(|_| names.iter().all(|(name, _)| name != "items")) {
+                    names.push(("items".to_owned(), list));
+                }
+                names.push(("item".to_owned(), data));
+                names
             }
         };
         let rows = Rows::default();
-        let environment = environment(self.surroundings, &rows);
-        let mut made = environment
-            .render_str(&self.text, names)
-            .map_err(|error| told("the template failed", &error))?;
-        // Rows that nobody asked to be shown before the end.
-        made.push_str(&filters::table(&rows, self.surroundings));
-        if !made.is_empty() && !made.ends_with('\n') {
-            made.push('\n');
+        let environment = environment(self.output, &rows);
+        let template = environment
+            .template_from_str(&self.text)
+            .map_err(|error| explain("invalid template", &error, &self.text))?;
+        if self.names_are_in_data {
+            let known: Vec<&str> = names.iter().map(|(name, _)| &**name).collect();
+            check_names(&template, &environment, &known)?;
         }
-        Ok(made)
+        let mut text = template
+            .render(Value::from_pairs(names))
+            .map_err(|error| explain("the template failed", &error, &self.text))?;
+        // Rows without a call of `tablerender`.
+        text.push_str(&filters::table(&rows, self.output));
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok(text)
     }
 }
 
-/// Rows that wait for the others, so that their columns can be aligned.
+/// The collected rows of `tablerow`.
 type Rows = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// What templates can use. There are no files to include, and nothing from outside of the data. A
-/// member that is not there is empty: not every submission has every answer.
-fn environment(surroundings: Surroundings, rows: &Rows) -> Environment<'static> {
+/// Creates the environment of a template. It cannot include files. A missing member is empty, because not every
+/// submission has every answer.
+fn environment(output: TemplateOutput, rows: &Rows) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-    filters::add(&mut environment, surroundings, rows);
+    filters::add(&mut environment, output, rows);
     environment
 }
 
-fn told(what: &str, error: &minijinja::Error) -> CliError {
+/// Checks that the template uses only these names.
+fn check_names(
+    template: &minijinja::Template<'_, '_>,
+    environment: &Environment<'_>,
+    names: &[&str],
+) -> Result<(), CliError> {
+    let is_unknown = |used: &String| {
+        !names.contains(&&**used) && environment.globals().all(|(global, _)| global != used)
+    };
+    let used = template.undeclared_variables(false).into_iter();
+    let Some(unknown) = used.filter(is_unknown).min() else { return Ok(()) };
+    let near = did_you_mean(&unknown, names.iter().copied());
+    let known = format!("the names are {}", names.join(", "));
+    Err(CliError::usage(format!("the template uses the unknown name `{unknown}`"))
+        .hint(near.map_or(known.clone(), |near| format!("{near} {known}"))))
+}
+
+fn explain(what: &str, error: &minijinja::Error, template: &str) -> CliError {
     let place = error.line().map_or(String::new(), |line| format!(" in line {line}"));
     let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-    CliError::usage(format!("{what}{place}")).cause(detail)
+    let is_go = ["{{.", "{{ .", "{{range", "{{ range", "{{-", "{{end", "{{ end"]
+        .iter()
+        .any(|start| template.contains(start));
+    let language =
+        "templates are in Jinja's language, such as `{% for f in items %}{{ f.id }}{% endfor %}`";
+    let hint = if is_go { format!("{language}, not in Go's") } else { language.to_owned() };
+    CliError::usage(format!("{what}{place}"))
+        .cause(detail)
+        .hint(format!("{hint}; see `formsvc help output`"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PIPE: Surroundings =
-        Surroundings { terminal: false, paint: Paint(false), width: None, now: 0 };
-    const TERMINAL: Surroundings =
-        Surroundings { terminal: true, paint: Paint(true), width: Some(20), now: 7_200_000_000 };
+    const PIPE: TemplateOutput =
+        TemplateOutput { terminal: false, paint: Paint(false), width: None, now: 0 };
+    const TERMINAL: TemplateOutput =
+        TemplateOutput { terminal: true, paint: Paint(true), width: Some(20), now: 7_200_000_000 };
 
-    fn made(text: &str, json: &str, surroundings: Surroundings) -> Result<String, String> {
+    fn made(text: &str, json: &str, output: TemplateOutput) -> Result<String, String> {
         let shape = if json.starts_with('[') { Shape::List } else { Shape::Item };
         let told = |error: CliError| format!("{error:?}");
         let names = ["items", "item", "id", "data"];
-        let template = Template::new(text, Some(&names), surroundings);
+        let template = Template::new(text, Some(&names), output);
         template.and_then(|template| template.render(json, shape)).map_err(told)
     }
 
     #[test]
-    fn a_list_is_items_and_an_item_has_its_members_by_name() {
+    fn list_is_items_and_item_has_its_members() {
         let list = r#"[{"id":"a"},{"id":"b"}]"#;
         let each = "{% for it in items %}{{ loop.index }} {{ it.id }}\n{% endfor %}";
         assert_eq!(made(each, list, PIPE).unwrap(), "1 a\n2 b\n");
@@ -142,7 +167,30 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_shown_as_they_were_sent() {
+    fn document_with_a_data_list_has_items() {
+        let document = r#"{"data":[{"id":"a"},{"id":"b"}],"has_more":false}"#;
+        let render = |text: &str| {
+            let template = Template::new(text, None, PIPE);
+            let rendered = template.and_then(|template| template.render(document, Shape::Item));
+            rendered.map_err(|error| error.told())
+        };
+        for list in ["items", "data", "item.data"] {
+            let each = format!("{{% for f in {list} %}}{{{{ f.id }}}}{{% endfor %}}");
+            assert_eq!(render(&each).unwrap(), "ab\n", "{list}");
+        }
+        let error = render("{% for f in forms %}{{ f.id }}{% endfor %}").unwrap_err();
+        assert!(error.contains("unknown name `forms`"), "{error}");
+    }
+
+    #[test]
+    fn go_template_error_names_the_language() {
+        let error = made("{{range .}}{{.id}}{{end}}", "{}", PIPE).unwrap_err();
+        assert!(error.contains("Jinja's language") && error.contains("not in Go's"), "{error}");
+        assert!(error.contains("formsvc help output"), "{error}");
+    }
+
+    #[test]
+    fn numbers_keep_their_spelling() {
         let json = r#"{"data":[12345678901234567890, 1.10, 0.5, 1e400, 3]}"#;
         let shown = made("{{ data|join(' ') }}", json, PIPE).unwrap();
         assert_eq!(shown, "12345678901234567890 1.10 0.5 1e400 3\n");
@@ -155,14 +203,17 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_there_is_an_error_and_a_member_that_is_not_is_empty() {
+    fn unknown_name_fails_and_missing_member_is_empty() {
         let item = r#"{"id":"a","data":{}}"#;
         let error = made("{{ ids }}", item, PIPE).unwrap_err();
-        assert!(error.contains("uses `ids`") && error.contains("did you mean `id`?"), "{error}");
+        assert!(
+            error.contains("unknown name `ids`") && error.contains("did you mean `id`?"),
+            "{error}"
+        );
         assert_eq!(made("[{{ data.gone.deeper }}]", item, PIPE).unwrap(), "[]\n");
         assert_eq!(made("{{ range(2)|join }}", item, PIPE).unwrap(), "01\n");
         for (wrong, told) in [
-            ("{{ id", "cannot read the template in line 1"),
+            ("{{ id", "invalid template in line 1"),
             ("a\n{{ id|nope }}", "the template failed in line 2"),
             ("{% include '/etc/passwd' %}", "template"),
         ] {
@@ -172,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_harmless_on_a_terminal_and_exact_in_a_pipe() {
+    fn data_is_sanitized_on_a_terminal_only() {
         let item = "{\"id\":\"\\u001b[31mx\\nTab\\t\\u202e\"}";
         assert_eq!(made("{{ id }}", item, TERMINAL).unwrap(), "[31mx\nTab\t\n");
         assert_eq!(made("{{ id }}", item, PIPE).unwrap(), "\u{1b}[31mx\nTab\t\u{202e}\n");
@@ -182,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_tell_time_paint_and_shorten() {
+    fn filters_format_time_colour_and_width() {
         let item = r#"{"id":"1970-01-01T00:00:00.000Z","data":"published"}"#;
         for (template, terminal, pipe) in [
             ("{{ id|timeago }}", "2 hours ago", "just now"),
@@ -198,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_aligned_on_a_terminal_and_separated_by_tabs_elsewhere() {
+    fn rows_are_aligned_on_a_terminal_else_tab_separated() {
         let list = r#"[{"id":"a","t":"short"},{"id":"bb","t":"rather a long title"}]"#;
         let each = "{% for it in items %}{{ tablerow(it.id, it.t) }}{% endfor %}";
         assert_eq!(made(each, list, TERMINAL).unwrap(), "a   short\nbb  rather a long t…\n");

@@ -1,55 +1,63 @@
-//! Instants as people say them.
+//! Formats of instants on a terminal.
 
 use formsvc_protocol::Timestamp;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
+use crate::base::text::count;
+
 const MICROS: i64 = 1_000_000;
-const MINUTE: i64 = 60;
-const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+const DAY: i64 = 24 * 3_600;
 
-/// The units, the largest first; a month and a year are as long as they are on average.
-const UNITS: [(i64, &str); 5] =
-    [(365 * DAY, "year"), (30 * DAY, "month"), (DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")];
+/// Units of an age, largest first: seconds, name, and abbreviation in short ages. Months and years have their
+/// average length.
+const UNITS: [(i64, &str, &str); 6] = [
+    (365 * DAY, "year", ""),
+    (30 * DAY, "month", ""),
+    (DAY, "day", "d"),
+    (3_600, "hour", "h"),
+    (60, "minute", "m"),
+    (1, "", "s"),
+];
 
-/// How far an RFC 3339 instant is from now, in whole units: `2 hours ago`, `in 3 days`; nothing for
-/// text that is no instant. `now` is in microseconds since 1970.
+/// Formats the distance of an RFC 3339 instant from now in whole units: `2 hours ago`, `in 3 days`. `now` is
+/// in microseconds since 1970. Returns `None` if the text is not an instant.
 pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
-    let past = now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS;
-    let far = past.abs();
-    let Some((unit, name)) = UNITS.iter().find(|(unit, _)| far >= *unit) else {
+    let past = seconds_since(instant, now)?;
+    let largest = |(unit, name, _): &&(i64, &str, &str)| past.abs() >= *unit && !name.is_empty();
+    let Some((unit, name, _)) = UNITS.iter().find(largest) else {
         return Some("just now".to_owned());
     };
-    let count = far / unit;
-    let s = if count == 1 { "" } else { "s" };
-    Some(if past >= 0 { format!("{count} {name}{s} ago") } else { format!("in {count} {name}{s}") })
+    let distance = count((past.abs() / unit).unsigned_abs(), name);
+    Some(if past >= 0 { format!("{distance} ago") } else { format!("in {distance}") })
 }
 
-/// The same in few characters, seconds included: `8s ago`, `2h ago`.
-fn short(instant: &str, now: i64) -> Option<String> {
-    const LETTERS: [(i64, char); 4] = [(DAY, 'd'), (HOUR, 'h'), (MINUTE, 'm'), (1, 's')];
-    let past = now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS;
-    let far = past.abs();
-    let Some((unit, letter)) = LETTERS.iter().find(|(unit, _)| far >= *unit) else {
+/// Formats the distance in few characters, including seconds: `8s ago`, `2h ago`.
+fn relative_short(instant: &str, now: i64) -> Option<String> {
+    let past = seconds_since(instant, now)?;
+    let largest = |(unit, _, short): &&(i64, &str, &str)| past.abs() >= *unit && !short.is_empty();
+    let Some((unit, _, short)) = UNITS.iter().find(largest) else {
         return Some("now".to_owned());
     };
-    let count = far / unit;
-    Some(if past >= 0 { format!("{count}{letter} ago") } else { format!("in {count}{letter}") })
+    let number = past.abs() / unit;
+    Some(if past >= 0 { format!("{number}{short} ago") } else { format!("in {number}{short}") })
 }
 
-/// How instants are told to somebody who looks at a terminal.
+fn seconds_since(instant: &str, now: i64) -> Option<i64> {
+    Some(now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS)
+}
+
+/// The format of instants on a terminal. Its methods return `None` for text that is not an RFC 3339 instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Times<'a> {
-    /// By how far they are from now, in microseconds since 1970.
+    /// The distance from now, in microseconds since 1970.
     Relative(i64),
-    /// By the clock of a time zone.
+    /// The local time of a time zone.
     Absolute(&'a TimeZone),
 }
 
 impl Times<'_> {
-    /// An RFC 3339 instant as it is told; nothing for text that is no instant.
-    pub(super) fn told(self, instant: &str) -> Option<String> {
+    pub(super) fn format(self, instant: &str) -> Option<String> {
         match self {
             Self::Relative(now) => relative(instant, now),
             Self::Absolute(zone) => {
@@ -58,16 +66,16 @@ impl Times<'_> {
         }
     }
 
-    /// The same in few characters.
-    pub(super) fn told_short(self, instant: &str) -> Option<String> {
+    /// Formats the instant in few characters.
+    pub(super) fn format_short(self, instant: &str) -> Option<String> {
         match self {
-            Self::Relative(now) => short(instant, now),
-            Self::Absolute(_) => self.told(instant),
+            Self::Relative(now) => relative_short(instant, now),
+            Self::Absolute(_) => self.format(instant),
         }
     }
 
-    /// The same with all that a reader needs to take it elsewhere.
-    pub(super) fn told_whole(self, instant: &str) -> Option<String> {
+    /// Formats the instant with its offset from UTC.
+    pub(super) fn format_long(self, instant: &str) -> Option<String> {
         match self {
             Self::Relative(now) => relative(instant, now),
             Self::Absolute(zone) => {
@@ -77,13 +85,13 @@ impl Times<'_> {
     }
 }
 
-/// An RFC 3339 instant on the clock of a time zone; nothing for text that is no instant.
+/// Returns the local time of an RFC 3339 instant; `None` if the text is not an instant.
 pub(super) fn local(instant: &str, zone: &TimeZone) -> Option<Zoned> {
     let micros = instant.parse::<Timestamp>().ok()?.unix_micros();
     Some(jiff::Timestamp::from_microsecond(micros).ok()?.to_zoned(zone.clone()))
 }
 
-/// The instant it is, in microseconds since 1970.
+/// Returns the current time in microseconds since 1970.
 pub(super) fn now() -> i64 {
     jiff::Timestamp::now().as_microsecond()
 }
@@ -93,9 +101,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_are_told_in_the_largest_unit_that_fits() {
+    fn instant_is_formatted_in_its_largest_unit() {
         let now = "2026-06-15T12:00:00Z".parse::<Timestamp>().unwrap().unix_micros();
-        for (instant, told) in [
+        for (instant, text) in [
             ("2026-06-15T12:00:00.000Z", "just now"),
             ("2026-06-15T11:59:01.000Z", "just now"),
             ("2026-06-15T12:00:30.000Z", "just now"),
@@ -108,14 +116,14 @@ mod tests {
             ("1970-01-01T00:00:00.000Z", "56 years ago"),
             ("2026-06-15T15:30:00.000Z", "in 3 hours"),
         ] {
-            assert_eq!(relative(instant, now).as_deref(), Some(told), "{instant}");
+            assert_eq!(relative(instant, now).as_deref(), Some(text), "{instant}");
         }
         let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let clock = Times::Absolute(&berlin);
         let instant = "2026-03-29T01:00:00.500Z";
-        assert_eq!(clock.told(instant).as_deref(), Some("2026-03-29 03:00:00"));
-        assert_eq!(clock.told_whole(instant).as_deref(), Some("2026-03-29 03:00:00 +02:00"));
-        assert_eq!(clock.told("yesterday"), None);
+        assert_eq!(clock.format(instant).as_deref(), Some("2026-03-29 03:00:00"));
+        assert_eq!(clock.format_long(instant).as_deref(), Some("2026-03-29 03:00:00 +02:00"));
+        assert_eq!(clock.format("yesterday"), None);
         assert_eq!(relative("yesterday", now), None);
         assert_eq!(relative("", now), None);
     }

@@ -1,5 +1,4 @@
-//! Standard output as it is: a terminal with a size and perhaps a pager, or something that takes
-//! bytes.
+//! Standard output: a terminal with a width and a pager, or a pipe or file.
 
 use std::io::{self, BufWriter, Write};
 
@@ -12,17 +11,17 @@ use crate::base::env::{self, Lookup};
 use crate::base::sanitize::SanitizingWriter;
 use crate::error::CliError;
 
-/// Narrowest terminal that is believed: what says less has no size.
+/// Least width of a terminal. Tables for narrower ones would be useless.
 const WIDTH_MIN: usize = 20;
 
-/// What stands behind standard output.
-#[derive(Clone)]
+/// The destination of standard output.
+#[derive(Clone, Debug)]
 pub(super) struct Screen {
     pub(super) terminal: bool,
     pub(super) paint: Paint,
-    /// Cells in a line; none where nothing bounds it.
+    /// Cells in a line; `None` if the output has no width.
     pub(super) width: Option<usize>,
-    /// Lines on the screen, and what shows more than they hold.
+    /// The height of the screen, and the pager for longer output.
     pager: Option<(usize, Pager)>,
 }
 
@@ -47,12 +46,12 @@ impl Screen {
         }
     }
 
-    /// Whether output may go through a pager, for which all of it must be there.
+    /// Returns true if output can go through a pager, which needs all of it at once.
     pub(super) fn pages(&self) -> bool {
         self.pager.is_some()
     }
 
-    /// Writes data as it comes: exact, except on a terminal.
+    /// Writes data: unchanged to a pipe, sanitized to a terminal. With `at_once`, each line appears at once.
     pub(super) fn data(
         &self,
         at_once: bool,
@@ -67,8 +66,7 @@ impl Screen {
         write(&mut out).and_then(|()| written(out.flush()))
     }
 
-    /// Writes text that was made for a terminal: what stands in it has been made harmless, and what
-    /// paints it is ours.
+    /// Writes text with escape sequences for colours. Its data must be sanitized already.
     pub(super) fn painted(&self, text: &[u8]) -> Result<(), CliError> {
         let shown = self.as_painted(text);
         if self.paged(&shown)? {
@@ -77,7 +75,7 @@ impl Screen {
         self.write_painted(&shown)
     }
 
-    /// As [`painted`](Self::painted), written as it is made, unless a pager needs all of it.
+    /// Like [`painted`](Self::painted), but writes while `write` runs, unless a pager needs all of it.
     pub(super) fn paint<T>(
         &self,
         write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
@@ -101,7 +99,7 @@ impl Screen {
         if self.paint.0 { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
     }
 
-    /// As [`painted`](Self::painted), for a command that goes on: never through a pager.
+    /// Like [`painted`](Self::painted), but never through a pager, for a command that continues.
     pub(super) fn unpaged(&self, text: &[u8]) -> Result<(), CliError> {
         self.write_painted(&self.as_painted(text))
     }
@@ -119,8 +117,8 @@ impl Screen {
         written(out.write_all(shown).and_then(|()| out.flush()))
     }
 
-    /// Writes data that is there as a whole, made harmless.
-    pub(super) fn harmless(&self, text: &[u8]) -> Result<(), CliError> {
+    /// Writes sanitized data, through the pager if it is long.
+    pub(super) fn sanitized(&self, text: &[u8]) -> Result<(), CliError> {
         let mut shown = Vec::new();
         written(SanitizingWriter::new(&mut shown).write_all(text))?;
         if self.paged(&shown)? {
@@ -130,11 +128,11 @@ impl Screen {
         written(out.write_all(&shown).and_then(|()| out.flush()))
     }
 
-    /// Shows the text in the pager, if there is one and the screen is too short for it.
+    /// Shows the text in the pager if it is longer than the screen.
     fn paged(&self, text: &[u8]) -> Result<bool, CliError> {
         let Some((height, pager)) = &self.pager else { return Ok(false) };
         let rows = pager::rows(&String::from_utf8_lossy(text), self.width.unwrap_or(usize::MAX));
-        // The last line is the shell's.
+        // The last line is for the prompt of the shell.
         if rows < *height {
             return Ok(false);
         }
@@ -142,12 +140,12 @@ impl Screen {
     }
 }
 
-/// Without escapes on a terminal that is to have none; exact elsewhere.
+/// Returns the text without escape sequences on a terminal; unchanged elsewhere.
 fn unpainted(terminal: bool, text: &[u8]) -> Vec<u8> {
     if terminal { anstream::adapter::strip_bytes(text).into_vec() } else { text.to_vec() }
 }
 
-/// Writes each line at once, where what comes may take its time.
+/// A buffered writer that can flush after each line.
 struct Lines<W: Write> {
     out: BufWriter<W>,
     at_once: bool,

@@ -154,11 +154,11 @@ fn an_array_that_is_not_complete_does_not_look_so() {
         (refused, 4, "create a new key"),
         (first(), 5, "`next_cursor` repeats"),
         (page(row, Some("")), 5, "no `next_cursor`"),
-        (answer("200 OK", "", "<html>"), 5, "no list"),
-        (answer("200 OK", "", "{}"), 5, "no list"),
-        (answer("200 OK", "", r#"[[],{"has_more":false}]"#), 5, "no list"),
-        (answer("200 OK", "", r#"{"data":[],"pagination":[null,false]}"#), 5, "no list"),
-        (answer("200 OK", "", r#"{"data":[]} {}"#), 5, "no list"),
+        (answer("200 OK", "", "<html>"), 5, "not a list"),
+        (answer("200 OK", "", "{}"), 5, "not a list"),
+        (answer("200 OK", "", r#"[[],{"has_more":false}]"#), 5, "not a list"),
+        (answer("200 OK", "", r#"{"data":[],"pagination":[null,false]}"#), 5, "not a list"),
+        (answer("200 OK", "", r#"{"data":[]} {}"#), 5, "not a list"),
     ] {
         let service = Canned::start(vec![first(), then]);
         let said = service.run(&["api", "forms/f/submissions", "--paginate"]);

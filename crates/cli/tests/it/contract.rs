@@ -1,19 +1,27 @@
-//! `formsvc contract`: output, exit codes and files. Which services pass is tested in the library.
+//! `formsvc contract`: output, exit codes and files. The tests of formsvc-contract cover the checks themselves.
 
-use std::net::TcpListener;
+use std::io::ErrorKind;
+use std::net::{TcpListener, TcpStream};
 
 use serde_json::Value;
 
-use crate::support::{Said, Sandbox, formsvc, request, run, succeed};
+use crate::support::{Canned, Said, Sandbox, formsvc, request, run, succeed};
+
+const SIGNING_SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// Returns a port that was free a moment ago.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
 
 fn json(said: &Said) -> Value {
     serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))
 }
 
-/// The ids of the checks with a verdict.
-fn ids(results: &Value, verdict: &str) -> Vec<String> {
+/// Returns the ids of the checks with an outcome.
+fn ids(results: &Value, outcome: &str) -> Vec<String> {
     let checks = results["checks"].as_array().unwrap().iter();
-    let found = checks.filter(|check| check["verdict"] == verdict);
+    let found = checks.filter(|check| check["outcome"] == outcome);
     found.map(|check| check["check"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -29,7 +37,7 @@ fn demo_passes_all_checks_without_a_flag() {
         let found = listed.iter().filter(|check| check["flag"].is_string() == has_flag);
         found.map(|check| check["check"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(ids(&results, "pass"), of(false));
+    assert_eq!(ids(&results, "passed"), of(false));
     assert_eq!(ids(&results, "skipped"), of(true));
     assert_eq!(results["profile"]["foreign_cursors"], "accepted", "{results}");
     assert_eq!(results["deliveries"], Value::Null);
@@ -57,9 +65,9 @@ fn sandbox_faults_fail_with_exit_1_and_a_report() {
     let said = sandbox.run(&[&args[..], &only].concat());
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     let lines: Vec<&str> = said.stdout.lines().collect();
-    assert!(lines[0].starts_with("me\tfail\tSPEC §4\tanswered 5"), "{}", said.stdout);
+    assert!(lines[0].starts_with("me\tfailed\tSPEC §4\tanswered 5"), "{}", said.stdout);
     assert!(lines[1].starts_with("forms\tskipped\tSPEC §4\tnot tried: `me` failed"));
-    assert!(said.stderr.contains("the check `me` failed"), "{}", said.stderr);
+    assert!(said.stderr.contains("error: 1 of 2 checks failed: me\n"), "{}", said.stderr);
     let xml = std::fs::read_to_string(&path).unwrap();
     assert!(xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
     assert!(xml.contains("request: GET /api/v1/me"), "{xml}");
@@ -104,7 +112,7 @@ fn wrong_delivery_arguments_are_reported_before_requests() {
     let used = port.to_string();
     for (secret, more, message) in [
         (None, &["--port", "0"][..], "secret"),
-        (Some("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"), &["--port", &used], "cannot listen on"),
+        (Some(SIGNING_SECRET), &["--port", &used], "cannot listen on"),
     ] {
         let mut command = formsvc(&[&["contract", "check", "--deliveries"][..], more].concat());
         command.env("FORMSVC_BASE_URL", format!("http://127.0.0.1:{port}"));
@@ -122,8 +130,7 @@ fn wrong_delivery_arguments_are_reported_before_requests() {
 
 #[test]
 fn deliveries_of_a_sandbox_pass() {
-    // Freed before the check listens on it.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let webhook = format!("contact=http://127.0.0.1:{port}/");
     let sandbox =
         Sandbox::start(&["--webhook", &webhook, "--retry-base", "100ms", "--retry-factor", "3"]);
@@ -140,20 +147,42 @@ fn deliveries_of_a_sandbox_pass() {
     assert_eq!(said.code, Some(0), "{}\n{}", said.stderr, said.stdout);
     let results = json(&said);
     assert_eq!(results["deliveries"]["attempts"], 4, "{results}");
-    assert!(ids(&results, "pass").contains(&"backoff".to_owned()), "{results}");
-    // Answers that the form refuses; the reports of the API checks are written before the error.
-    let said: Said = sandbox
-        .formsvc(
-            &[&args[..], &["--only", "me,delivery", "--answers", "x=1", "--output", "tsv"]]
-                .concat(),
-        )
-        .env("FORMSVC_SIGNING_SECRET", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
-        .output()
-        .unwrap()
-        .into();
+    assert!(ids(&results, "passed").contains(&"backoff".to_owned()), "{results}");
+}
+
+#[test]
+fn deliveries_port_is_closed_during_the_api_checks() {
+    let (service, port) = (Canned::start(vec![None]), free_port());
+    let number = port.to_string();
+    let args = ["contract", "check", "--deliveries", "--port", &number, "--timeout", "60s"];
+    let mut command = service.formsvc(&args);
+    let mut child = command.env("FORMSVC_SIGNING_SECRET", SIGNING_SECRET).spawn().unwrap();
+    // The service does not respond to the first request of the API checks.
+    service.request();
+    let connected = TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.kind());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(connected.err(), Some(ErrorKind::ConnectionRefused));
+}
+
+#[test]
+fn refused_public_form_keeps_results_and_fails_a_junit_case() {
+    let sandbox = Sandbox::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.xml");
+    let form = format!("{}/f/contact", sandbox.base_url);
+    let args = ["contract", "check", "--only", "me,delivery", "--deliveries", "--port", "0"];
+    let more = ["--public-form", &form, "--answers", "x=1", "--junit", path.to_str().unwrap()];
+    let mut command = sandbox.formsvc(&[&args[..], &more].concat());
+    let said: Said = command.env("FORMSVC_SIGNING_SECRET", SIGNING_SECRET).output().unwrap().into();
     assert_eq!(said.code, Some(1), "{}", said.stderr);
-    assert!(said.stderr.contains("the public form answered 4"), "{}", said.stderr);
-    assert!(said.stdout.starts_with("me\tpass\t"), "{}", said.stdout);
-    let shown = request(&sandbox.base_url, "GET /f/contact", "", "");
-    assert!(shown.starts_with("HTTP/1.1 200"), "{shown}");
+    assert!(said.stderr.contains("error: the public form answered 4"), "{}", said.stderr);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert!(lines[0].starts_with("me\tpassed\t"), "{}", said.stdout);
+    assert!(lines[1].starts_with("delivery\tskipped\tSPEC §6\tnot checked: the public form"));
+    let xml = std::fs::read_to_string(&path).unwrap();
+    assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
+    assert!(xml.contains("name=\"deliveries\" time=\"0.000\"><failure"), "{xml}");
+    let page = request(&sandbox.base_url, "GET /f/contact", "", "");
+    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
 }

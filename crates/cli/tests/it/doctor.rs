@@ -6,7 +6,7 @@ use crate::support::{Canned, Said, Sandbox, answer, formsvc, run};
 use crate::terminal::Terminal;
 use serde_json::Value;
 
-/// Outcome and finding of a check.
+/// Returns the outcome and the reason of a check.
 #[track_caller]
 fn check(said: &Said, name: &str) -> (String, String) {
     let checks: Vec<Value> = serde_json::from_str(&said.stdout)
@@ -25,7 +25,7 @@ fn outcome(said: &Said, name: &str) -> String {
 const JSON: [&str; 3] = ["doctor", "--output", "json"];
 const USER: &str = r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#;
 
-/// A run with a home that holds nothing.
+/// Runs the command with an empty home folder.
 fn at_home(base_url: &str, key: Option<&str>, args: &[&str]) -> Said {
     let home = tempfile::tempdir().unwrap();
     let mut command = formsvc(args);
@@ -44,11 +44,11 @@ fn date(ahead_of_now: i64) -> String {
 }
 
 #[test]
-fn a_service_that_works_passes_every_check_of_it() {
+fn working_service_passes_all_checks() {
     let sandbox = Sandbox::start(&[]);
     let said = at_home(&sandbox.base_url, Some(&sandbox.api_key), &JSON);
     for name in ["version", "connection", "tls", "account", "clock", "rate limit", "cache folder"] {
-        assert_eq!(outcome(&said, name), "ok", "{name}: {}", said.stdout);
+        assert_eq!(outcome(&said, name), "passed", "{name}: {}", said.stdout);
     }
     assert!(check(&said, "account").1.starts_with("sandbox@formsvc.invalid (usr_"));
     assert_eq!(said.code, Some(0), "{}", said.stdout);
@@ -56,22 +56,27 @@ fn a_service_that_works_passes_every_check_of_it() {
 }
 
 #[test]
-fn the_demo_has_nothing_to_complain_of_in_its_service() {
+fn demo_passes_all_checks_of_the_service() {
     let said = run(&["--demo", "doctor", "--output", "json"]);
-    assert_eq!((said.code, outcome(&said, "account")), (Some(0), "ok".into()), "{}", said.stderr);
+    assert_eq!(
+        (said.code, outcome(&said, "account")),
+        (Some(0), "passed".into()),
+        "{}",
+        said.stderr
+    );
     let table = run(&["--demo", "doctor", "--output", "table"]);
     assert_eq!(table.code, Some(0), "{}", table.stderr);
 }
 
 #[test]
-fn a_clock_that_is_off_is_worth_a_word_and_too_far_off_a_failure() {
+fn clock_difference_is_a_warning_then_a_failure() {
     for (ahead, expected, code) in [
-        (0, "ok", 0),
-        (-30, "ok", 0),
-        (-90, "warn", 0),
-        (290, "warn", 0),
-        (-400, "fail", 1),
-        (400, "fail", 1),
+        (0, "passed", 0),
+        (-30, "passed", 0),
+        (-90, "warning", 0),
+        (290, "warning", 0),
+        (-400, "failed", 1),
+        (400, "failed", 1),
     ] {
         let service = Canned::start(vec![answer("200 OK", &date(ahead), USER)]);
         let said = at_home(&service.base_url, Some("fsk_x"), &JSON);
@@ -84,78 +89,86 @@ fn a_clock_that_is_off_is_worth_a_word_and_too_far_off_a_failure() {
     }
     let service = Canned::start(vec![answer("200 OK", "", USER)]);
     let said = at_home(&service.base_url, Some("fsk_x"), &JSON);
-    assert_eq!(outcome(&said, "clock"), "warn");
+    assert_eq!(outcome(&said, "clock"), "warning");
 }
 
 #[test]
-fn without_a_key_the_way_to_the_service_is_looked_at_all_the_same() {
+fn missing_key_does_not_prevent_the_service_checks() {
     let sandbox = Sandbox::start(&[]);
     let said = at_home(&sandbox.base_url, None, &JSON);
     assert_eq!(said.code, Some(1), "{}", said.stdout);
-    assert_eq!(outcome(&said, "key"), "fail");
-    assert_eq!((outcome(&said, "account"), outcome(&said, "clock")), ("skip".into(), "ok".into()));
+    assert_eq!(outcome(&said, "key"), "failed");
+    assert_eq!(
+        (outcome(&said, "account"), outcome(&said, "clock")),
+        ("skipped".into(), "passed".into())
+    );
 }
 
 #[test]
-fn a_key_that_is_refused_and_a_limit_that_is_used_up_are_told_apart() {
+fn refused_key_fails_and_used_up_limit_warns() {
     let sandbox = Sandbox::start(&[]);
     let said = at_home(&sandbox.base_url, Some("fsk_unknown"), &JSON);
-    assert_eq!((said.code, outcome(&said, "account")), (Some(1), "fail".into()));
+    assert_eq!((said.code, outcome(&said, "account")), (Some(1), "failed".into()));
     assert!(check(&said, "account").1.contains("invalid_key"), "{}", said.stdout);
     let headers = format!("retry-after: 0\r\nx-ratelimit-remaining: 0\r\n{}", date(0));
     let service = Canned::start(vec![answer("429 Too Many Requests", &headers, "{}")]);
     let said = at_home(&service.base_url, Some("fsk_x"), &JSON);
-    assert_eq!((said.code, outcome(&said, "account")), (Some(0), "warn".into()), "{}", said.stdout);
+    assert_eq!(
+        (said.code, outcome(&said, "account")),
+        (Some(0), "warning".into()),
+        "{}",
+        said.stdout
+    );
     assert!(check(&said, "rate limit").1.contains("x-ratelimit-remaining: 0"), "{}", said.stdout);
 }
 
 #[test]
-fn without_a_service_each_check_says_what_it_could_not_do() {
+fn unreachable_service_skips_the_checks_of_its_response() {
     let port = crate::support::closed_address().port();
     let said = at_home(&format!("http://127.0.0.1:{port}"), Some("fsk_x"), &JSON);
-    assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "fail".into()));
+    assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "failed".into()));
     assert!(
         check(&said, "connection").1.contains("nothing listens on 127.0.0.1:"),
         "{}",
         said.stdout
     );
     for name in ["account", "clock", "rate limit"] {
-        assert_eq!(outcome(&said, name), "skip", "{}", said.stdout);
-        assert!(check(&said, name).1.starts_with("not asked"), "{}", said.stdout);
+        assert_eq!(outcome(&said, name), "skipped", "{}", said.stdout);
+        assert!(check(&said, name).1.starts_with("not checked: "), "{}", said.stdout);
     }
     let silent = Canned::start(vec![None]);
     let quick = [&JSON[..], &["--timeout", "100ms"]].concat();
     let said = at_home(&silent.base_url, Some("fsk_x"), &quick);
-    assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "fail".into()));
-    // Not TLS: the other side speaks something else.
+    assert_eq!((said.code, outcome(&said, "connection")), (Some(1), "failed".into()));
+    // The server does not speak TLS.
     let plain = Canned::start(vec![answer("200 OK", "", USER)]);
     let said = at_home(&plain.base_url.replace("http:", "https:"), Some("fsk_x"), &quick);
     assert_eq!(said.code, Some(1), "{}", said.stdout);
     let nowhere = Said::from(formsvc(&JSON).env("HOME", "/nonexistent").output().unwrap());
     assert_eq!(nowhere.code, Some(1), "{}", nowhere.stderr);
-    assert_eq!(outcome(&nowhere, "service"), "skip");
+    assert_eq!(outcome(&nowhere, "service"), "skipped");
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_worth_a_word() {
+fn unwritable_cache_folder_is_a_warning() {
     let sandbox = Sandbox::start(&[]);
     let mut command = sandbox.formsvc(&JSON);
-    // A file stands where the folder would be.
+    // The path of the folder leads through a file.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     command.env("HOME", folder.path()).env("XDG_CACHE_HOME", file.join("cache"));
     let said = Said::from(command.output().unwrap());
-    assert_eq!(outcome(&said, "cache folder"), "warn", "{}", said.stdout);
+    assert_eq!(outcome(&said, "cache folder"), "warning", "{}", said.stdout);
 }
 
 #[test]
-fn checks_that_failed_are_an_error_with_a_code_of_its_own() {
+fn failed_checks_exit_1_with_code_check_failed() {
     let home = tempfile::tempdir().unwrap();
     for group in [&["auth", "doctor"][..], &["doctor"]] {
         let doctor = |format: &str| -> Said {
             let mut command = formsvc(&[group, &["--error-format", format]].concat());
-            // No service listens there, and there is no key.
+            // The port is closed, and there is no key.
             command.env("HOME", home.path()).env("FORMSVC_BASE_URL", "http://127.0.0.1:1");
             command.output().unwrap().into()
         };
@@ -163,15 +176,18 @@ fn checks_that_failed_are_an_error_with_a_code_of_its_own() {
         let error: Value = serde_json::from_str(&json.stderr).unwrap();
         assert_eq!((json.code, &error["error"]["exit"]), (Some(1), &1.into()));
         assert_eq!(error["error"]["code"], "check_failed", "{}", json.stderr);
-        let failed = json.stdout.matches("\tfail\t").count();
-        assert!(failed > 0, "{}", json.stdout);
-        let s = if failed == 1 { "" } else { "s" };
-        assert_eq!(doctor("text").stderr, format!("error: {failed} check{s} failed\n"));
+        let failed = json.stdout.matches("\tfailed\t").count();
+        let text = doctor("text").stderr;
+        let all = json.stdout.lines().count();
+        assert!(
+            text.starts_with(&format!("error: {failed} of {all} checks failed: key")),
+            "{text}"
+        );
     }
 }
 
 #[test]
-fn what_the_service_says_moves_no_cursor() {
+fn escape_sequences_of_the_service_are_removed() {
     let user = USER.replace("ada@", "\\u001b[2Jada@");
     let service = Canned::start(vec![answer("200 OK", &date(0), &user)]);
     let said = at_home(&service.base_url, Some("fsk_x"), &["doctor", "--output", "table"]);
@@ -179,7 +195,7 @@ fn what_the_service_says_moves_no_cursor() {
 }
 
 #[test]
-fn a_person_sees_each_finding_whole_and_once() {
+fn terminal_shows_each_finding_once_and_uncut() {
     let home = tempfile::tempdir().unwrap();
     for width in [40, 80, 200] {
         let mut command = formsvc(&["doctor"]);
@@ -191,18 +207,21 @@ fn a_person_sees_each_finding_whole_and_once() {
         let words: Vec<&str> = screen.split_whitespace().collect();
         let text = words.join(" ");
         assert_eq!(text.matches("no service address").count(), 1, "{width}:\n{screen}");
-        assert!(text.contains("fail profile: no service address hint: "), "{width}:\n{screen}");
+        assert!(text.contains("failed profile: no service address hint: "), "{width}:\n{screen}");
         let [.., counts, error] = &terminal.lines()[..] else { panic!("{screen}") };
-        assert!(counts.contains(" ok, ") && counts.ends_with(" fail, 1 skip"), "{counts}");
-        assert_eq!(error, "error: 2 checks failed");
+        assert!(counts.ends_with(" 1 failed, 2 skipped"), "{counts}");
+        assert_eq!(error, "error: 1 of 12 checks failed: profile");
     }
 }
 
 #[test]
-fn a_table_in_a_pipe_says_beside_it_what_is_wrong() {
+fn table_in_a_pipe_repeats_problems_on_stderr() {
     let said = run(&["doctor", "--output", "table"]);
     assert!(said.stdout.starts_with("CHECK "), "{}", said.stdout);
     assert!(said.stderr.contains("failed: profile: no service address\nhint: "), "{}", said.stderr);
     let made = run(&["doctor", "--output", "json", "--jq", ".[0].check"]);
-    assert_eq!((&*made.stdout, &*made.stderr), ("version\n", "error: 2 checks failed\n"));
+    assert_eq!(
+        (&*made.stdout, &*made.stderr),
+        ("version\n", "error: 1 of 12 checks failed: profile\n")
+    );
 }

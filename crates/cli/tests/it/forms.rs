@@ -13,7 +13,7 @@ fn me_shows_the_account_of_the_key() {
 #[test]
 fn forms_list_is_newest_first_in_every_format() {
     let tsv = succeed(&["--demo", "forms", "list"]);
-    let ids: Vec<&str> = tsv.lines().map(|line| line.split('\t').next().unwrap()).collect();
+    let ids: Vec<&str> = tsv.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert_eq!(ids, ["randhie", "anes96", "penguins", "naughty", "contact"]);
     let json = succeed(&["--demo", "forms", "list", "--output", "json"]);
     let forms: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
@@ -22,11 +22,11 @@ fn forms_list_is_newest_first_in_every_format() {
     assert_eq!(ndjson.lines().count(), 5);
     let csv = succeed(&["--demo", "forms", "list", "--output", "csv"]);
     assert!(
-        csv.starts_with("public_id,title,status,id,created_at,updated_at,web_address\nrandhie,"),
+        csv.starts_with("id,public_id,title,status,created_at,updated_at,web_address\nfrm_"),
         "{csv}"
     );
     let table = succeed(&["--demo", "forms", "list", "--output", "table"]);
-    assert!(table.starts_with("PUBLIC_ID  TITLE"), "{table}");
+    assert!(table.starts_with("ID  TITLE"), "{table}");
 }
 
 #[test]

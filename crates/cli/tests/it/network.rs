@@ -228,11 +228,11 @@ fn doctor_shows_proxy_its_refusal_and_trust_store() {
     let url = format!("http://ada:s3cret@{}", net.proxy.address);
     let said = run(SERVICE, &[("https_proxy", &url), ("FORMSVC_CACERT", &net.ca)], &doctor);
     let found = format!("{} (https_proxy)", net.proxy_url);
-    assert_eq!(check(&said, "proxy"), ("ok".to_owned(), found));
+    assert_eq!(check(&said, "proxy"), ("passed".to_owned(), found));
     let ca = &net.ca;
     let trusted =
         format!("the system's certificates, and 1 certificate of `{ca}` (FORMSVC_CACERT)");
-    assert_eq!(check(&said, "trust store"), ("ok".to_owned(), trusted));
+    assert_eq!(check(&said, "trust store"), ("passed".to_owned(), trusted));
     assert!(!said.stdout.contains("s3cret"), "{}", said.stdout);
     let connects = net.proxy.log.take();
     assert!(connects.iter().all(|line| line.ends_with("[Basic YWRhOnMzY3JldA==]")), "{connects:?}");
@@ -243,9 +243,9 @@ fn doctor_shows_proxy_its_refusal_and_trust_store() {
         let proxy = HttpProxy::refusing(status);
         let url = format!("http://{}", proxy.address);
         let said = run(SERVICE, &[("ALL_PROXY", &url), ("SSL_CERT_FILE", &net.ca)], &doctor);
-        assert_eq!(check(&said, "proxy"), ("ok".to_owned(), format!("{url} (ALL_PROXY)")));
+        assert_eq!(check(&said, "proxy"), ("passed".to_owned(), format!("{url} (ALL_PROXY)")));
         let (outcome, found) = check(&said, "connection");
-        assert!(outcome == "fail" && found.contains(why), "{found}");
+        assert!(outcome == "failed" && found.contains(why), "{found}");
         let trusted = format!("1 certificate of `{}` (SSL_CERT_FILE)", net.ca);
         assert_eq!(check(&said, "trust store").1, trusted);
         assert!(said.code == Some(1), "{}", said.stdout);
@@ -275,7 +275,7 @@ fn unusable_proxy_stops_only_requests_to_other_machines() {
     let mut doctor = formsvc(&["--demo", "doctor", "--output", "json"]);
     let said = Said::from(doctor.envs(vars).output().unwrap());
     let (outcome, found) = check(&said, "proxy");
-    assert_eq!(outcome, "warn");
+    assert_eq!(outcome, "warning");
     let other = "none: localhost is reached directly; for other hosts, `HTTPS_PROXY` is not";
     assert!(found.starts_with(other), "{found}");
     let folder = tempfile::tempdir().unwrap();
@@ -311,7 +311,7 @@ fn doctor_shows_network_without_base_url_and_in_demo() {
     let vars = [("all_proxy", "http://u:s3cret@proxy.example:3128"), ("FORMSVC_CACERT", &*ca)];
     let said = doctor(&alone, &vars);
     let proxy = "http://proxy.example:3128 (all_proxy)";
-    assert_eq!(check(&said, "proxy"), ("ok".to_owned(), proxy.to_owned()));
+    assert_eq!(check(&said, "proxy"), ("passed".to_owned(), proxy.to_owned()));
     let store = format!("the system's certificates, and 1 certificate of `{ca}` (FORMSVC_CACERT)");
     assert_eq!(check(&said, "trust store").1, store);
     assert!(!said.stdout.contains("s3cret"), "{}", said.stdout);

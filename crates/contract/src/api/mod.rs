@@ -22,7 +22,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::judgement::Problem;
-use crate::report::{CheckInfo, Report, Verdict, excerpt};
+use crate::report::{CheckInfo, Outcome, Report, excerpt};
 use crate::send::HttpSender;
 
 pub use profile::{ForeignCursors, LimitOverMax, Profile, RetryAfterForm};
@@ -103,16 +103,16 @@ pub async fn check_api(
             continue;
         }
         let report = match &gate {
-            Some(reason) => Report::new(check.info, Verdict::Skipped, reason),
+            Some(reason) => Report::new(check.info, Outcome::Skipped, reason),
             None => run_check(check, &mut session).await,
         };
-        if is_gate && report.verdict == Verdict::Fail {
+        if is_gate && report.outcome == Outcome::Failed {
             gate = Some(format!("not tried: `{}` failed", check.info.id));
         } else if is_gate && all_wanted {
             // Before the checks that exceed the rate limit.
             session.send_profile_probes().await;
         }
-        if wanted || report.verdict == Verdict::Fail {
+        if wanted || report.outcome == Outcome::Failed {
             reports.push(report);
         }
     }
@@ -124,13 +124,13 @@ async fn run_check(check: &ApiCheck, session: &mut Session<'_, impl FnMut(&str)>
     for probe in check.test.probes {
         match session.get(*probe).await {
             Ok(found) => exchanges.extend(found.iter().cloned()),
-            Err(reason) => return Report::new(check.info, Verdict::Skipped, reason),
+            Err(reason) => return Report::new(check.info, Outcome::Skipped, reason),
         }
     }
-    let (verdict, at, found) = match (check.test.judge)(&exchanges) {
-        Ok(()) => (Verdict::Pass, exchanges.len() - 1, exchanges[exchanges.len() - 1].describe()),
-        Err(Problem::Fail(at, found)) => (Verdict::Fail, at, found),
-        Err(Problem::Skip(found)) => (Verdict::Skipped, exchanges.len() - 1, found),
+    let (outcome, at, found) = match (check.test.judge)(&exchanges) {
+        Ok(()) => (Outcome::Passed, exchanges.len() - 1, exchanges[exchanges.len() - 1].describe()),
+        Err(Problem::Fail(at, found)) => (Outcome::Failed, at, found),
+        Err(Problem::Skip(found)) => (Outcome::Skipped, exchanges.len() - 1, found),
     };
     let secrets = session.secrets();
     let exchange = &exchanges[at.min(exchanges.len() - 1)];
@@ -140,6 +140,6 @@ async fn run_check(check: &ApiCheck, session: &mut Session<'_, impl FnMut(&str)>
         status: exchange.status(),
         answer: body,
         took: exchanges.iter().map(|exchange| exchange.took).sum(),
-        ..Report::new(check.info, verdict, excerpt(found.as_bytes(), &secrets))
+        ..Report::new(check.info, outcome, excerpt(found.as_bytes(), &secrets))
     }
 }

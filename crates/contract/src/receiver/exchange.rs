@@ -2,35 +2,8 @@
 
 use std::time::Duration;
 
+use crate::report::Outcome;
 use crate::send::{Answer, SendError, SendErrorKind};
-
-/// The result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The receiver follows the rule.
-    Ok,
-    /// The receiver follows the rule, but may cause problems.
-    Warn,
-    /// The receiver violates the rule.
-    Fail,
-    /// The check was not run, or the answers do not show whether the receiver follows the rule.
-    Skip,
-}
-
-impl Outcome {
-    /// All outcomes, best first.
-    pub const ALL: [Self; 4] = [Self::Ok, Self::Warn, Self::Fail, Self::Skip];
-
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Fail => "fail",
-            Self::Skip => "skip",
-        }
-    }
-}
 
 /// The result of a check, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::header::{LOCATION, RETRY_AFTER};
 
-use super::exchange::{Evidence, Exchange, Finding, Outcome};
+use super::exchange::{Evidence, Exchange, Finding};
+use crate::report::Outcome;
 use crate::send::SendErrorKind;
 
 /// Percentage of the time limit from which an answer counts as slow.
@@ -13,8 +14,8 @@ const SLOW_PERCENT: u32 = 80;
 /// Expects 2xx for every request.
 pub(super) fn accepted(evidence: &Evidence<'_>) -> Finding {
     match evidence.exchanges.iter().find(|exchange| !exchange.is_accepted()) {
-        Some(exchange) => Finding::new(Outcome::Fail, describe(exchange)),
-        None => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
+        Some(exchange) => Finding::new(Outcome::Failed, describe(exchange)),
+        None => Finding::new(Outcome::Passed, statuses(evidence.exchanges)),
     }
 }
 
@@ -22,23 +23,23 @@ pub(super) fn accepted(evidence: &Evidence<'_>) -> Finding {
 pub(super) fn preferably_accepted(evidence: &Evidence<'_>) -> Finding {
     let finding = accepted(evidence);
     match finding.outcome {
-        Outcome::Fail => Finding { outcome: Outcome::Warn, ..finding },
+        Outcome::Failed => Finding { outcome: Outcome::Warning, ..finding },
         _ => finding,
     }
 }
 
 /// Expects a refusal of every request: best 4xx, in any case an answer other than 2xx.
 pub(super) fn refused(evidence: &Evidence<'_>) -> Finding {
-    let mut worst = Finding::new(Outcome::Ok, statuses(evidence.exchanges));
+    let mut worst = Finding::new(Outcome::Passed, statuses(evidence.exchanges));
     for exchange in evidence.exchanges {
         let problem = match exchange.status() {
             Some(400..=499) => continue,
-            Some(200..=299) => return Finding::new(Outcome::Fail, describe_accepted(exchange)),
-            None => return Finding::new(Outcome::Fail, describe(exchange)),
+            Some(200..=299) => return Finding::new(Outcome::Failed, describe_accepted(exchange)),
+            None => return Finding::new(Outcome::Failed, describe(exchange)),
             Some(500..=599) => "which monitoring counts as an error of the server",
             Some(_) => "which is neither an acceptance (2xx) nor a refusal (4xx)",
         };
-        worst = Finding::new(Outcome::Warn, format!("{}, {problem}", describe(exchange)));
+        worst = Finding::new(Outcome::Warning, format!("{}, {problem}", describe(exchange)));
     }
     worst
 }
@@ -57,7 +58,7 @@ pub(super) fn refused_by_clock(evidence: &Evidence<'_>) -> Finding {
 fn with_clock_error(finding: Finding, evidence: &Evidence<'_>) -> Finding {
     let leads = evidence.exchanges.iter().map(|exchange| exchange.clock_lead);
     match (finding.outcome, leads.max_by_key(|lead| lead.abs())) {
-        (Outcome::Fail, Some(lead @ (..=-1 | 1..))) => {
+        (Outcome::Failed, Some(lead @ (..=-1 | 1..))) => {
             let side = if lead > 0 { "ahead of" } else { "behind" };
             let (reason, seconds) = (finding.reason, lead.unsigned_abs());
             let reason = format!("{reason}; its clock is {seconds} s {side} this machine's");
@@ -70,8 +71,8 @@ fn with_clock_error(finding: Finding, evidence: &Evidence<'_>) -> Finding {
 /// Expects a refusal, where an acceptance does little harm and is a warning.
 pub(super) fn preferably_refused(evidence: &Evidence<'_>) -> Finding {
     match evidence.exchanges.iter().find(|exchange| exchange.is_accepted()) {
-        Some(exchange) => Finding::new(Outcome::Warn, describe_accepted(exchange)),
-        None => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
+        Some(exchange) => Finding::new(Outcome::Warning, describe_accepted(exchange)),
+        None => Finding::new(Outcome::Passed, statuses(evidence.exchanges)),
     }
 }
 
@@ -80,16 +81,16 @@ pub(super) fn preferably_refused(evidence: &Evidence<'_>) -> Finding {
 pub(super) fn oversize_refused(evidence: &Evidence<'_>) -> Finding {
     let Some(exchange) = evidence.exchanges.first() else { return nothing_sent() };
     match exchange.status() {
-        Some(400..=499) => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
-        Some(200..=299) => Finding::new(Outcome::Fail, describe_accepted(exchange)),
+        Some(400..=499) => Finding::new(Outcome::Passed, statuses(evidence.exchanges)),
+        Some(200..=299) => Finding::new(Outcome::Failed, describe_accepted(exchange)),
         Some(_) => {
             let reason = format!("{}; the status for a large body is 413", describe(exchange));
-            Finding::new(Outcome::Warn, reason)
+            Finding::new(Outcome::Warning, reason)
         }
         None if exchange.error_kind() == Some(SendErrorKind::Closed) => {
-            Finding::new(Outcome::Ok, "the connection was closed")
+            Finding::new(Outcome::Passed, "the connection was closed")
         }
-        None => Finding::new(Outcome::Fail, describe(exchange)),
+        None => Finding::new(Outcome::Failed, describe(exchange)),
     }
 }
 
@@ -99,15 +100,17 @@ pub(super) fn within_timeout(evidence: &Evidence<'_>) -> Finding {
     let limit = seconds(evidence.timeout);
     match &exchange.outcome {
         Err(error) if error.kind == SendErrorKind::Timeout => {
-            Finding::new(Outcome::Fail, format!("no answer within {limit}"))
+            Finding::new(Outcome::Failed, format!("no answer within {limit}"))
         }
-        Err(_) => Finding::new(Outcome::Skip, describe(exchange)),
+        Err(_) => Finding::new(Outcome::Skipped, describe(exchange)),
         Ok(answer) if answer.took > evidence.timeout * SLOW_PERCENT / 100 => {
             let took = seconds(answer.took);
             let reason = format!("answered after {took}, close to the limit of {limit}");
-            Finding::new(Outcome::Warn, reason)
+            Finding::new(Outcome::Warning, reason)
         }
-        Ok(answer) => Finding::new(Outcome::Ok, format!("answered after {}", seconds(answer.took))),
+        Ok(answer) => {
+            Finding::new(Outcome::Passed, format!("answered after {}", seconds(answer.took)))
+        }
     }
 }
 
@@ -118,10 +121,10 @@ pub(super) fn no_redirect(evidence: &Evidence<'_>) -> Finding {
         Some(300..=399) => {
             let location = exchange.header(&LOCATION);
             let location = location.map_or(String::new(), |location| format!(" to {location}"));
-            Finding::new(Outcome::Fail, describe(exchange) + &location)
+            Finding::new(Outcome::Failed, describe(exchange) + &location)
         }
-        Some(_) => Finding::new(Outcome::Ok, statuses(evidence.exchanges)),
-        None => Finding::new(Outcome::Skip, describe(exchange)),
+        Some(_) => Finding::new(Outcome::Passed, statuses(evidence.exchanges)),
+        None => Finding::new(Outcome::Skipped, describe(exchange)),
     }
 }
 
@@ -131,32 +134,32 @@ pub(super) fn concurrent_accepted(evidence: &Evidence<'_>) -> Finding {
     let is_busy = |exchange: &&Exchange| exchange.status() == Some(503);
     let is_wrong = |exchange: &&Exchange| !exchange.is_accepted() && !is_busy(exchange);
     if let Some(exchange) = evidence.exchanges.iter().find(is_wrong) {
-        return Finding::new(Outcome::Fail, describe(exchange));
+        return Finding::new(Outcome::Failed, describe(exchange));
     }
     let busy: Vec<&Exchange> = evidence.exchanges.iter().filter(is_busy).collect();
     let repeats = evidence.exchanges.iter().filter(|exchange| exchange.is_repeat).count();
     if busy.len() > repeats {
-        return Finding::new(Outcome::Fail, "answered 503 to every repeat");
+        return Finding::new(Outcome::Failed, "answered 503 to every repeat");
     }
     if busy.iter().any(|exchange| exchange.header(&RETRY_AFTER).is_none()) {
         let reason = "answered 503 without Retry-After, then accepted the repeat";
-        return Finding::new(Outcome::Warn, reason);
+        return Finding::new(Outcome::Warning, reason);
     }
-    Finding::new(Outcome::Ok, statuses(evidence.exchanges))
+    Finding::new(Outcome::Passed, statuses(evidence.exchanges))
 }
 
 /// Expects that no answer of the run contains the secret or a valid signature that was not sent.
 pub(super) fn no_leak(evidence: &Evidence<'_>) -> Finding {
     match evidence.leaks.first() {
         Some((check, secret)) => {
-            Finding::new(Outcome::Fail, format!("the answer to `{check}` contains {secret}"))
+            Finding::new(Outcome::Failed, format!("the answer to `{check}` contains {secret}"))
         }
-        None => Finding::new(Outcome::Ok, "no answer contains the secret or a valid signature"),
+        None => Finding::new(Outcome::Passed, "no answer contains the secret or a valid signature"),
     }
 }
 
 fn nothing_sent() -> Finding {
-    Finding::new(Outcome::Skip, "no request was sent")
+    Finding::new(Outcome::Skipped, "no request was sent")
 }
 
 /// Describes the answer to a request, with the request's label.
@@ -235,7 +238,7 @@ mod tests {
 
     #[test]
     fn judge_outcome_for_each_kind_of_answer() {
-        use Outcome::{Fail, Ok, Skip, Warn};
+        use Outcome::{Failed as Fail, Passed as Ok, Skipped as Skip, Warning as Warn};
         use SendErrorKind::{BadAnswer, Closed, Refused, Timeout};
         type Row = (&'static str, Judge, [Outcome; 11]);
         let answers = [
@@ -293,11 +296,11 @@ mod tests {
     fn one_wrong_answer_decides_and_is_named() {
         let wrong = |status| Exchange { label: "this one", ..answer(status) };
         let finding = find(accepted, &[answer(200), wrong(401), answer(200)]);
-        assert_eq!(finding, Finding::new(Outcome::Fail, "this one: answered 401"));
+        assert_eq!(finding, Finding::new(Outcome::Failed, "this one: answered 401"));
         let finding = find(refused, &[answer(401), wrong(204), answer(500)]);
-        assert_eq!(finding, Finding::new(Outcome::Fail, "this one: answered 204 (accepted)"));
+        assert_eq!(finding, Finding::new(Outcome::Failed, "this one: answered 204 (accepted)"));
         // A failure counts more than a warning before it.
-        assert_eq!(find(refused, &[answer(500), answer(200)]).outcome, Outcome::Fail);
+        assert_eq!(find(refused, &[answer(500), answer(200)]).outcome, Outcome::Failed);
         assert_eq!(find(refused, &[answer(401), answer(400)]).reason, "answered 401, 400");
     }
 
@@ -319,7 +322,7 @@ mod tests {
 
     #[test]
     fn answer_close_to_the_time_limit_is_a_warning() {
-        for (seconds, outcome) in [(7.9, Outcome::Ok), (8.1, Outcome::Warn)] {
+        for (seconds, outcome) in [(7.9, Outcome::Passed), (8.1, Outcome::Warning)] {
             let took = Duration::from_secs_f64(seconds);
             let exchanges = [answer_with(200, HeaderMap::new(), took)];
             assert_eq!(find(within_timeout, &exchanges).outcome, outcome, "{seconds}");
@@ -330,15 +333,15 @@ mod tests {
     fn busy_receiver_is_judged_by_the_repeats() {
         let repeat = |exchange| Exchange { is_repeat: true, ..exchange };
         let outcome = |exchanges: &[Exchange]| find(concurrent_accepted, exchanges).outcome;
-        assert_eq!(outcome(&[answer(200), busy("1"), repeat(answer(200))]), Outcome::Ok);
+        assert_eq!(outcome(&[answer(200), busy("1"), repeat(answer(200))]), Outcome::Passed);
         assert_eq!(
             outcome(&[answer(200), busy("1"), repeat(busy("1")), repeat(answer(200))]),
-            Outcome::Ok
+            Outcome::Passed
         );
-        assert_eq!(outcome(&[answer(200), busy("1"), repeat(busy("1"))]), Outcome::Fail);
-        assert_eq!(outcome(&[answer(200), busy("1"), repeat(answer(409))]), Outcome::Fail);
-        assert_eq!(outcome(&[answer(200), answer(503), repeat(answer(200))]), Outcome::Warn);
-        assert_eq!(outcome(&[answer(200), answer(409)]), Outcome::Fail);
+        assert_eq!(outcome(&[answer(200), busy("1"), repeat(busy("1"))]), Outcome::Failed);
+        assert_eq!(outcome(&[answer(200), busy("1"), repeat(answer(409))]), Outcome::Failed);
+        assert_eq!(outcome(&[answer(200), answer(503), repeat(answer(200))]), Outcome::Warning);
+        assert_eq!(outcome(&[answer(200), answer(409)]), Outcome::Failed);
     }
 
     #[test]
@@ -346,7 +349,7 @@ mod tests {
         let leaks = [("stale", "the valid signature")];
         let exchanges = [answer(401)];
         let finding = no_leak(&Evidence { exchanges: &exchanges, leaks: &leaks, timeout: TIMEOUT });
-        assert_eq!(finding.outcome, Outcome::Fail);
+        assert_eq!(finding.outcome, Outcome::Failed);
         assert_eq!(finding.reason, "the answer to `stale` contains the valid signature");
     }
 }

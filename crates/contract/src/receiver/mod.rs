@@ -21,7 +21,6 @@ mod signature_kind;
 mod table;
 
 pub use check::ReceiverCheck;
-pub use exchange::Outcome;
 pub use request::{FORM_ID, ID_PREFIX};
 pub use runner::{ReceiverOptions, ReceiverReport, Runner};
 pub use table::RECEIVER_CHECKS;

@@ -11,11 +11,12 @@ use url::Url;
 
 use super::check::{Plan, ReceiverCheck, Step};
 use super::clock::clock_lead;
-use super::exchange::{Evidence, Exchange, Outcome};
+use super::exchange::{Evidence, Exchange};
 use super::leak::find_leak;
 use super::request::{CheckRequest, ID_PREFIX, TestSubmission};
 use super::signature_kind::Keys;
 use super::table::RECEIVER_CHECKS;
+use crate::report::Outcome;
 use crate::send::{HttpSender, SendError, SendErrorKind};
 
 /// Repeats of a request that is answered with 503: as many as the service's retries (SPEC §6).
@@ -106,7 +107,7 @@ impl<'a> Runner<'a> {
                 on_check(check);
                 self.check(check).await?
             };
-            if wanted || report.outcome == Outcome::Fail {
+            if wanted || report.outcome == Outcome::Failed {
                 reports.push(report);
             }
         }
@@ -139,7 +140,7 @@ impl<'a> Runner<'a> {
         self.unanswered_checks = if has_answer { 0 } else { self.unanswered_checks + 1 };
         let refused = Some(SendErrorKind::Refused);
         let id = check.id;
-        self.skip_reason = if check.is_gate && outcome == Outcome::Fail {
+        self.skip_reason = if check.is_gate && outcome == Outcome::Failed {
             Some(format!("not tried: `{id}` failed"))
         } else if exchanges.iter().any(|exchange| exchange.error_kind() == refused) {
             Some(format!("not tried: during `{id}` a connection was refused"))
@@ -238,7 +239,7 @@ impl<'a> Runner<'a> {
 
 fn skipped(check: &'static ReceiverCheck, reason: &str) -> ReceiverReport {
     let found = reason.to_owned();
-    ReceiverReport { check, outcome: Outcome::Skip, found, requests: 0, took: Duration::ZERO }
+    ReceiverReport { check, outcome: Outcome::Skipped, found, requests: 0, took: Duration::ZERO }
 }
 
 /// Returns true if the request did not reach a receiver.

@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use crate::judgement::Problem;
-use crate::report::{CheckInfo, Report, Verdict, excerpt};
+use crate::report::{CheckInfo, Outcome, Report, excerpt};
 
 pub use public_form::{SubmitError, submit};
 pub use table::{SENDER_CHECKS, SenderCheck, SenderTest};
@@ -107,21 +107,26 @@ pub async fn check_sender(
     let secrets: Vec<&str> = secrets.map(ExposeSecret::expose_secret).collect();
     let reports = SENDER_CHECKS.iter().filter(|check| is_wanted(&check.info));
     let reports = reports.map(|check| {
-        let (verdict, found) = match (check.test.0)(&run) {
-            Ok(found) => (Verdict::Pass, found),
-            Err(Problem::Fail(_, found)) => (Verdict::Fail, found),
-            Err(Problem::Skip(found)) => (Verdict::Skipped, found),
+        let (outcome, found) = match (check.test.0)(&run) {
+            Ok(found) => (Outcome::Passed, found),
+            Err(Problem::Fail(_, found)) => (Outcome::Failed, found),
+            Err(Problem::Skip(found)) => (Outcome::Skipped, found),
         };
-        Report::new(check.info, verdict, excerpt(found.as_bytes(), &secrets))
+        Report::new(check.info, outcome, excerpt(found.as_bytes(), &secrets))
     });
     Ok(SenderResults { reports: reports.collect(), profile: run.profile() })
 }
 
-/// Reports the wanted checks as skipped, for a run without deliveries.
-pub fn skip_sender_checks(is_wanted: impl Fn(&CheckInfo) -> bool) -> Vec<Report> {
+/// Reports the wanted checks as skipped, for a run without deliveries. The default reason is the option that
+/// enables them.
+pub fn skip_sender_checks(
+    is_wanted: impl Fn(&CheckInfo) -> bool,
+    reason: Option<&str>,
+) -> Vec<Report> {
     let checks = SENDER_CHECKS.iter().map(|check| check.info).filter(is_wanted);
-    let reason = |check: CheckInfo| format!("needs {}", check.flag.unwrap_or_default());
-    checks.map(|check| Report::new(check, Verdict::Skipped, reason(check))).collect()
+    let default = |check: CheckInfo| format!("needs {}", check.flag.unwrap_or_default());
+    let reason = |check| reason.map_or_else(|| default(check), str::to_owned);
+    checks.map(|check| Report::new(check, Outcome::Skipped, reason(check))).collect()
 }
 
 /// The delivery that did not arrive.

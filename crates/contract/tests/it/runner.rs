@@ -12,8 +12,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
 use formsvc_contract::receiver::{
-    FORM_ID, ID_PREFIX, Outcome, RECEIVER_CHECKS, ReceiverOptions, ReceiverReport, Runner,
+    FORM_ID, ID_PREFIX, RECEIVER_CHECKS, ReceiverOptions, ReceiverReport, Runner,
 };
+use formsvc_contract::report::Outcome;
 use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendError, SendErrorKind};
 use formsvc_receiver::inbox::MemoryInbox;
 use formsvc_receiver::{ProcessOutcome, SubmissionCreated, Verified, Verifier, process_once};
@@ -106,9 +107,9 @@ async fn careless_receiver_fails_the_checks_of_refusals_only() {
         // The framework refuses large bodies.
         let refuses = report.check.wants.starts_with("a refusal") && report.check.id != "oversize";
         let wanted = match report.check.id {
-            "get" | "upper-case" => Outcome::Warn,
-            _ if refuses => Outcome::Fail,
-            _ => Outcome::Ok,
+            "get" | "upper-case" => Outcome::Warning,
+            _ if refuses => Outcome::Failed,
+            _ => Outcome::Passed,
         };
         assert_eq!(report.outcome, wanted, "{}: {}", report.check.id, report.found);
     }
@@ -138,15 +139,15 @@ async fn submissions_have_check_ids_and_are_distinct() {
 async fn refused_valid_delivery_skips_the_other_checks() {
     let receiver = Scripted::start(|_, _| StatusCode::UNAUTHORIZED.into_response()).await;
     let reports = receiver.run(&[]).await;
-    assert_eq!(found(&reports, "fresh-accepted").0, Outcome::Fail);
-    assert_eq!(found(&reports, "answers-in-time").0, Outcome::Ok);
-    let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skip).count();
+    assert_eq!(found(&reports, "fresh-accepted").0, Outcome::Failed);
+    assert_eq!(found(&reports, "answers-in-time").0, Outcome::Passed);
+    let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skipped).count();
     assert_eq!(skipped, RECEIVER_CHECKS.len() - 3);
     assert_eq!(receiver.counts.lock().unwrap().values().sum::<u32>(), 3);
     // The gate also runs if it is not wanted: without it, a refusal of everything would pass.
     let reports = receiver.run(&["stale"]).await;
     let shown: Vec<_> = reports.iter().map(|report| (report.check.id, report.outcome)).collect();
-    assert_eq!(shown, [("fresh-accepted", Outcome::Fail), ("stale", Outcome::Skip)]);
+    assert_eq!(shown, [("fresh-accepted", Outcome::Failed), ("stale", Outcome::Skipped)]);
 }
 
 #[tokio::test]
@@ -160,7 +161,7 @@ async fn busy_receiver_gets_repeats_until_it_accepts() {
     }
     let receiver = Scripted::start(busy_at_first).await;
     let reports = receiver.run(&["duplicates-at-once"]).await;
-    assert_eq!(found(&reports, "duplicates-at-once"), (Outcome::Ok, "answered 503, 200"));
+    assert_eq!(found(&reports, "duplicates-at-once"), (Outcome::Passed, "answered 503, 200"));
     assert_eq!(reports[0].requests, 8, "4 requests, and a repeat of each");
 }
 
@@ -200,7 +201,7 @@ async fn reference_receiver_gets_repeats_after_503() {
     tokio::spawn(async move { axum::serve(listener, router).await });
     let reports = run(&url, &["duplicates-at-once"]).await.unwrap();
     let found = found(&reports, "duplicates-at-once");
-    assert_eq!(found.0, Outcome::Ok, "{found:?}");
+    assert_eq!(found.0, Outcome::Passed, "{found:?}");
     assert_eq!(reports[0].requests, 4 + 3, "a repeat of each of the three");
 }
 
@@ -215,7 +216,7 @@ async fn always_busy_receiver_fails_after_three_repeats() {
     }
     let receiver = Scripted::start(always_busy).await;
     let reports = receiver.run(&["duplicates-at-once"]).await;
-    assert_eq!(found(&reports, "duplicates-at-once").0, Outcome::Fail);
+    assert_eq!(found(&reports, "duplicates-at-once").0, Outcome::Failed);
     assert_eq!(reports[0].requests, 4 + 3 * 3);
 }
 
@@ -237,16 +238,16 @@ async fn too_strict_receiver_fails_the_check_of_its_rule() {
     }
     type Strict = fn(&str, &str, u32) -> Response;
     let rows: [(&str, Outcome, Strict); 3] = [
-        ("edges", Outcome::Fail, |signature, _, _| refused(is_off_by_four_minutes(signature))),
-        ("unknown-keys", Outcome::Fail, |signature, _, _| refused(has_other_keys(signature))),
-        ("large", Outcome::Warn, |_, body, _| refused(body.len() > 100_000)),
+        ("edges", Outcome::Failed, |signature, _, _| refused(is_off_by_four_minutes(signature))),
+        ("unknown-keys", Outcome::Failed, |signature, _, _| refused(has_other_keys(signature))),
+        ("large", Outcome::Warning, |_, body, _| refused(body.len() > 100_000)),
     ];
     let ids = rows.map(|(id, _, _)| id);
     for (id, outcome, strict) in rows {
         let receiver = Scripted::start_with(strict).await;
         let reports = receiver.run(&ids).await;
         for other in ids {
-            let wanted = if other == id { outcome } else { Outcome::Ok };
+            let wanted = if other == id { outcome } else { Outcome::Passed };
             assert_eq!(found(&reports, other).0, wanted, "{id}: {reports:#?}");
         }
     }
@@ -260,7 +261,7 @@ async fn leak_in_the_answer_to_another_check_is_found() {
     });
     let reports = receiver.await.run(&["stale", "no-leak"]).await;
     let reason = "the answer to `stale` contains the signing secret";
-    assert_eq!(found(&reports, "no-leak"), (Outcome::Fail, reason));
+    assert_eq!(found(&reports, "no-leak"), (Outcome::Failed, reason));
 }
 
 #[tokio::test]
@@ -296,9 +297,10 @@ async fn receiver_that_ends_during_the_run_fails_one_check() {
     });
     let reports = run(&url, &[]).await.unwrap();
     thread.join().unwrap();
-    let failed: Vec<_> = reports.iter().filter(|report| report.outcome == Outcome::Fail).collect();
+    let failed: Vec<_> =
+        reports.iter().filter(|report| report.outcome == Outcome::Failed).collect();
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert_eq!(failed[0].check.id, "malformed");
-    let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skip).count();
+    let skipped = reports.iter().filter(|report| report.outcome == Outcome::Skipped).count();
     assert_eq!(skipped, RECEIVER_CHECKS.len() - 5);
 }

@@ -1,4 +1,4 @@
-//! `--paginate`: every item of a list, exactly as it came, while the service says there is more.
+//! `--paginate`: prints the items of all pages of a list, unchanged.
 
 use formsvc_client::list::RawPages;
 use formsvc_client::{Client, Error, ErrorKind, PAGE_SIZE_MAX};
@@ -9,29 +9,29 @@ use crate::cmd::submissions::{incomplete, larger_pages};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::OutputFormat;
+use crate::output::{OutputFormat, check_list_size};
 use crate::settings::repeat_command;
 
-/// A request whose list is followed to its end.
+/// A request for all pages of a list.
 pub(super) struct Paged<'a> {
     pub(super) client: &'a Client,
     pub(super) path: &'a str,
-    /// What was given to add to the query.
+    /// The fields from the command line.
     pub(super) fields: &'a [(String, String)],
     pub(super) query: Vec<(&'a str, &'a str)>,
     pub(super) limit: Option<u64>,
     pub(super) shown: Shown<'a>,
-    /// Whether to keep the other items where some may be missing.
+    /// True if a list with missing items is not an error.
     pub(super) allow_incomplete: bool,
 }
 
-/// What becomes of items: elements of one array, or lines.
+/// Prints items as elements of one array or as lines.
 pub(super) struct Shown<'a> {
     cx: &'a Context,
     as_lines: bool,
-    /// Whether an expression or a template makes something of the items.
+    /// True if an expression or a template reads the items.
     is_made: bool,
-    /// The whole array, where something is made of it.
+    /// The complete array for an expression or a template.
     kept: Option<String>,
     count: u64,
 }
@@ -64,13 +64,13 @@ impl<'a> Shown<'a> {
         match &mut self.kept {
             Some(kept) => {
                 kept.push_str(&out);
-                Ok(())
+                check_list_size(kept.len())
             }
             None => self.cx.output.exactly(out.as_bytes()),
         }
     }
 
-    /// Only a list that came to its end is closed: what was cut short must not look whole.
+    /// Closes the array. An incomplete array has no bracket at its end.
     fn end(&self) -> Result<(), CliError> {
         let end = if self.count == 0 { "[]\n" } else { "\n]\n" };
         match &self.kept {
@@ -81,7 +81,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// JSON text on one line: outside of strings a line break is nothing but space, and strings have none.
+/// Returns JSON on one line. Strings in JSON have no line breaks.
 fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
@@ -113,7 +113,7 @@ impl Paged<'_> {
         larger_pages(size, &format!("--field limit={PAGE_SIZE_MAX}"))
     }
 
-    /// Shows items up to the limit. Returns whether it is reached.
+    /// Prints items up to the limit. Returns true if it is reached.
     fn show(&mut self, items: &[String]) -> Result<bool, CliError> {
         let left = self.limit.map(|limit| limit.saturating_sub(self.shown.count));
         let wanted = left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
@@ -125,11 +125,12 @@ impl Paged<'_> {
         if error.kind() != ErrorKind::Decode {
             return failed(error);
         }
-        let what = format!("the answer to `{}` is no list with `data`", self.path);
-        CliError::new(Exit::Service, what).hint("without --paginate the answer is shown unchanged")
+        let what = format!("the response to `{}` is not a list with `data`", self.path);
+        CliError::new(Exit::Service, what)
+            .hint("without --paginate the response is printed unchanged")
     }
 
-    /// The error, and how to go on after what was written.
+    /// Adds the command that continues after the printed items.
     fn unfinished(&self, cx: &Context, error: CliError, pages: &RawPages) -> CliError {
         let Some(cursor) = pages.next_cursor() else { return error };
         let mut line = repeat_command::Line::of(&cx.settings, &["api", self.path, "--paginate"]);

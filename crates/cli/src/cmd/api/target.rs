@@ -1,27 +1,33 @@
-//! Which path of the service a person means. What must never be is a request with the key to another
-//! service; that the path leads nowhere above the base URL is seen to by the client.
+//! The path of a request. The API key must never go to another server. The client checks that a path does not
+//! leave the base URL.
 
 use url::Url;
 
 use crate::error::CliError;
 
-/// What a path is.
+/// Describes a path.
 pub(super) const HINT: &str =
     "a path is below the service address, such as `forms` or `/api/v1/forms`, without `..`";
 
-/// What to do about a path that leads nowhere.
+/// Hint for an unknown path.
 pub(super) const NO_SUCH: &str =
     "the service has no such path: it has `me`, `forms` and `forms/ID/submissions`";
 
-/// What to do about a form that is not there.
+/// Hint for an unknown form.
 pub(super) const BY_ID: &str = "a path takes the id of a form (frm_…), not its public id: `formsvc forms list --json id,public_id` \
      shows both";
 
-/// Where what has no leading slash is looked for.
+/// The prefix of a path without a leading slash.
 const PREFIX: &str = "/api/v1/";
 
-/// The path and query below the base URL. A whole address must lie there.
+/// Returns the path and query below the base URL. A complete URL must be below it.
 pub(super) fn path(typed: &str, base_url: &str) -> Result<String, CliError> {
+    if let Some(path) = rewritten_by_shell(typed) {
+        let what = format!("the path arrived as `{typed}`: the shell replaced its leading slash");
+        return Err(
+            CliError::usage(what).hint(format!("drop the leading slash: `formsvc api {path}`"))
+        );
+    }
     if typed.starts_with("//") || typed.contains('\\') || has_scheme(typed) {
         return below(typed, base_url);
     }
@@ -34,7 +40,18 @@ pub(super) fn path(typed: &str, base_url: &str) -> Result<String, CliError> {
     })
 }
 
-/// Whether it begins like an address: a scheme and a colon, before any slash or query.
+/// Returns the path after the folder that a shell such as Git Bash puts before a leading slash.
+fn rewritten_by_shell(typed: &str) -> Option<&str> {
+    let mut start = typed.chars();
+    let is_drive = start.next()?.is_ascii_alphabetic() && start.next()? == ':';
+    if !is_drive || !matches!(start.next(), Some('/' | '\\')) {
+        return None;
+    }
+    let at = typed.find("/api/").map(|at| at + 1);
+    at.or_else(|| typed.rfind(['/', '\\']).map(|at| at + 1)).map(|at| &typed[at..])
+}
+
+/// Returns true for text with a scheme: a colon before any slash or query.
 fn has_scheme(typed: &str) -> bool {
     let first = typed.split(['/', '?']).next().unwrap_or_default();
     first.contains(':')
@@ -42,7 +59,7 @@ fn has_scheme(typed: &str) -> bool {
 
 fn below(typed: &str, base_url: &str) -> Result<String, CliError> {
     let elsewhere = || {
-        let what = "this address is not of the service, and the API key would go to it";
+        let what = "this URL is on another server, which would get the API key";
         CliError::usage(what).hint(format!("the service is at {base_url}; {HINT}"))
     };
     let (Ok(url), Ok(base)) = (Url::parse(typed), Url::parse(base_url)) else {
@@ -52,7 +69,7 @@ fn below(typed: &str, base_url: &str) -> Result<String, CliError> {
     if url.origin() != base.origin() || !plain {
         return Err(elsewhere());
     }
-    // As typed, so that the client sees what a parser would have tidied away.
+    // Not normalized, so that the client can check `..` and similar parts.
     let after_scheme = typed.split_once("://").ok_or_else(elsewhere)?.1;
     let at = after_scheme.find(['/', '?', '#']).unwrap_or(after_scheme.len());
     let rest = after_scheme[at..].strip_prefix(base.path().trim_end_matches('/'));
@@ -60,7 +77,7 @@ fn below(typed: &str, base_url: &str) -> Result<String, CliError> {
     Ok(if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") })
 }
 
-/// Whether a list takes the size of its pages, and none was given.
+/// Returns true for a list that takes a page size, if the query has none.
 pub(super) fn takes_page_size(path: &str, query: &[(&str, &str)]) -> bool {
     let (path, of_path) = path.split_once('?').unwrap_or((path, ""));
     let given = of_path.split('&').any(|pair| pair.split('=').next() == Some("limit"))
@@ -75,7 +92,18 @@ mod tests {
     const BASE: &str = "https://forms.example/tenant";
 
     #[test]
-    fn a_path_is_short_or_whole_or_an_address_of_the_service() {
+    fn path_rewritten_by_a_shell_is_explained() {
+        for (typed, path) in [
+            ("C:/Program Files/Git/api/v1/forms", "`formsvc api api/v1/forms`"),
+            ("D:/msys64/forms", "`formsvc api forms`"),
+        ] {
+            let error = super::path(typed, BASE).unwrap_err().told();
+            assert!(error.contains(typed) && error.contains(path), "{error}");
+        }
+    }
+
+    #[test]
+    fn path_is_short_or_complete_or_a_url_of_the_service() {
         for (typed, expected) in [
             ("forms", "/api/v1/forms"),
             ("me?x=1", "/api/v1/me?x=1"),

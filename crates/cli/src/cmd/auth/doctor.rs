@@ -22,6 +22,7 @@ impl Doctor {
         let listing = cx.output.listing(checks::FIELDS)?;
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
         let (checks, _) = checks::keys(cx, base_url.as_deref(), key.as_ref()).await;
-        checks::show(cx, listing, &checks)
+        checks::print(cx, listing, &checks, &checks)?;
+        checks::result(&checks, None)
     }
 }

@@ -1,11 +1,11 @@
 //! `formsvc contract check`
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, ApiResults, Key, check_api};
+use clap::builder::PossibleValuesParser;
+use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, Key, check_api};
 use formsvc_contract::report::CheckInfo;
 use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_contract::sender::{
@@ -18,32 +18,32 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use url::Url;
 
-use super::ids;
+use super::checks;
 use super::show::{self, Results};
-use crate::checks::junit::{Junit, JunitSuite};
+use crate::checks::junit::{Junit, JunitCase};
+use crate::checks::{self as reports, Outcome};
 use crate::cmd::webhook::args::{SecretArgs, require};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::settings::KeySource;
-use crate::settings::Service;
 use crate::settings::args::duration;
+use crate::settings::{KeySource, Service};
 
 /// Time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for the rate limit.
 const MAX_WAIT: Duration = Duration::from_secs(90);
-/// The usual time limit of the API checks, and of the delivery checks: longer than the service's schedule
-/// of retries.
+/// Default time limit of the API checks, and of the delivery checks. Longer than the retry schedule of the
+/// service.
 const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Check that a service follows its specification
 ///
-/// Sends requests to the REST API with the API key and judges each answer by one statement of the
-/// specification. The requests only read, and stay inside the rate limit. Checks that need more are
-/// skipped without their flag: a revoked key, a form of another user, or the whole rate limit.
-/// `--deliveries` also checks webhook deliveries to a receiver on this machine. `--output json` includes a
-/// profile of the service, which is complete without `--only`. Exits with 1 if a check fails.
+/// Sends requests to the REST API and compares each response with a statement of the specification. The
+/// requests only read, and stay within the rate limit. A check that needs a revoked key, a form of another
+/// user or the whole rate limit is skipped without its flag. `--deliveries` also checks webhook deliveries to
+/// a receiver on this machine. `--output json` includes a profile of the service, which is complete without
+/// `--only`. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo contract check\n  formsvc contract check --junit report.xml\n  formsvc --demo contract check --only cursor,has-more --output json"
@@ -52,10 +52,10 @@ pub(crate) struct Check {
     /// Read the submissions of this form [default: one with several pages]
     #[arg(long, value_name = "ID")]
     form: Option<String>,
-    /// Run only these checks; can be repeated, or several separated by commas
+    /// Run only these checks; repeatable or comma-separated
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
     only: Vec<String>,
-    /// Write a JUnit report as well
+    /// Also write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// File with a revoked API key: run the check `key-revoked`
@@ -64,19 +64,19 @@ pub(crate) struct Check {
     /// Id of a form of another user: run the check `foreign-form`
     #[arg(long, value_name = "ID", help_heading = "Optional checks")]
     foreign_form: Option<String>,
-    /// Exceed the rate limit: run the checks of it. Other clients of the key are refused for a minute
+    /// Exceed the rate limit and run its checks. Other clients of the key are refused for a minute
     #[arg(long, help_heading = "Optional checks")]
     spend_quota: bool,
-    /// Receive deliveries and run the checks of them. Needs the signing secret of an endpoint
+    /// Receive deliveries and run their checks. Needs the signing secret of the endpoint
     #[arg(long, help_heading = "Deliveries")]
     deliveries: bool,
     /// Port of the endpoint on this machine
     #[arg(long, value_name = "PORT", default_value_t = 4242, help_heading = "Deliveries")]
     port: u16,
-    /// Public form to make three submissions to; without it, make them yourself
+    /// Make three submissions to this public form. Without it, make them yourself
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = "Deliveries")]
     public_form: Option<Url>,
-    /// Answers of these submissions, as a browser sends them
+    /// Answers of these submissions, URL-encoded
     #[arg(
         long,
         value_name = "ANSWERS",
@@ -85,29 +85,15 @@ pub(crate) struct Check {
         help_heading = "Deliveries"
     )]
     answers: String,
-    /// Longest wait for a retry; the checks of later attempts are skipped
+    /// Longest wait for a retry. The checks of later attempts are skipped
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Deliveries")]
     max_pause: Option<Duration>,
-    /// Stop after this time, and end with exit 8 if no check failed until then [default: 30m for the API
-    /// checks, and 30m for the delivery checks]
+    /// Stop after this time; exit code 8 if no check failed before [default: 30m for the API checks, and
+    /// 30m for the delivery checks]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
     #[command(flatten)]
     secrets: SecretArgs,
-}
-
-/// The results of the API checks.
-struct ApiRun {
-    results: ApiResults,
-    base_url: Url,
-    /// The keys that were used.
-    keys: Vec<SecretString>,
-}
-
-/// The listener for deliveries, and the settings of their checks.
-struct Receiver {
-    listener: TcpListener,
-    options: SenderOptions,
 }
 
 impl Check {
@@ -115,46 +101,44 @@ impl Check {
         let deadline = cx.deadline(self.max_time);
         let listing = show::listing(cx)?;
         let junit = self.junit.as_deref().map(Junit::create).transpose()?;
-        // Before any request: these steps report wrong arguments.
-        let mut receiver = cx.until(deadline, self.receiver(cx)).await?;
-        let api = if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
-            Some(self.check_api(cx, deadline).await?)
-        } else {
-            None
-        };
-        let (mut reports, mut profile, mut url) = (Vec::new(), None, None);
-        if let Some(ApiRun { results, base_url, keys }) = api {
-            reports = results.reports;
-            (profile, url) = (Some(results.profile), Some(base_url));
-            if let Some(receiver) = &mut receiver {
-                receiver.options.masked = keys;
-            }
+        // Before any request, because this reports wrong arguments.
+        let secrets = cx.until(deadline, self.prepare_deliveries(cx)).await?;
+        let mut results = Results::default();
+        let (mut keys, mut url) = (Vec::new(), receiver_url(self.port)?);
+        if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
+            (keys, url) = self.check_api(cx, deadline, &mut results).await?;
         }
-        let (mut deliveries, mut outcome) = (None, Ok(()));
-        match receiver {
-            None => reports.extend(skip_sender_checks(|check| self.is_wanted(check))),
-            Some(receiver) => match self.check_deliveries(cx, receiver, deadline).await {
-                Ok(results) => {
-                    reports.extend(results.reports);
-                    deliveries = Some(results.profile);
+        let is_wanted = |check: &CheckInfo| self.is_wanted(check);
+        let mut failure = None;
+        match secrets {
+            None => results.checks.extend(skip_sender_checks(is_wanted, None)),
+            Some(secrets) => match self.check_deliveries(cx, secrets, keys, deadline).await {
+                Ok(deliveries) => {
+                    results.checks.extend(deliveries.reports);
+                    results.deliveries = Some(deliveries.profile);
                 }
-                // Returned after the reports so far are written.
-                Err(error) => outcome = Err(error),
+                Err(error) => {
+                    let reason = format!("not checked: {}", error.brief());
+                    results.checks.extend(skip_sender_checks(is_wanted, Some(&reason)));
+                    // Returned after the results are written.
+                    failure = Some(error);
+                }
             },
         }
         let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
         cx.progress.end();
-        let results = Results { checks: reports, profile, deliveries };
         if let Some(junit) = junit {
             // Before the output, which may fail as well.
-            let url = url.map_or_else(|| local_url(self.port), Ok)?;
-            let (name, class) = ("formsvc contract check", "contract.check");
-            let cases: Vec<_> = results.checks.iter().map(show::junit_case).collect();
-            junit.write(JunitSuite { name, class, url: &url }, &cases)?;
+            let mut cases: Vec<_> = results.checks.iter().map(show::junit_case).collect();
+            let error = failure.as_ref().map(CliError::brief);
+            cases.extend(error.as_deref().map(failed_deliveries));
+            junit.write("formsvc contract check", &url, &cases)?;
         }
-        show::show(cx, listing, &results)?;
-        outcome?;
-        show::end(&results)?;
+        show::print(cx, listing, &results)?;
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        reports::result(&show::summaries(&results), Some("--only"))?;
         if is_late { Err(cx.stopped(Exit::Incomplete)) } else { Ok(()) }
     }
 
@@ -162,14 +146,20 @@ impl Check {
         self.only.is_empty() || self.only.iter().any(|id| id == check.id)
     }
 
-    async fn check_api(&self, cx: &Context, deadline: Option<Instant>) -> Result<ApiRun, CliError> {
+    /// Runs the API checks. Returns the keys that they used, and the base URL.
+    async fn check_api(
+        &self,
+        cx: &Context,
+        deadline: Option<Instant>,
+        results: &mut Results,
+    ) -> Result<(Vec<SecretString>, Url), CliError> {
         let revoked_key = match &self.revoked_key_file {
             Some(path) => Some(cx.until(deadline, read_key(cx, path)).await?),
             None => None,
         };
         let (base_url, key) = cx.until(deadline, cx.service()).await?;
         let base_url: Url = base_url.parse().map_err(|error: url::ParseError| {
-            CliError::usage("the base URL is not a URL").because(&error)
+            CliError::usage(format!("the base URL `{base_url}` is not valid")).because(&error)
         })?;
         let options = ApiOptions {
             base_url: base_url.clone(),
@@ -187,13 +177,16 @@ impl Check {
             sent += 1;
             cx.progress.doing(&format!("{sent} requests sent · {request}"));
         };
-        let results = check_api(&sender, &options, |check| self.is_wanted(check), on_request);
-        let results = results.await;
-        Ok(ApiRun { results, base_url, keys: revoked_key.into_iter().chain([key]).collect() })
+        let api = check_api(&sender, &options, |check| self.is_wanted(check), on_request).await;
+        (results.checks, results.profile) = (api.reports, Some(api.profile));
+        Ok((revoked_key.into_iter().chain([key]).collect(), base_url))
     }
 
-    /// Listens for deliveries, if checks of them are wanted.
-    async fn receiver(&self, cx: &Context) -> Result<Option<Receiver>, CliError> {
+    /// Returns the signing secrets if checks of deliveries are wanted.
+    async fn prepare_deliveries(
+        &self,
+        cx: &Context,
+    ) -> Result<Option<Vec<SecretString>>, CliError> {
         if !self.deliveries || !SENDER_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
             return Ok(None);
         }
@@ -202,16 +195,18 @@ impl Check {
             return Err(CliError::usage(what).hint("start `formsvc sandbox` and add an endpoint"));
         }
         let secrets = require(self.secrets.read(cx).await?, "`--deliveries`")?.texts();
-        let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
-        let listener = listener.map_err(|error| self.cannot_listen(&error))?;
-        // The time limit is set when the checks begin.
-        let time_limit = MAX_TIME;
-        let options =
-            SenderOptions { secrets, masked: Vec::new(), time_limit, max_pause: self.max_pause };
-        Ok(Some(Receiver { listener, options }))
+        // Reports a port that is in use. Closed again, because a delivery that arrives during the API checks
+        // would get no response.
+        self.listen().await?;
+        Ok(Some(secrets))
     }
 
-    fn cannot_listen(&self, error: &io::Error) -> CliError {
+    async fn listen(&self) -> Result<TcpListener, CliError> {
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
+        listener.map_err(|error| self.cannot_listen(&error))
+    }
+
+    fn cannot_listen(&self, error: &std::io::Error) -> CliError {
         let what = format!("cannot listen on port {}", self.port);
         CliError::new(Exit::LocalIo, what).because(error)
     }
@@ -219,10 +214,13 @@ impl Check {
     async fn check_deliveries(
         &self,
         cx: &Context,
-        Receiver { listener, mut options }: Receiver,
+        secrets: Vec<SecretString>,
+        masked: Vec<SecretString>,
         deadline: Option<Instant>,
     ) -> Result<SenderResults, CliError> {
-        options.time_limit = remaining(deadline);
+        let (time_limit, max_pause) = (remaining(deadline), self.max_pause);
+        let options = SenderOptions { secrets, masked, time_limit, max_pause };
+        let listener = self.listen().await?;
         let endpoint = listener.local_addr().map_err(|error| self.cannot_listen(&error))?;
         let on_event = |event| match event {
             SenderEvent::Waiting(count) if self.public_form.is_none() => {
@@ -259,13 +257,22 @@ impl Check {
     }
 }
 
-/// The time until the deadline, or the usual time limit.
-fn remaining(deadline: Option<Instant>) -> Duration {
-    let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
-    deadline.map_or(MAX_TIME, left)
+fn ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(checks().map(|check| check.id))
 }
 
-/// A plain HTTP client with the proxy and TLS settings of every command.
+/// The test case of a delivery part that ended in an error.
+fn failed_deliveries(error: &str) -> JunitCase<'_> {
+    let (outcome, took) = (Outcome::Failed, Duration::ZERO);
+    JunitCase { name: "deliveries", outcome, found: error, details: Vec::new(), took }
+}
+
+/// Returns the time until the deadline, or the default time limit.
+fn remaining(deadline: Option<Instant>) -> Duration {
+    crate::context::remaining(deadline).unwrap_or(MAX_TIME)
+}
+
+/// Creates an HTTP client with the proxy and TLS settings of all commands.
 fn http_sender(cx: &Context, answer_max: usize) -> Result<HttpSender, CliError> {
     let timeout = cx.settings.timeout.unwrap_or(TIMEOUT);
     let network = cx.network()?.clone();
@@ -281,11 +288,11 @@ async fn read_key(cx: &Context, path: &Path) -> Result<SecretString, CliError> {
 }
 
 fn header_key(key: &SecretString) -> Result<Key, CliError> {
-    let what = "the API key contains characters that a header cannot have";
+    let what = "the API key contains characters that are not allowed in a header";
     Key::new(key).ok_or_else(|| CliError::new(Exit::Auth, what))
 }
 
-fn local_url(port: u16) -> Result<Url, CliError> {
+fn receiver_url(port: u16) -> Result<Url, CliError> {
     let url = format!("http://127.0.0.1:{port}/").parse();
-    url.map_err(|error: url::ParseError| CliError::usage("no URL").because(&error))
+    url.map_err(|error: url::ParseError| CliError::usage("invalid port").because(&error))
 }

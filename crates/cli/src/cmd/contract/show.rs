@@ -1,19 +1,20 @@
 //! Output of `formsvc contract check`.
 
 use formsvc_contract::api::Profile;
-use formsvc_contract::report::{Report, Verdict};
+use formsvc_contract::report::Report;
 use formsvc_contract::sender::SenderProfile;
 use serde::Serialize;
 
-use crate::checks::junit::{JunitCase, JunitOutcome};
+use crate::checks::junit::JunitCase;
+use crate::checks::{self, Check, Outcome};
 use crate::context::Context;
-use crate::error::{CliError, Code};
-use crate::output::{Field, Finding, Listing};
+use crate::error::CliError;
+use crate::output::{Field, Listing};
 
 /// Columns of tables, CSV and TSV.
 const COLUMNS: &[Field] = &[
     Field::new("check"),
-    Field::status("verdict"),
+    Field::status("outcome"),
     Field::new("section"),
     Field::new("found"),
     Field::new("hint"),
@@ -24,19 +25,18 @@ pub(in crate::cmd) const JSON_FIELDS: &[Field] =
     &[Field::new("checks"), Field::object("profile"), Field::object("deliveries")];
 
 /// All results of a run.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Results {
     pub(super) checks: Vec<Report>,
     pub(super) profile: Option<Profile>,
     pub(super) deliveries: Option<SenderProfile>,
 }
 
+/// A row of a table, CSV or TSV.
 #[derive(Serialize)]
 struct Row<'a> {
-    check: &'a str,
-    verdict: &'a str,
-    section: String,
-    found: &'a str,
+    #[serde(flatten)]
+    report: &'a Report,
     hint: Option<&'a str>,
 }
 
@@ -45,95 +45,52 @@ pub(super) fn listing(cx: &Context) -> Result<Listing, CliError> {
     cx.output.listing(if cx.output.has_columns() { COLUMNS } else { JSON_FIELDS })
 }
 
-/// Shows a block for each check on a terminal, rows in other columns, and one object as JSON.
-pub(super) fn show(cx: &Context, mut listing: Listing, results: &Results) -> Result<(), CliError> {
+/// Prints one object as JSON, else one entry for each check.
+pub(super) fn print(cx: &Context, mut listing: Listing, results: &Results) -> Result<(), CliError> {
     if !cx.output.has_columns() {
         listing.push(results);
         return cx.output.item(&listing);
     }
-    let found: Vec<String> = results.checks.iter().map(describe).collect();
-    let findings = results.checks.iter().zip(&found).map(|(report, found)| Finding {
-        outcome: report.verdict.name(),
-        name: report.check.id,
-        found,
-        hint: hint(report),
-    });
-    let findings: Vec<Finding<'_>> = findings.collect();
-    if cx.output.findings(&findings, &Verdict::ALL.map(Verdict::name))? {
-        return Ok(());
-    }
-    for report in &results.checks {
-        listing.push(&Row {
-            check: report.check.id,
-            verdict: report.verdict.name(),
-            section: format!("SPEC §{}", report.check.section),
-            found: &report.found,
-            hint: hint(report),
-        });
-    }
-    cx.output.list(listing)
+    let rows = results.checks.iter().map(|report| Row { report, hint: hint(report) });
+    checks::print(cx, listing, &summaries(results), &rows.collect::<Vec<_>>())
 }
 
-/// Fails if a check failed.
-pub(super) fn end(results: &Results) -> Result<(), CliError> {
-    let failed = results.checks.iter().filter(|report| report.verdict == Verdict::Fail);
-    let failed: Vec<&Report> = failed.collect();
-    let (what, hint) = match &*failed {
-        [] => return Ok(()),
-        [one] => (
-            format!("the check `{}` failed: {}", one.check.id, one.found),
-            one.check.fix.to_owned(),
-        ),
-        all => {
-            let ids: Vec<&str> = all.iter().map(|report| report.check.id).collect();
-            let hint = format!("run them again with `--only {}`", ids.join(","));
-            (format!("{} of {} checks failed", all.len(), results.checks.len()), hint)
+/// Returns the checks. The reason of a failure contains the statement and the request.
+pub(super) fn summaries(results: &Results) -> Vec<Check> {
+    let summary = |report: &Report| {
+        let check = &report.check;
+        let mut found = report.found.clone();
+        if report.outcome == Outcome::Failed {
+            found = format!("{found}; expected: {} (SPEC §{})", check.statement, check.section);
+            found.extend(report.request.iter().map(|request| format!("; request: {request}")));
         }
+        Check::new(check.id, report.outcome, found).hint(hint(report))
     };
-    Err(CliError::coded(Code::CheckFailed, what).hint(hint))
+    results.checks.iter().map(summary).collect()
+}
+
+/// Returns the fix of a failed check.
+fn hint(report: &Report) -> Option<&'static str> {
+    (report.outcome == Outcome::Failed).then_some(report.check.fix)
 }
 
 pub(super) fn junit_case(report: &Report) -> JunitCase<'_> {
     let check = &report.check;
-    // Submissions are personal data, and reports are stored for long.
+    // Submissions are personal data, and reports are stored for a long time.
     let is_private = report.request.as_ref().is_some_and(|path| path.contains("/submissions"));
-    let answer = report.answer.as_ref().filter(|_| !is_private || report.status != Some(200));
+    let response = report.answer.as_ref().filter(|_| !is_private || report.status != Some(200));
     let lines = [
         Some(format!("statement: SPEC §{}: {}", check.section, check.statement)),
         report.request.as_ref().map(|request| format!("request: {request}")),
         report.status.map(|status| format!("status: {status}")),
-        answer.map(|answer| format!("answer: {answer}")),
+        response.map(|response| format!("response: {response}")),
         Some(format!("fix: {}", check.fix)),
     ];
     JunitCase {
         name: check.id,
-        outcome: match report.verdict {
-            Verdict::Pass => JunitOutcome::Passed,
-            Verdict::Fail => JunitOutcome::Failed,
-            Verdict::Skipped => JunitOutcome::Skipped,
-        },
+        outcome: report.outcome,
         found: &report.found,
         details: lines.into_iter().flatten().collect(),
         took: report.took,
     }
-}
-
-/// The finding; if the check failed, also the statement and the exchange.
-fn describe(report: &Report) -> String {
-    let check = &report.check;
-    if report.verdict != Verdict::Fail {
-        return report.found.clone();
-    }
-    let request = report.request.as_ref().map(|request| format!("; request: {request}"));
-    format!(
-        "{}; expected: {} (SPEC §{}){}",
-        report.found,
-        check.statement,
-        check.section,
-        request.unwrap_or_default()
-    )
-}
-
-fn hint(report: &Report) -> Option<&'static str> {
-    (report.verdict == Verdict::Fail).then_some(report.check.fix)
 }

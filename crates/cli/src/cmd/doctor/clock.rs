@@ -1,77 +1,57 @@
-//! This machine's clock, beside the service's. Pure; times go in.
+//! Compares this machine's clock with the service's. Pure.
 
 use std::time::{Duration, SystemTime};
 
-use crate::checks::Check;
+use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
+
+use crate::checks::{Check, Outcome};
 
 const NAME: &str = "clock";
-/// From where it is worth a word.
-const WARN: Duration = Duration::from_secs(60);
-/// How old a signature may be: a receiver whose clock is further off refuses every delivery (SPEC §5).
-const FAIL: Duration = Duration::from_secs(300);
+/// Difference from which the check warns. It fails from [`SIGNATURE_TOLERANCE`]: such a receiver refuses
+/// every delivery (SPEC §5).
+const WARNING: Duration = Duration::from_secs(60);
 
-/// How far the service's clock is from this one, in milliseconds: somewhere in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Skew {
-    least: i128,
-    most: i128,
-}
-
-impl Skew {
-    /// The service wrote its `date`, whose fraction of a second is cut, after the request was sent and
-    /// before the answer was there.
-    fn of(date: SystemTime, sent: SystemTime, received: SystemTime) -> Self {
-        Self { least: millis(date) - millis(received), most: millis(date) + 1_000 - millis(sent) }
-    }
-
-    /// How far it is off at least: nothing while it may be right.
-    fn certain(self) -> i128 {
-        if self.least > 0 { self.least } else { self.most.min(0) }
-    }
-}
-
-/// Milliseconds since 1970, also before.
-fn millis(time: SystemTime) -> i128 {
-    let whole = |time: Duration| i128::try_from(time.as_millis()).expect("a u64 of seconds fits");
-    match time.duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(since) => whole(since),
-        Err(before) => -whole(before.duration()),
-    }
-}
-
-/// Compares this machine's clock with what the service's answer says.
+/// Checks the `Date` of a response against the times of its request.
 pub(super) fn check(date: Option<&str>, sent: SystemTime, received: SystemTime) -> Check {
     let Some(date) = date else {
-        return Check::warn(NAME, "not compared: the service's answer has no Date");
+        return Check::warning(NAME, "not compared: the response has no `Date`");
     };
     let Ok(date) = httpdate::parse_http_date(date) else {
-        return Check::warn(NAME, "not compared: the Date of the service's answer is none");
+        return Check::warning(NAME, "not compared: the `Date` of the response is invalid");
     };
-    let skew = Skew::of(date, sent, received);
-    let certain = skew.certain();
-    let off = Duration::from_millis(u64::try_from(certain.unsigned_abs()).unwrap_or(u64::MAX));
-    #[expect(clippy::cast_precision_loss, reason = "seconds for reading need no more digits")]
-    let within = (skew.most - skew.least) as f64 / 2_000.0;
-    if off < WARN {
-        return Check::ok(
-            NAME,
-            format!("agrees with the service's, as far as can be told (±{within:.1} s)"),
-        );
+    // The service set the date, without its fraction of a second, between the two times.
+    let (least, most) = (seconds(received, date), seconds(sent, date) + 1.0);
+    let tolerance = (most - least) / 2.0;
+    // The smallest difference that explains the date; positive if this clock is behind.
+    let skew = if least > 0.0 { least } else { most.min(0.0) };
+    let outcome = match skew.abs() {
+        difference if difference < WARNING.as_secs_f64() => {
+            let found = format!("agrees with the service's clock (±{tolerance:.1} s)");
+            return Check::passed(NAME, found);
+        }
+        difference if difference < SIGNATURE_TOLERANCE.as_secs_f64() => Outcome::Warning,
+        _ => Outcome::Failed,
+    };
+    let side = if skew > 0.0 { "behind" } else { "ahead of" };
+    let found = format!("at least {:.0} s {side} the service's clock", skew.abs().floor());
+    Check::new(NAME, outcome, found).hint(Some(
+        "synchronize this machine's clock (NTP): webhook signatures are refused at a difference of 300 s",
+    ))
+}
+
+/// Returns the seconds from one time to another; negative if the second is earlier.
+fn seconds(from: SystemTime, to: SystemTime) -> f64 {
+    match to.duration_since(from) {
+        Ok(time) => time.as_secs_f64(),
+        Err(error) => -error.duration().as_secs_f64(),
     }
-    let side = if certain > 0 { "behind" } else { "ahead of" };
-    let found = format!("{} s {side} the service's, or more", off.as_secs());
-    let check = if off < FAIL { Check::warn } else { Check::fail };
-    check(NAME, found).hint(
-        "set it, by NTP for one: webhooks are refused here when their signatures seem to be 300 s off",
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checks::Outcome;
 
-    /// 2026-01-01T00:00:00Z and so many milliseconds.
+    /// 2026-01-01T00:00:00Z plus milliseconds.
     fn at(millis: i64) -> SystemTime {
         let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
         let by = Duration::from_millis(millis.unsigned_abs());
@@ -81,52 +61,52 @@ mod tests {
     const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 
     #[test]
-    fn what_the_date_and_the_round_trip_leave_open_is_not_held_against_it() {
-        use Outcome::{Fail, Ok, Warn};
+    fn clock_outcome_allows_for_the_round_trip() {
+        use Outcome::{Failed, Passed, Warning};
         for (sent, received, outcome) in [
-            (0, 0, Ok),
-            // Written in the last millisecond of its second.
-            (999, 999, Ok),
-            (-59_000, -59_000, Ok),
-            (-60_000, -60_000, Warn),
-            // Half a minute under way: it may have been written at any moment of it.
-            (-75_000, -45_000, Ok),
-            (-299_000, -299_000, Warn),
-            (-300_000, -300_000, Fail),
-            (60_900, 60_900, Ok),
-            (61_000, 61_000, Warn),
-            (300_900, 300_900, Warn),
-            (301_000, 301_000, Fail),
-            (290_000, 310_000, Warn),
-            (86_400_000_000, 86_400_000_000, Fail),
+            (0, 0, Passed),
+            // The service set the date in the last millisecond of its second.
+            (999, 999, Passed),
+            (-59_000, -59_000, Passed),
+            (-60_000, -60_000, Warning),
+            // The request took half a minute.
+            (-75_000, -45_000, Passed),
+            (-299_000, -299_000, Warning),
+            (-300_000, -300_000, Failed),
+            (60_900, 60_900, Passed),
+            (61_000, 61_000, Warning),
+            (300_900, 300_900, Warning),
+            (301_000, 301_000, Failed),
+            (290_000, 310_000, Warning),
+            (86_400_000_000, 86_400_000_000, Failed),
         ] {
             let check = check(Some(DATE), at(sent), at(received));
             assert_eq!(check.outcome, outcome, "{sent} {received}: {}", check.found);
-            assert_eq!(check.hint.is_some(), outcome != Ok);
+            assert_eq!(check.hint.is_some(), outcome != Passed);
         }
     }
 
     #[test]
-    fn it_says_which_clock_is_behind() {
+    fn clock_difference_names_its_direction() {
         assert_eq!(
             check(Some(DATE), at(-90_000), at(-90_000)).found,
-            "90 s behind the service's, or more"
+            "at least 90 s behind the service's clock"
         );
         assert_eq!(
             check(Some(DATE), at(91_000), at(91_000)).found,
-            "90 s ahead of the service's, or more"
+            "at least 90 s ahead of the service's clock"
         );
         assert_eq!(
             check(Some(DATE), at(0), at(400)).found,
-            "agrees with the service's, as far as can be told (±0.7 s)"
+            "agrees with the service's clock (±0.7 s)"
         );
     }
 
     #[test]
-    fn a_service_without_a_date_is_not_compared() {
+    fn missing_or_invalid_date_is_a_warning() {
         for date in [None, Some("yesterday"), Some("")] {
             let check = check(date, at(0), at(0));
-            assert_eq!(check.outcome, Outcome::Warn);
+            assert_eq!(check.outcome, Outcome::Warning);
             assert!(check.found.starts_with("not compared: "), "{}", check.found);
         }
     }

@@ -1,14 +1,13 @@
-//! The way to the service, and what it answers.
+//! The checks of the connection to the service and of its responses.
 
 use std::error::Error as _;
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::thread;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use formsvc_client::{Client, Error, RequestOptions, Response, RetryPolicy, User};
+use formsvc_protocol::limits::RATE_LIMIT;
 use http::HeaderMap;
-use http::header::DATE;
-use tokio::sync::oneshot;
+use http::header::{DATE, RETRY_AFTER};
 use url::{Host, Url};
 
 use super::clock;
@@ -16,173 +15,160 @@ use crate::checks::Check;
 use crate::context::Context;
 use crate::error::connect_hint;
 
-/// Time for one look, unless `--timeout` says otherwise.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often somebody may ask (SPEC §8).
-const ALLOWED: u32 = formsvc_protocol::limits::RATE_LIMIT;
+/// Time limit of a request or a name lookup, unless `--timeout` is set.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A request, and when it was under way.
-struct Asked {
+/// A request with its times.
+struct TimedRequest {
     outcome: Result<Response<User>, Error>,
     sent: SystemTime,
     received: SystemTime,
     took: Duration,
 }
 
-impl Asked {
-    /// Asks whose key it is, once.
-    async fn now(client: &Client) -> Self {
+impl TimedRequest {
+    async fn send(client: &Client) -> Self {
         let (sent, began) = (SystemTime::now(), Instant::now());
         let outcome = client.me().await;
         Self { outcome, sent, received: SystemTime::now(), took: began.elapsed() }
     }
 
-    /// What came with an answer, whatever its status.
+    /// Returns the headers of the response, if there was one.
     fn headers(&self) -> Option<&HeaderMap> {
         match &self.outcome {
             Ok(user) => Some(user.meta().headers()),
             Err(error) => error.headers(),
         }
     }
+
+    fn millis(&self) -> f64 {
+        self.took.as_secs_f64() * 1_000.0
+    }
 }
 
-/// Everything that asks the service. With `has_key` false the key is none, and is not judged.
+/// Runs the checks. If `has_key` is false, the client has a placeholder, which is not judged.
 pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<Check> {
-    let patience = cx.settings.timeout.unwrap_or(PATIENCE);
-    let once = RequestOptions::new().attempt_timeout(patience).retry(RetryPolicy::none());
+    let timeout = cx.settings.timeout.unwrap_or(TIMEOUT);
+    let once = RequestOptions::new().attempt_timeout(timeout).retry(RetryPolicy::none());
     let client = match client.with_options(once) {
         Ok(client) => client,
-        Err(error) => return vec![Check::failed("service", &error.into())],
+        Err(error) => return vec![Check::error("service", &error.into())],
     };
-    let mut all = vec![name(cx, client.base_url(), patience).await];
-    let first = Asked::now(&client).await;
-    all.extend(way(&first, client.base_url()));
+    let mut checks = vec![name(cx, client.base_url(), timeout).await];
+    let first = TimedRequest::send(&client).await;
+    checks.extend(connection(&first, client.base_url()));
     if first.headers().is_none() {
-        let unknown = "not asked: the service was not reached";
-        all.extend(["account", "clock", "rate limit"].map(|name| Check::skip(name, unknown)));
-        return all;
+        let skipped = |name| Check::skipped(name, "not checked: the service was not reached");
+        checks.extend(["account", "clock", "rate limit"].map(skipped));
+        return checks;
     }
-    // By now there is a connection: this one tells how far away the service is.
-    let second = Asked::now(&client).await;
-    let asked = if second.headers().is_some() { &second } else { &first };
-    all.push(account(asked, has_key));
-    let date = asked.headers().and_then(|headers| headers.get(DATE)?.to_str().ok());
-    all.push(clock::check(date, asked.sent, asked.received));
-    all.push(rate_limit(asked));
-    all
+    // On an open connection, so that its time is a round trip.
+    let second = TimedRequest::send(&client).await;
+    let request = if second.headers().is_some() { &second } else { &first };
+    let date = request.headers().and_then(|headers| headers.get(DATE)?.to_str().ok());
+    checks.extend([
+        account(request, has_key),
+        clock::check(date, request.sent, request.received),
+        rate_limit(request),
+    ]);
+    checks
 }
 
-/// Checks that the name of the service has addresses, unless a proxy resolves it.
-async fn name(cx: &Context, base_url: &str, patience: Duration) -> Check {
+/// Resolves the name of the service, unless a proxy does it.
+async fn name(cx: &Context, base_url: &str, timeout: Duration) -> Check {
     const NAME: &str = "name";
     let proxy = cx.network().ok().and_then(|network| network.proxy_for(base_url));
     if proxy.is_some_and(|proxy| !proxy.address().starts_with("socks5:")) {
-        return Check::skip(NAME, "not looked up here: the proxy resolves names");
+        return Check::skipped(NAME, "not checked: the proxy resolves the name");
     }
-    let Ok(url) = Url::parse(base_url) else {
-        return Check::warn(NAME, "not looked up: the service's address cannot be read");
+    let url = Url::parse(base_url).ok();
+    let Some(Host::Domain(domain)) = url.as_ref().and_then(Url::host) else {
+        return Check::passed(NAME, "the base URL contains an IP address");
     };
-    let (domain, port) = match (url.host(), url.port_or_known_default()) {
-        (Some(Host::Domain(domain)), Some(port)) => (domain.to_owned(), port),
-        _ => return Check::ok(NAME, "none to look up: the service's address is a number"),
-    };
-    let (tell, told) = oneshot::channel();
-    let asked = (domain.clone(), port);
-    // A resolver can hang for long; nobody waits for it then.
-    let started = thread::Builder::new().name("resolver".into()).spawn(move || {
-        let _ = tell.send(asked.to_socket_addrs().map(Vec::from_iter));
-    });
-    if let Err(error) = started {
-        return Check::warn(NAME, format!("not looked up: {error}"));
-    }
-    match tokio::time::timeout(patience, told).await {
-        Ok(Ok(Ok(addresses))) => {
-            let shown: Vec<String> =
-                addresses.iter().map(SocketAddr::ip).map(|ip| ip.to_string()).take(4).collect();
-            Check::ok(NAME, format!("{domain} is {}", shown.join(", ")))
+    let port = url.as_ref().and_then(Url::port_or_known_default).unwrap_or(443);
+    match tokio::time::timeout(timeout, tokio::net::lookup_host((domain, port))).await {
+        Ok(Ok(addresses)) => {
+            let addresses = addresses.map(|address: SocketAddr| address.ip().to_string());
+            let addresses: Vec<String> = addresses.take(4).collect();
+            Check::passed(NAME, format!("{domain} is {}", addresses.join(", ")))
         }
-        Ok(Ok(Err(error))) => Check::warn(NAME, format!("{domain}: {error}"))
-            .hint("check the spelling of the host and the network"),
-        Ok(Err(_)) | Err(_) => {
-            Check::warn(NAME, format!("{domain}: not found in {} s", patience.as_secs_f32()))
+        Ok(Err(error)) => Check::warning(NAME, format!("{domain}: {error}"))
+            .hint(Some("check the spelling of the host and the network")),
+        Err(_) => {
+            let seconds = timeout.as_secs_f32();
+            Check::warning(NAME, format!("{domain}: not resolved within {seconds} s"))
         }
     }
 }
 
-/// Checks the connection to the service and its TLS.
-fn way(asked: &Asked, base_url: &str) -> Vec<Check> {
-    let (connection, tls) = ("connection", "tls");
+/// Judges the connection and its TLS.
+fn connection(request: &TimedRequest, base_url: &str) -> [Check; 2] {
+    const CONNECTION: &str = "connection";
+    const TLS: &str = "tls";
     let is_tls = base_url.starts_with("https:");
-    let failed = match &asked.outcome {
-        Err(error) if asked.headers().is_none() => error,
+    let error = match &request.outcome {
+        Err(error) if request.headers().is_none() => error,
         _ => {
-            let millis = asked.took.as_secs_f64() * 1_000.0;
-            let answered = Check::ok(connection, format!("first answer after {millis:.0} ms"));
-            let safe = if is_tls {
-                Check::ok(tls, "agreed, with a certificate that this system trusts")
+            let found = format!("first response after {:.0} ms", request.millis());
+            let tls = if is_tls {
+                "the certificate is trusted"
             } else {
-                Check::ok(tls, "not used: the service is on this machine")
+                "not used: the service is on this machine"
             };
-            return vec![answered, safe];
+            return [Check::passed(CONNECTION, found), Check::passed(TLS, tls)];
         }
     };
-    let why = with_cause(failed);
-    let with_hint = |check: Check| match connect_hint(failed) {
-        Some(hint) => check.hint(hint),
-        None => check,
-    };
-    if failed.connect_failure().is_some_and(|failure| failure.kind().is_tls()) {
-        return vec![
-            Check::ok(connection, "the machine of the service answers"),
-            with_hint(Check::fail(tls, why)),
-        ];
+    let (found, hint) = (with_cause(error), connect_hint(error));
+    if error.connect_failure().is_some_and(|failure| failure.kind().is_tls()) {
+        let connection = Check::passed(CONNECTION, "established");
+        return [connection, Check::failed(TLS, found).hint(hint)];
     }
-    let not_tried = if is_tls { "not tried" } else { "not used" };
-    vec![with_hint(Check::fail(connection, why)), Check::skip(tls, not_tried)]
+    let tls = if is_tls { "not checked: there is no connection" } else { "not used" };
+    [Check::failed(CONNECTION, found).hint(hint), Check::skipped(TLS, tls)]
 }
 
-/// Whose key it is, and how long it takes to hear.
-fn account(asked: &Asked, has_key: bool) -> Check {
+/// Judges the key by the user that the service returns for it.
+fn account(request: &TimedRequest, has_key: bool) -> Check {
     const NAME: &str = "account";
-    let millis = asked.took.as_secs_f64() * 1_000.0;
-    match &asked.outcome {
-        Ok(user) => Check::ok(NAME, format!("{} ({}), in {millis:.0} ms", user.email, user.id)),
-        Err(error) if !has_key && error.is_auth() => {
-            Check::skip(NAME, "not asked for: there is no key; the service answers")
+    let error = match &request.outcome {
+        Ok(user) => {
+            let found = format!("{} ({}), in {:.0} ms", user.email, user.id, request.millis());
+            return Check::passed(NAME, found);
         }
-        Err(error) if error.is_rate_limited() => Check::warn(NAME, with_cause(error))
-            .hint("others use this key, or this program does elsewhere: try again in a minute"),
-        Err(error) if error.is_auth() => Check::fail(NAME, with_cause(error))
-            .hint("the service refuses this key: copy it again, or create a new one"),
-        Err(error) => Check::fail(NAME, with_cause(error)),
+        Err(error) => error,
+    };
+    if error.is_auth() && !has_key {
+        return Check::skipped(NAME, "not checked: there is no API key; the service responds");
     }
+    let found = with_cause(error);
+    if error.is_rate_limited() {
+        let hint = "another client uses this key, or this program elsewhere: retry in a minute";
+        return Check::warning(NAME, found).hint(Some(hint));
+    }
+    let hint = "the service refuses this key: copy it again, or create a new one";
+    Check::failed(NAME, found).hint(error.is_auth().then_some(hint))
 }
 
-/// What the service says of its limits; it need not say anything.
-fn rate_limit(asked: &Asked) -> Check {
-    const NAME: &str = "rate limit";
-    let told = asked.headers().into_iter().flatten().filter_map(|(name, value)| {
-        let is_limit = name.as_str().contains("ratelimit") || name == http::header::RETRY_AFTER;
+/// Shows the limit that the service announces in headers, which are optional.
+fn rate_limit(request: &TimedRequest) -> Check {
+    let headers = request.headers().into_iter().flatten().filter_map(|(name, value)| {
+        let is_limit = name.as_str().contains("ratelimit") || name == RETRY_AFTER;
         is_limit.then(|| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())))
     });
-    let told: Vec<String> = told.take(8).collect();
-    if told.is_empty() {
-        let found =
-            format!("the service says nothing of it; it allows {ALLOWED} requests a minute");
-        Check::ok(NAME, found)
+    let headers: Vec<String> = headers.take(8).collect();
+    let found = if headers.is_empty() {
+        format!("not announced; the service allows {RATE_LIMIT} requests a minute")
     } else {
-        Check::ok(NAME, told.join(", "))
-    }
+        headers.join(", ")
+    };
+    Check::passed("rate limit", found)
 }
 
-/// What failed, and what the system said about it.
+/// Returns the message of an error and of its deepest cause.
 fn with_cause(error: &Error) -> String {
     let mut cause = error.source();
     while let Some(deeper) = cause.and_then(std::error::Error::source) {
         cause = Some(deeper);
     }
-    match cause {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    }
+    cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
 }

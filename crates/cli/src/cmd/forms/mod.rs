@@ -33,12 +33,12 @@ impl Forms {
     }
 }
 
-/// The fields of a form, most important first.
+/// The fields of a form. Narrow tables drop the last ones first.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
+    Field::id("id"),
     Field::id("public_id"),
     Field::new("title"),
     Field::status("status"),
-    Field::id("id").last(),
     Field::time("created_at"),
     Field::time("updated_at"),
     Field::address("web_address"),

@@ -19,7 +19,7 @@ use crate::settings::repeat_command::Line;
 
 /// The fields of a submission; `data` has a column for each label.
 pub(in crate::cmd) const FIELDS: [Field; 3] =
-    [Field::id("id").last(), Field::time("created_at"), Field::object("data")];
+    [Field::id("id"), Field::time("created_at"), Field::object("data")];
 
 /// List the newest submissions of a form
 ///
@@ -101,8 +101,7 @@ impl List {
     }
 
     /// Adds the values that `--before` accepts to an error of the service.
-    fn explain(&self, error: Error) -> CliError {
-        let error = CliError::from(error);
+    fn explain(&self, error: CliError) -> CliError {
         if error.exit == Exit::Usage && self.before.is_some() {
             error.hint_if_none("`--before` takes an RFC 3339 instant, or the cursor of a list")
         } else {
@@ -116,7 +115,7 @@ impl List {
         form: &FormHandle,
         bounds: &Bounds,
         listing: &mut Listing,
-    ) -> Result<ListEnd, Error> {
+    ) -> Result<ListEnd, CliError> {
         // Submissions that are not listed are requested in whole pages.
         let skips_rows = bounds.until.is_some() || self.after.is_some();
         let page_size = if skips_rows { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
@@ -137,7 +136,7 @@ impl List {
                 None => items.try_next().await?,
             };
             let Some(row) = next else { break };
-            listing.push(&row);
+            listing.try_push(&row)?;
             oldest = Some(row);
         }
         let has_more = first.len() > 0 || !items.is_finished();

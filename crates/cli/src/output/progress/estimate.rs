@@ -24,6 +24,16 @@ pub(super) struct Estimate {
     pub(super) expected: Expected,
     start: Option<Position>,
     last: Option<Position>,
+    /// Waits since the last position, and those before it.
+    new_waits: Waits,
+    waits: Waits,
+}
+
+/// Waits for a rate limit or between attempts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    count: u32,
+    time: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +54,20 @@ impl Estimate {
         let reached = reached.as_microsecond();
         if self.expected.saved_to.is_none_or(|saved_to| reached <= saved_to) {
             let position = Position { at, done, reached };
+            let new = std::mem::take(&mut self.new_waits);
+            if self.start.is_some() {
+                self.waits.count += new.count;
+                self.waits.time += new.time;
+            }
             self.start.get_or_insert(position);
             self.last = Some(position);
         }
+    }
+
+    /// Records a wait that begins now.
+    pub(super) fn wait(&mut self, time: Duration) {
+        self.new_waits.count += 1;
+        self.new_waits.time += time;
     }
 
     /// Returns the number of submissions of this walk.
@@ -68,7 +89,12 @@ impl Estimate {
         let rows = |limit: u64| ratio(limit.saturating_sub(last.done), new?);
         let by_limit = self.expected.limit.and_then(rows);
         let factor = by_time.into_iter().chain(by_limit).reduce(f64::min)?;
-        let left = Duration::try_from_secs_f64(elapsed.as_secs_f64() * factor).ok()?;
+        // The rest needs work in proportion, and only whole waits: a rate limit delays requests in bursts.
+        let Waits { count, time } = self.waits;
+        let work = elapsed.saturating_sub(time).as_secs_f64() * factor;
+        let further_waits = (f64::from(count) * factor).floor();
+        let waiting = further_waits * time.as_secs_f64() / f64::from(count.max(1));
+        let left = Duration::try_from_secs_f64(work + waiting).ok()?;
         Some(left.saturating_sub(now.saturating_duration_since(last.at)))
     }
 }
@@ -108,5 +134,18 @@ mod tests {
         // The saved range is passed in no time and does not count.
         let saved_to = Some(micros(&day(21)));
         assert_eq!(left(Expected { oldest, saved_to, ..Expected::default() }), None);
+    }
+
+    #[test]
+    fn one_wait_does_not_count_for_a_short_rest() {
+        let (begin, limit) = (Instant::now(), Some(61_000));
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        let mut estimate = Estimate::new(Expected { limit, ..Expected::default() });
+        estimate.observe(begin, 0, &day(31));
+        estimate.observe(after(5), 30_000, &day(30));
+        estimate.wait(Duration::from_secs(40));
+        assert_eq!(estimate.left(after(5)).map(|left| left.as_secs()), Some(5));
+        estimate.observe(after(46), 31_000, &day(29));
+        assert_eq!(estimate.left(after(46)).map(|left| left.as_secs()), Some(5));
     }
 }

@@ -1,5 +1,5 @@
-//! What is said on standard error while something takes long: a moving line on a terminal, a line
-//! every ten seconds elsewhere, nothing with `--quiet`.
+//! Progress on standard error: a moving line on a terminal, a line every ten seconds elsewhere, nothing with
+//! `--quiet`.
 
 mod estimate;
 mod screen;
@@ -25,13 +25,13 @@ use crate::error::ErrorFormat;
 use crate::error::message::Message;
 use crate::output::{OutputOptions, is_dumb};
 
-/// How long no line moves after the first data went elsewhere.
+/// The moving line is hidden for this time after the first data.
 const ASIDE: Duration = Duration::from_secs(1);
 
-/// How often a line is written where nothing can move.
+/// Time between two lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Says how far things are; cheap to clone, and shared with the client's event callback.
+/// Reports progress. A clone is cheap and shares its state.
 #[derive(Clone)]
 pub(crate) struct Progress(Arc<Mutex<State>>);
 
@@ -39,28 +39,33 @@ struct State {
     mode: Mode,
     /// Format of messages and of progress that is written line by line.
     format: ErrorFormat,
-    told: Arc<Mutex<Told>>,
+    told: Arc<Mutex<OperationState>>,
 }
 
-/// What is told. A moving line asks for it whenever it is drawn: it never stands still while time goes on.
-struct Told {
+/// The state that a moving line formats each time it is drawn.
+struct OperationState {
     began: Instant,
     status: Status,
     estimate: Estimate,
     wait: Option<Wait>,
+    /// The time of all waits since the beginning.
+    waited: Duration,
+    /// The time of the waits that the next operation includes: those before the first one.
+    waited_before: Duration,
+    has_begun: bool,
 }
 
-/// How far things are.
+/// The current status.
 enum Status {
     Words(String),
-    /// So many are done, the oldest of them made then.
+    /// The number of submissions so far, and the time of the oldest one.
     Submissions {
         done: u64,
         reached: String,
     },
 }
 
-/// Nothing comes until then, and why.
+/// A wait, and its reason.
 struct Wait {
     until: Instant,
     why: String,
@@ -68,7 +73,7 @@ struct Wait {
 
 enum Mode {
     Quiet,
-    /// It appears from then on, or never again.
+    /// A moving line, hidden until an instant or for ever.
     Moving {
         from: Option<Instant>,
         bar: Option<ProgressBar>,
@@ -78,8 +83,8 @@ enum Mode {
     },
 }
 
-/// Whether a line is due where nothing can move: ten seconds after the last one; or at once, for a
-/// wait so long that silence would look like a hang.
+/// Returns true if a line is due without a terminal: ten seconds after the last one, or before a wait of ten
+/// seconds.
 fn line_is_due(since_last: Duration, wait: Option<Duration>) -> bool {
     since_last >= LINE_EVERY || wait.is_some_and(|wait| wait >= LINE_EVERY)
 }
@@ -95,16 +100,30 @@ impl Progress {
             Mode::Lines { last: began }
         };
         let status = Status::Words(String::new());
-        let told = Told { began, status, estimate: Estimate::default(), wait: None };
+        let told = OperationState {
+            began,
+            status,
+            estimate: Estimate::default(),
+            wait: None,
+            waited: Duration::ZERO,
+            waited_before: Duration::ZERO,
+            has_begun: false,
+        };
         let told = Arc::new(Mutex::new(told));
         Self(Arc::new(Mutex::new(State { mode, format, told })))
     }
 
-    /// Starts the clock of an operation.
+    /// Starts an operation. The time of the first one includes the waits before it.
     pub(crate) fn begin(&self) {
-        let status = Status::Words(String::new());
-        let estimate = Estimate::default();
-        *locked(&self.state().told) = Told { began: Instant::now(), status, estimate, wait: None };
+        let state = self.state();
+        let mut operation = locked(&state.told);
+        let (now, waited) = (Instant::now(), std::mem::take(&mut operation.waited_before));
+        operation.began = now.checked_sub(waited).unwrap_or(now);
+        operation.waited = waited;
+        operation.has_begun = true;
+        operation.status = Status::Words(String::new());
+        operation.estimate = Estimate::default();
+        operation.wait = None;
     }
 
     /// Sets the end of the walk that begins now, for an estimate of the remaining time.
@@ -112,14 +131,13 @@ impl Progress {
         locked(&self.state().told).estimate = Estimate::new(expected);
     }
 
-    /// Data is about to be written to the terminal: a moving line would run through it. It is taken
-    /// away, and none comes any more.
+    /// Removes the moving line for ever, because data goes to the same terminal.
     pub(crate) fn share_terminal(&self) {
         self.draw_from(None);
     }
 
-    /// The first data is about to go elsewhere. What reads a pipe, such as `head`, may print it on this
-    /// terminal, and then end all of this: the moving line is out of its way for a moment.
+    /// Hides the moving line for a second: the reader of a pipe, such as `head`, can print the first data on this
+    /// terminal.
     pub(crate) fn step_aside(&self) {
         self.draw_from(Instant::now().checked_add(ASIDE));
     }
@@ -137,14 +155,22 @@ impl Progress {
         self.state().has_come_to(|| Status::Submissions { done, reached: reached.to_owned() });
     }
 
-    /// So far it is: in words, which a moving line shows at once.
+    /// Reports the status as text.
     pub(crate) fn doing(&self, what: &str) {
         self.state().has_come_to(|| Status::Words(what.to_owned()));
     }
 
-    /// Nothing will come for a while, and why.
+    /// Reports a wait and its reason.
     pub(crate) fn waiting(&self, wait: Duration, why: &str) {
         let mut state = self.state();
+        {
+            let mut progress = locked(&state.told);
+            progress.waited += wait;
+            if !progress.has_begun {
+                progress.waited_before += wait;
+            }
+            progress.estimate.wait(wait);
+        }
         if let Mode::Lines { last } = &state.mode
             && !line_is_due(last.elapsed(), Some(wait))
         {
@@ -156,7 +182,7 @@ impl Progress {
         state.show();
     }
 
-    /// Prints a line that stays; not with `--quiet`. It may contain text of strangers.
+    /// Prints a line; not with `--quiet`. The text is sanitized.
     pub(crate) fn remark(&self, text: &str) {
         self.report(&Message::info(text));
     }
@@ -166,9 +192,9 @@ impl Progress {
         self.report(&Message::warning(text));
     }
 
-    /// Warns that the service does not answer, for this reason, and that requests are repeated.
+    /// Warns that the service does not respond, and that requests are retried.
     pub(crate) fn outage(&self, reason: &str) {
-        self.warn(&format!("{reason}; asking again until the service answers"));
+        self.warn(&format!("{reason}; retrying until the service responds"));
     }
 
     /// Reports the end of an outage.
@@ -176,7 +202,7 @@ impl Progress {
         self.remark(&format!("the service is back after {}", duration(elapsed)));
     }
 
-    /// Prints a command to continue with, on one line however long it is, to be copied.
+    /// Prints a command to copy, on one line.
     pub(crate) fn command(&self, title: &str, command: &str) {
         self.report(&Message::command(title, command));
     }
@@ -191,18 +217,18 @@ impl Progress {
         }
     }
 
-    /// Ctrl-C was pressed: a terminal that shows that (`^C`) has it where the next line would begin.
+    /// Ends the line in which the terminal shows `^C`.
     pub(crate) fn interrupted(&self) {
         let state = self.state();
         let Mode::Moving { from, bar } = &state.mode else { return };
         let is_drawn = bar.is_some() && from.is_some_and(|from| from <= Instant::now());
         if !is_drawn {
-            // If nobody can read it, there is nobody to tell.
+            // A failed write to standard error cannot be reported.
             let _ = writeln!(std::io::stderr().lock());
         }
     }
 
-    /// Takes the moving line away.
+    /// Removes the moving line.
     pub(crate) fn end(&self) {
         if let Mode::Moving { bar, .. } = &mut self.state().mode
             && let Some(bar) = bar.take()
@@ -211,7 +237,12 @@ impl Progress {
         }
     }
 
-    /// Time since it began.
+    /// Returns the time of all waits since the beginning.
+    pub(crate) fn waited(&self) -> Duration {
+        locked(&self.state().told).waited
+    }
+
+    /// Returns the time since the beginning.
     pub(crate) fn elapsed(&self) -> Duration {
         locked(&self.state().told).began.elapsed()
     }
@@ -221,13 +252,13 @@ impl Progress {
     }
 }
 
-/// A panic elsewhere must not turn into a second one here.
+/// Locks a mutex, even after a panic of another thread.
 fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
-    /// So far it is. Text is made only when it is shown: this runs once a page.
+    /// Sets the status if it will be shown. Runs once per page.
     fn has_come_to(&mut self, status: impl FnOnce() -> Status) {
         let due = match &self.mode {
             Mode::Quiet => false,
@@ -243,7 +274,6 @@ impl State {
     fn show(&mut self) {
         match &mut self.mode {
             Mode::Moving { from: Some(from), bar } => {
-                // Drawn at once, and with each tick.
                 bar.get_or_insert_with(|| spinner(&self.told, *from)).set_message("");
             }
             Mode::Quiet | Mode::Moving { from: None, .. } => {}
@@ -255,7 +285,7 @@ impl State {
     }
 }
 
-impl Told {
+impl OperationState {
     /// The current line as a message.
     fn message(&self, now: Instant, zone: &TimeZone) -> Message {
         let message = Message::info(self.line(now, zone));
@@ -271,7 +301,7 @@ impl Told {
         }
     }
 
-    /// All of it, as it is now: a wait that is not over, and how far things are.
+    /// Formats the wait and the status.
     fn line(&self, now: Instant, zone: &TimeZone) -> String {
         let status = match &self.status {
             Status::Words(words) => words.clone(),
@@ -300,8 +330,7 @@ impl Told {
 fn status(done: u64, new: u64, reached: &str, time: Duration, zone: &TimeZone) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for reading needs no more digits")]
     let rate = new as f64 / time.as_secs_f64().max(0.001);
-    // The day and minute say where on the time axis it is; seconds would only flicker. By the clock
-    // here, as tables tell it.
+    // Local time, like in tables, without seconds.
     let reached = reached.parse::<jiff::Timestamp>().map_or_else(
         |_| reached.to_owned(),
         |at| at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -311,8 +340,8 @@ fn status(done: u64, new: u64, reached: &str, time: Duration, zone: &TimeZone) -
     format!("{done} submission{s} · {rate}/s · back to {reached}")
 }
 
-fn spinner(told: &Arc<Mutex<Told>>, from: Instant) -> ProgressBar {
-    /// What stands before the text.
+fn spinner(told: &Arc<Mutex<OperationState>>, from: Instant) -> ProgressBar {
+    /// Width of the spinner.
     const BEFORE: usize = 2;
     let target = ProgressDrawTarget::term_like(Box::new(Screen { from }));
     let bar = ProgressBar::with_draw_target(None, target);
@@ -320,7 +349,6 @@ fn spinner(told: &Arc<Mutex<Told>>, from: Instant) -> ProgressBar {
     let text = move |_: &ProgressState, out: &mut dyn fmt::Write| {
         let text = locked(&told).line(Instant::now(), &zone());
         let room = usize::from(screen::width()).saturating_sub(BEFORE);
-        // A line of text takes every write.
         let _ = out.write_str(&truncate(&one_line(&text), room));
     };
     let style = ProgressStyle::with_template("{spinner} {told}");
@@ -334,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_comes_every_ten_seconds_and_before_a_long_wait() {
+    fn line_is_due_every_ten_seconds_and_before_a_long_wait() {
         let s = Duration::from_secs;
         for (since_last, wait, due) in [
             (s(0), None, false),
@@ -349,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_says_how_many_how_fast_and_how_far_by_the_clock_here() {
+    fn status_has_count_rate_and_local_time() {
         let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let at = |done, seconds| {
             status(done, done, "2026-03-14T09:30:00.000Z", Duration::from_secs(seconds), &berlin)
@@ -359,13 +387,21 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_counted_down_and_the_rate_goes_down_with_it() {
+    fn wait_counts_down_and_lowers_the_rate() {
         let began = Instant::now();
         let after = |millis| began + Duration::from_millis(millis);
         let reached = "2026-03-14T09:30:00.000Z".to_owned();
         let wait = Wait { until: after(31_000), why: "the service's rate limit".to_owned() };
         let status = Status::Submissions { done: 5_900, reached };
-        let told = Told { began, status, estimate: Estimate::default(), wait: Some(wait) };
+        let told = OperationState {
+            began,
+            status,
+            estimate: Estimate::default(),
+            wait: Some(wait),
+            waited: Duration::ZERO,
+            waited_before: Duration::ZERO,
+            has_begun: false,
+        };
         for (millis, line) in [
             (1_000, "waiting 30 s for the service's rate limit · 5,900 submissions · 5,900/s"),
             (10_100, "waiting 21 s for the service's rate limit · 5,900 submissions · 584/s"),

@@ -1,5 +1,5 @@
-//! What templates can do besides what the engine brings: `timeago`, `truncate`, `color`,
-//! `hyperlink`, `json`, `tablerow` and `tablerender`.
+//! Filters and functions of templates: `timeago`, `truncate`, `color`, `hyperlink`, `json`, `tablerow` and
+//! `tablerender`.
 
 use std::sync::{Arc, PoisonError};
 
@@ -8,14 +8,17 @@ use minijinja::value::Rest;
 use minijinja::{Environment, Error, ErrorKind, Value};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Rows, Surroundings};
+use super::{Rows, TemplateOutput};
 use crate::base::sanitize::one_line;
 use crate::base::text::truncate;
-use crate::output::fit::{self, GAP, Wanted};
+use crate::output::fit::{self, ColumnWidth, GAP};
 use crate::output::paint::TextStyle;
 use crate::output::time;
 
-/// The colours by name: of the sixteen, those that light and dark themes keep readable.
+/// Least width of a text column of `tablerow`.
+const TEXT_MIN: usize = 8;
+
+/// The colours that light and dark themes keep readable, by name.
 const COLORS: &[(&str, Style)] = &[
     ("bold", Style::new().bold()),
     ("dim", Style::new().dimmed()),
@@ -27,36 +30,36 @@ const COLORS: &[(&str, Style)] = &[
     ("cyan", AnsiColor::Cyan.on_default()),
 ];
 
-pub(super) fn add(to: &mut Environment<'static>, surroundings: Surroundings, rows: &Rows) {
+pub(super) fn add(to: &mut Environment<'static>, output: TemplateOutput, rows: &Rows) {
     to.add_filter("timeago", move |value: &str| {
-        time::relative(value, surroundings.now).unwrap_or_else(|| value.to_owned())
+        time::relative(value, output.now).unwrap_or_else(|| value.to_owned())
     });
     to.add_filter("truncate", |value: &Value, width: usize| truncate(&value.to_string(), width));
     to.add_filter("json", |value: &Value| {
         serde_json::to_string(value)
             .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
     });
-    to.add_filter("color", move |value: &Value, name: &str| color(value, name, surroundings));
+    to.add_filter("color", move |value: &Value, name: &str| color(value, name, output));
     to.add_filter("hyperlink", move |value: &Value, url: &str| {
-        if surroundings.terminal && surroundings.paint.0 {
-            // Between the introducer and the text stands only what cannot end it early.
+        if output.terminal && output.paint.0 {
+            // A space or control character would end the link early.
             let url: String = url.chars().filter(|c| *c > ' ').collect();
             format!("\u{1b}]8;;{}\u{1b}\\{value}\u{1b}]8;;\u{1b}\\", one_line(&url))
         } else {
             value.to_string()
         }
     });
-    let kept = Arc::clone(rows);
+    let shared = Arc::clone(rows);
     to.add_function("tablerow", move |cells: Rest<Value>| {
         let row = cells.iter().map(ToString::to_string).collect();
-        kept.lock().unwrap_or_else(PoisonError::into_inner).push(row);
+        shared.lock().unwrap_or_else(PoisonError::into_inner).push(row);
         String::new()
     });
-    let kept = Arc::clone(rows);
-    to.add_function("tablerender", move || table(&kept, surroundings));
+    let shared = Arc::clone(rows);
+    to.add_function("tablerender", move || table(&shared, output));
 }
 
-fn color(value: &Value, name: &str, surroundings: Surroundings) -> Result<String, Error> {
+fn color(value: &Value, name: &str, output: TemplateOutput) -> Result<String, Error> {
     let text = value.to_string();
     let style = if name == "status" {
         TextStyle::for_word(&text).style()
@@ -64,20 +67,19 @@ fn color(value: &Value, name: &str, surroundings: Surroundings) -> Result<String
         let known = COLORS.iter().find(|(known, _)| *known == name);
         let (_, style) = known.ok_or_else(|| {
             let names: Vec<&str> = COLORS.iter().map(|(name, _)| *name).collect();
-            let what =
-                format!("there is no colour `{name}`: there are status, {}", names.join(", "));
+            let what = format!("no colour `{name}`; expected status, {}", names.join(", "));
             Error::new(ErrorKind::InvalidOperation, what)
         })?;
         *style
     };
-    Ok(if surroundings.paint.0 { format!("{style}{text}{style:#}") } else { text })
+    Ok(if output.paint.0 { format!("{style}{text}{style:#}") } else { text })
 }
 
-/// The rows that wait, shown: aligned on a terminal, separated by tabs elsewhere.
-pub(super) fn table(rows: &Rows, surroundings: Surroundings) -> String {
+/// Formats and removes the collected rows: aligned on a terminal, separated by tabs elsewhere.
+pub(super) fn table(rows: &Rows, output: TemplateOutput) -> String {
     let rows = std::mem::take(&mut *rows.lock().unwrap_or_else(PoisonError::into_inner));
     let mut shown = String::new();
-    if !surroundings.terminal {
+    if !output.terminal {
         for row in &rows {
             shown.push_str(&row.join("\t"));
             shown.push('\n');
@@ -90,21 +92,21 @@ pub(super) fn table(rows: &Rows, surroundings: Surroundings) -> String {
         .collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at));
-    let wanted: Vec<Wanted> = (0..columns)
-        .map(|at| Wanted {
-            heading: 0,
-            cells: cells(at).map(|cell| visible(cell)).max().unwrap_or(0),
-            // What is painted cannot be cut without cutting its paint.
-            whole: cells(at).any(|cell| cell.contains('\u{1b}')),
+    // A styled cell is never cut: a cut would lose the end of the style.
+    let is_styled: Vec<bool> =
+        (0..columns).map(|at| cells(at).any(|cell| cell.contains('\u{1b}'))).collect();
+    let wanted: Vec<ColumnWidth> = (0..columns)
+        .map(|at| {
+            let widest = cells(at).map(|cell| visible(cell)).max().unwrap_or(0);
+            ColumnWidth::new(widest, 0, is_styled[at], TEXT_MIN)
         })
         .collect();
-    let room = surroundings.width.unwrap_or(usize::MAX >> 1);
-    let widths = fit::widths(&wanted, room, fit::NARROWEST);
+    let widths = fit::fit(&wanted, output.width.unwrap_or(usize::MAX >> 1));
     for row in &rows {
         let mut line = String::new();
-        for (cell, (width, wanted)) in row.iter().zip(widths.iter().zip(&wanted)) {
+        for (cell, (width, is_styled)) in row.iter().zip(widths.iter().zip(&is_styled)) {
             let Some(width) = width else { continue };
-            let cell = if wanted.whole { cell.clone() } else { truncate(cell, *width) };
+            let cell = if *is_styled { cell.clone() } else { truncate(cell, *width) };
             let space = width.saturating_sub(visible(&cell)) + GAP;
             line.push_str(&cell);
             line.push_str(&" ".repeat(space));

@@ -1,4 +1,4 @@
-//! JSON as the values of a template.
+//! Converts JSON to the values of a template.
 
 use formsvc_protocol::decode_string;
 use minijinja::Value;
@@ -7,21 +7,21 @@ use serde_json::value::RawValue;
 
 use crate::base::sanitize::lines;
 
-/// The value of a JSON text, whose nesting has been bounded. Whole numbers are exact; a fraction is
-/// a number where that keeps its text, and its text where it would not (`1.10`, `1e400`).
-pub(super) fn of_json(json: &str, harmless: bool) -> Value {
+/// Returns the value of a JSON text of bounded depth. Integers are exact. A fraction is a number if the number
+/// keeps its spelling, else text (`1.10`, `1e400`).
+pub(super) fn of_json(json: &str, sanitized: bool) -> Value {
     let json = json.trim();
     match json.as_bytes().first() {
         Some(b'{') => Value::from_pairs(
             pairs(json)
                 .into_iter()
-                .map(|(name, value)| (text(name, harmless), of_json(value, harmless))),
+                .map(|(name, value)| (text(name, sanitized), of_json(value, sanitized))),
         ),
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
-            items.into_iter().map(|item| of_json(item.get(), harmless)).collect()
+            items.into_iter().map(|item| of_json(item.get(), sanitized)).collect()
         }
-        Some(b'"') => text(json, harmless),
+        Some(b'"') => text(json, sanitized),
         Some(b't') => Value::from(true),
         Some(b'f') => Value::from(false),
         Some(b'n') | None => Value::from(()),
@@ -29,7 +29,7 @@ pub(super) fn of_json(json: &str, harmless: bool) -> Value {
     }
 }
 
-/// The members of an object by name; none for anything else.
+/// Returns the members of an object by name; none for another value.
 pub(super) fn members(value: &Value) -> Vec<(String, Value)> {
     if value.kind() != ValueKind::Map {
         return Vec::new();
@@ -38,15 +38,15 @@ pub(super) fn members(value: &Value) -> Vec<(String, Value)> {
     names
         .filter_map(|name| {
             let member = value.get_item(&name).ok()?;
-            // The whole keeps its name.
+            // `item` is the whole object.
             name.as_str().filter(|name| *name != "item").map(|name| (name.to_owned(), member))
         })
         .collect()
 }
 
-fn text(literal: &str, harmless: bool) -> Value {
+fn text(literal: &str, sanitized: bool) -> Value {
     let text = decode_string(literal);
-    if harmless { Value::from(lines(&text)) } else { Value::from(text) }
+    if sanitized { Value::from(lines(&text)) } else { Value::from(text) }
 }
 
 fn number(json: &str) -> Value {

@@ -26,10 +26,10 @@ fn doctor_finds_nothing_wrong_where_nothing_is() {
     let said = home.run(&DOCTOR);
     assert_eq!(said.code, Some(0), "{} {}", said.stdout, said.stderr);
     for check in ["key", "key file"] {
-        assert_eq!(outcome(&said, check), "ok", "{}", said.stdout);
+        assert_eq!(outcome(&said, check), "passed", "{}", said.stdout);
     }
     // There is none here, and it is not needed.
-    assert_eq!(outcome(&said, "keyring"), "skip", "{}", said.stdout);
+    assert_eq!(outcome(&said, "keyring"), "skipped", "{}", said.stdout);
     assert!(!said.stdout.contains(&sandbox.api_key));
 }
 
@@ -38,7 +38,8 @@ fn doctor_fails_where_there_is_no_key() {
     let home = Home::new();
     let said = home.run(&DOCTOR);
     assert_eq!(said.code, Some(1), "{} {}", said.stdout, said.stderr);
-    assert_eq!(outcome(&said, "key"), "fail");
+    assert_eq!(outcome(&said, "profile"), "failed");
+    assert_eq!(outcome(&said, "key"), "skipped");
     home.assert_untouched();
 }
 
@@ -53,7 +54,7 @@ fn doctor_finds_what_others_can_read_or_have_swapped() {
     loosen(0o644).unwrap();
     let said = home.run(&DOCTOR);
     assert_eq!(said.code, Some(1), "{}", said.stdout);
-    assert_eq!(outcome(&said, "key file"), "fail", "{}", said.stdout);
+    assert_eq!(outcome(&said, "key file"), "failed", "{}", said.stdout);
     assert!(said.stdout.contains("chmod 600"), "{}", said.stdout);
     loosen(0o600).unwrap();
     let elsewhere = home.folder.path().join("elsewhere");
@@ -61,7 +62,7 @@ fn doctor_finds_what_others_can_read_or_have_swapped() {
     symlink(&elsewhere, home.key_file()).unwrap();
     let said = home.run(&DOCTOR);
     assert_eq!(said.code, Some(1), "{}", said.stdout);
-    assert_eq!(outcome(&said, "key file"), "fail", "{}", said.stdout);
+    assert_eq!(outcome(&said, "key file"), "failed", "{}", said.stdout);
 }
 
 #[cfg(unix)]
@@ -84,6 +85,6 @@ fn doctor_names_variables_that_hide_a_kept_key() {
     let (_sandbox, home) = signed_in();
     let mut doctor = home.formsvc(&DOCTOR);
     let said = Said::from(doctor.env("FORMSVC_API_KEY", SECRET).output().unwrap());
-    assert_eq!(outcome(&said, "environment"), "warn", "{}", said.stdout);
+    assert_eq!(outcome(&said, "environment"), "warning", "{}", said.stdout);
     assert!(said.stdout.contains("FORMSVC_API_KEY") && !said.stdout.contains(SECRET));
 }

@@ -83,7 +83,7 @@ fn each_stream_is_decided_by_itself() {
     terminal.child().stdout.take().unwrap().read_to_end(&mut data).unwrap();
     assert!(!data.contains(&0x1b), "data went to a pipe");
     // What was said went to a terminal, and is dim there.
-    assert!(terminal.raw().starts_with(b"\x1b[2m("), "{:?}", terminal.screen());
+    assert!(terminal.raw().starts_with(b"\x1b[2m+"), "{:?}", terminal.screen());
 }
 
 #[test]

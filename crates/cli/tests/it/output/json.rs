@@ -44,7 +44,7 @@ fn what_cannot_be_meant_is_exit_2_before_any_request() {
         (&["--json", "titel"][..], "did you mean `title`?"),
         (&["--json", "title", "--jq", ".[", "-q"], "cannot read the jq expression"),
         (&["--jq", "nope"], "there is no filter `nope/0` at character 1"),
-        (&["--template", "{{ "], "cannot read the template in line 1"),
+        (&["--template", "{{ "], "invalid template in line 1"),
         (&["--template", "{{ titel }}"], "did you mean `title`?"),
         (&["--jq", ".", "--template", "x"], "`--jq` and `--template` cannot be used together"),
         (&["--jq", ".", "--output", "csv"], "`--jq` and `--output` cannot be used together"),
@@ -161,7 +161,7 @@ fn nothing_is_included_into_a_template() {
 fn a_label_that_nobody_has_is_said_to_be_none() {
     let list = ["--demo", "submissions", "list", "penguins", "-L", "2"];
     let said = run(&[&list[..], &["--json", "id,data.Species,data.species"]].concat());
-    let told = "warning: nothing that is shown has `data.Species`: did you mean `species`?\n";
+    let told = "warning: none of the items has `data.Species`; did you mean `species`?\n";
     assert_eq!((said.code, &*said.stderr), (Some(0), told));
     assert!(said.stdout.contains("\"data.Species\":null"), "{}", said.stdout);
     let quiet = run(&[&list[..], &["--json", "data.Species", "--quiet"]].concat());

@@ -46,7 +46,7 @@ fn warnings_and_the_log_are_json_lines() {
     let said = json(&[&list[..], &["--json", "id,data.gone"]].concat());
     let [warning] = &messages(&said)[..] else { panic!("{}", said.stderr) };
     assert_eq!(warning["level"], "warning");
-    assert_eq!(warning["message"], "nothing that is shown has `data.gone`");
+    assert_eq!(warning["message"], "none of the items has `data.gone`");
     let said = json(&[&["-vv"], &list[..]].concat());
     let levels: Vec<_> = messages(&said).iter().map(|message| message["level"].clone()).collect();
     assert!(levels.contains(&"debug".into()) && levels.contains(&"info".into()), "{levels:?}");

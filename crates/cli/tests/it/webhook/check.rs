@@ -16,7 +16,7 @@ fn check(args: &[&str]) -> Said {
 #[test]
 fn our_own_receiver_passes_every_check() {
     let listed = succeed(&["webhook", "check", "--list", "--jq", "[.[].check]"]);
-    let ok = "[.[] | select(.outcome == \"ok\").check]";
+    let ok = "[.[] | select(.outcome == \"passed\").check]";
     let made = succeed(&["--demo", "webhook", "check", "--jq", ok]);
     assert_eq!(made, listed);
 }
@@ -87,13 +87,12 @@ mod somebodys {
         assert_eq!(said.code, Some(1), "{}", said.stderr);
         let lines: Vec<&str> = said.stdout.lines().collect();
         assert_eq!(lines.len(), 2, "{}", said.stdout);
-        assert!(lines[0].starts_with("stale\tfail\tSPEC §5\tanswered 200 (accepted)\trefuse if"));
-        assert!(lines[1].starts_with("edges\tok\t"));
-        assert!(said.stderr.contains("fails the check `stale`"), "{}", said.stderr);
-        assert!(said.stderr.contains("hint: refuse if `t`"), "{}", said.stderr);
+        assert!(lines[0].starts_with("stale\tfailed\tSPEC §5\tanswered 200 (accepted)\trefuse if"));
+        assert!(lines[1].starts_with("edges\tpassed\t"));
+        assert!(said.stderr.contains("error: 1 of 2 checks failed: stale\n"), "{}", said.stderr);
         let said = check(&[&url, "--only", "stale,future,edges"]);
-        assert!(said.stderr.contains("fails 2 of 3 checks"), "{}", said.stderr);
-        assert!(said.stderr.contains("`--only stale,future` runs"), "{}", said.stderr);
+        assert!(said.stderr.contains("2 of 3 checks failed: stale, future\n"), "{}", said.stderr);
+        assert!(said.stderr.contains("`--only stale,future`"), "{}", said.stderr);
         let said = check(&[&url, "--only", "stale", "--error-format", "json"]);
         assert!(said.stderr.contains("\"code\":\"check_failed\""), "{}", said.stderr);
         // A table has no room for all of it: it is told beside.
@@ -111,9 +110,9 @@ mod somebodys {
         assert_eq!(terminal.finish(), Some(1));
         let screen = terminal.screen();
         let at = |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text}: {screen}"));
-        assert!(at("fail  stale: answered 200 (accepted); wanted: a refusal") < at("ok    edges:"));
-        assert!(at("hint: refuse if") < at("warn  get:"));
-        at("1 ok, 1 warn, 1 fail, 0 skip");
+        assert!(at("failed   stale: answered 200 (accepted); expected: a") < at("passed   edges:"));
+        assert!(at("hint: refuse if") < at("warning  get:"));
+        at("1 passed, 1 warning, 1 failed, 0 skipped");
     }
 
     #[test]
@@ -159,7 +158,7 @@ mod somebodys {
     fn the_time_for_an_answer_is_the_services_unless_it_is_said_for_this_run() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", silent.local_addr().unwrap());
-        let only = "[.[] | select(.outcome == \"fail\").check]";
+        let only = "[.[] | select(.outcome == \"failed\").check]";
         let said = check(&[&url, "--timeout", "100ms", "--jq", only]);
         assert_eq!(said.code, Some(1), "{}", said.stderr);
         assert_eq!(said.stdout.split_whitespace().collect::<String>(), "[\"answers-in-time\"]");

@@ -7,7 +7,7 @@ mod teeth;
 use std::time::Duration;
 
 use formsvc_contract::api::{API_ANSWER_MAX, API_CHECKS, ApiOptions, ApiResults, Key, check_api};
-use formsvc_contract::report::{CheckInfo, Verdict};
+use formsvc_contract::report::{CheckInfo, Outcome};
 use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use url::Url;
 
@@ -41,8 +41,8 @@ async fn run_only(options: &ApiOptions, ids: &[&str]) -> ApiResults {
     check_api(&HttpSender::new(sender).unwrap(), options, is_wanted, |_| {}).await
 }
 
-fn ids(results: &ApiResults, verdict: Verdict) -> Vec<&'static str> {
-    let reports = results.reports.iter().filter(|report| report.verdict == verdict);
+fn ids(results: &ApiResults, outcome: Outcome) -> Vec<&'static str> {
+    let reports = results.reports.iter().filter(|report| report.outcome == outcome);
     reports.map(|report| report.check.id).collect()
 }
 

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use formsvc_contract::api::{API_CHECKS, ApiResults};
-use formsvc_contract::report::Verdict;
+use formsvc_contract::report::Outcome;
 use futures_util::stream;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,8 +29,8 @@ async fn serve(answer: fn(&HeaderMap) -> Response) -> Url {
 /// Only the gate fails, with this reason, and the other checks are skipped.
 async fn assert_gate_fails(url: &Url, reason: &str) -> ApiResults {
     let results = run(&options(url)).await;
-    assert_eq!(ids(&results, Verdict::Fail), ["me"], "{:#?}", results.reports);
-    assert_eq!(ids(&results, Verdict::Skipped).len(), API_CHECKS.len() - 1);
+    assert_eq!(ids(&results, Outcome::Failed), ["me"], "{:#?}", results.reports);
+    assert_eq!(ids(&results, Outcome::Skipped).len(), API_CHECKS.len() - 1);
     let found = &results.reports[0].found;
     assert!(found.contains(reason), "{found}");
     results

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use formsvc_contract::api::{API_CHECKS, ApiOptions, ForeignCursors, LimitOverMax, RetryAfterForm};
-use formsvc_contract::report::Verdict;
+use formsvc_contract::report::Outcome;
 
 use super::fake::Fake;
 use super::{ids, options, run, run_only};
@@ -15,8 +15,9 @@ async fn api_check_fails_for_its_fault_only() {
         let mut options = options(&fake.url);
         options.spend_quota = check.info.flag == Some("--spend-quota");
         let results = run(&options).await;
-        assert_eq!(ids(&results, Verdict::Fail), [check.info.id], "{:#?}", results.reports);
-        let report = results.reports.iter().find(|report| report.verdict == Verdict::Fail).unwrap();
+        assert_eq!(ids(&results, Outcome::Failed), [check.info.id], "{:#?}", results.reports);
+        let report =
+            results.reports.iter().find(|report| report.outcome == Outcome::Failed).unwrap();
         let request = report.request.as_deref().unwrap();
         println!("| `{}` | {} | {request} |", check.info.id, report.found);
     }
@@ -38,7 +39,7 @@ async fn each_probe_answered_wrongly_fails_a_check() {
     ] {
         let fake = Fake::start(fault).await;
         let results = run(&options(&fake.url)).await;
-        assert_eq!(ids(&results, Verdict::Fail), wanted, "{fault}: {:#?}", results.reports);
+        assert_eq!(ids(&results, Outcome::Failed), wanted, "{fault}: {:#?}", results.reports);
     }
 }
 
@@ -47,7 +48,7 @@ async fn form_id_of_any_text_is_percent_encoded() {
     let fake = Fake::start("odd ids").await;
     let mut options = options(&fake.url);
     let results = run_only(&options, &["submissions"]).await;
-    assert_eq!(ids(&results, Verdict::Pass), ["submissions"], "{:#?}", results.reports);
+    assert_eq!(ids(&results, Outcome::Passed), ["submissions"], "{:#?}", results.reports);
     let request = results.reports[0].request.as_deref().unwrap();
     let path = "GET /api/v1/forms/q7%2F1%3D%0A%3F%20%C3%A9/submissions";
     assert!(request.starts_with(path), "{request}");
@@ -64,7 +65,7 @@ async fn api_checks_pass_for_a_service_without_fault() {
     let mut options = options(&fake.url);
     options.spend_quota = true;
     let results = run(&options).await;
-    assert_eq!(ids(&results, Verdict::Pass).len(), API_CHECKS.len(), "{:#?}", results.reports);
+    assert_eq!(ids(&results, Outcome::Passed).len(), API_CHECKS.len(), "{:#?}", results.reports);
     let profile = &results.profile;
     assert_eq!((profile.time_digits, profile.cursor_digits), (Some(3), Some(3)));
     assert_eq!(profile.times_are_whole_seconds, Some(true));
@@ -85,9 +86,9 @@ async fn optional_checks_are_skipped_without_their_option() {
     (options.revoked_key, options.foreign_form) = (None, None);
     let results = run(&options).await;
     let optional: Vec<_> = API_CHECKS.iter().filter(|check| check.info.flag.is_some()).collect();
-    let skipped = ids(&results, Verdict::Skipped);
+    let skipped = ids(&results, Outcome::Skipped);
     assert_eq!(skipped, optional.iter().map(|check| check.info.id).collect::<Vec<_>>());
-    for report in results.reports.iter().filter(|report| report.verdict == Verdict::Skipped) {
+    for report in results.reports.iter().filter(|report| report.outcome == Outcome::Skipped) {
         assert!(report.found.contains(report.check.flag.unwrap()), "{report:?}");
     }
     assert!(fake.requests() < 60, "{} requests", fake.requests());
@@ -97,7 +98,7 @@ async fn optional_checks_are_skipped_without_their_option() {
 async fn check_of_one_id_sends_only_its_requests() {
     let fake = Fake::start("").await;
     let results = run_only(&options(&fake.url), &["me"]).await;
-    assert_eq!((ids(&results, Verdict::Pass), results.reports.len()), (vec!["me"], 1));
+    assert_eq!((ids(&results, Outcome::Passed), results.reports.len()), (vec!["me"], 1));
     assert_eq!(fake.requests(), 1);
     let profile = &results.profile;
     assert_eq!((profile.foreign_cursors, profile.limit_over_max), (None, None));
@@ -109,7 +110,7 @@ async fn ended_time_limit_skips_checks_without_requests() {
     let fake = Fake::start("").await;
     let options = ApiOptions { time_limit: Duration::ZERO, ..options(&fake.url) };
     let results = run(&options).await;
-    assert_eq!(ids(&results, Verdict::Skipped).len(), API_CHECKS.len(), "{:#?}", results.reports);
+    assert_eq!(ids(&results, Outcome::Skipped).len(), API_CHECKS.len(), "{:#?}", results.reports);
     assert_eq!(fake.requests(), 0);
 }
 

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use formsvc_contract::receiver::{
-    Outcome, RECEIVER_CHECKS, ReceiverOptions, ReceiverReport, Runner,
-};
+use formsvc_contract::receiver::{RECEIVER_CHECKS, ReceiverOptions, ReceiverReport, Runner};
+use formsvc_contract::report::Outcome;
 use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use url::Url;
 
@@ -18,7 +17,7 @@ pub(super) struct Findings(Vec<ReceiverReport>);
 impl fmt::Debug for Findings {
     /// Lists the checks that are not ok.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wrong = self.0.iter().filter(|report| report.outcome != Outcome::Ok);
+        let wrong = self.0.iter().filter(|report| report.outcome != Outcome::Passed);
         let entries = wrong.map(|report| (report.check.id, report.outcome, &report.found));
         f.debug_list().entries(entries).finish()
     }
@@ -28,12 +27,12 @@ impl Findings {
     /// Returns true if all checks were run and are ok.
     pub(super) fn is_clean(&self) -> bool {
         self.0.len() == RECEIVER_CHECKS.len()
-            && self.0.iter().all(|report| report.outcome == Outcome::Ok)
+            && self.0.iter().all(|report| report.outcome == Outcome::Passed)
     }
 
     /// Returns the ids of the checks that failed.
     pub(super) fn failed(&self) -> Vec<&'static str> {
-        let failed = self.0.iter().filter(|report| report.outcome == Outcome::Fail);
+        let failed = self.0.iter().filter(|report| report.outcome == Outcome::Failed);
         failed.map(|report| report.check.id).collect()
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
-use formsvc_contract::report::{Report, Verdict};
+use formsvc_contract::report::{Outcome, Report};
 use formsvc_contract::send::{HttpSender, HttpSenderOptions};
 use formsvc_contract::sender::{
     SENDER_CHECKS, SenderEvent, SenderOptions, SenderResults, check_sender, submit,
@@ -41,8 +41,8 @@ async fn run(fault: &'static str, options: &SenderOptions) -> SenderResults {
     check_sender(listener, options, |_| true, submit).await.unwrap()
 }
 
-fn with_verdict(results: &SenderResults, verdict: Verdict) -> Vec<&Report> {
-    results.reports.iter().filter(|report| report.verdict == verdict).collect()
+fn with_outcome(results: &SenderResults, outcome: Outcome) -> Vec<&Report> {
+    results.reports.iter().filter(|report| report.outcome == outcome).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,7 +55,7 @@ async fn sender_check_fails_for_its_fault_only() {
             options.time_limit = Duration::from_secs(2);
         }
         let results = run(id, &options).await;
-        let failed = with_verdict(&results, Verdict::Fail);
+        let failed = with_outcome(&results, Outcome::Failed);
         let ids: Vec<_> = failed.iter().map(|report| report.check.id).collect();
         assert_eq!(ids, [id], "{:#?}", results.reports);
         println!("| `{id}` | {} |", failed[0].found);
@@ -66,7 +66,7 @@ async fn sender_check_fails_for_its_fault_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sender_checks_pass_for_a_sender_without_fault() {
     let results = run("", &options()).await;
-    let passed = with_verdict(&results, Verdict::Pass);
+    let passed = with_outcome(&results, Outcome::Passed);
     assert_eq!(passed.len(), SENDER_CHECKS.len(), "{:#?}", results.reports);
     assert_eq!((results.profile.attempts, results.profile.pauses_ms.len()), (4, 3));
     assert!(results.profile.header_names.contains(&"x-service-signature".to_owned()));
@@ -75,7 +75,7 @@ async fn sender_checks_pass_for_a_sender_without_fault() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sender_reports_contain_no_secret_of_the_run() {
     let results = run("sends-secrets", &options()).await;
-    let failed = with_verdict(&results, Verdict::Fail);
+    let failed = with_outcome(&results, Outcome::Failed);
     let ids: Vec<_> = failed.iter().map(|report| report.check.id).collect();
     assert_eq!(ids, ["delivery-user-agent"], "{:#?}", results.reports);
     assert_eq!(failed[0].found, "`user-agent` is `[secret] [secret] [secret]`");
@@ -95,7 +95,7 @@ async fn forged_old_and_stray_requests_decide_no_verdict() {
         }
     };
     let results = check_sender(listener, &options(), |_| true, submit).await.unwrap();
-    assert!(with_verdict(&results, Verdict::Fail).is_empty(), "{:#?}", results.reports);
+    assert!(with_outcome(&results, Outcome::Failed).is_empty(), "{:#?}", results.reports);
     assert_eq!(results.reports[0].found, "3 submissions, 3 other requests ignored");
 }
 
@@ -121,10 +121,10 @@ async fn public_form_accepts_2xx_302_and_303_only() {
 async fn max_pause_skips_checks_of_later_attempts() {
     let max_pause = Some(Duration::from_millis(20));
     let results = run("slow-retries", &SenderOptions { max_pause, ..options() }).await;
-    let skipped = with_verdict(&results, Verdict::Skipped);
+    let skipped = with_outcome(&results, Outcome::Skipped);
     let skipped: Vec<_> = skipped.iter().map(|report| report.check.id).collect();
     for id in ["retries", "backoff", "ends-after-retries", "retry-succeeds", "ends-after-2xx"] {
         assert!(skipped.contains(&id), "{id}: {skipped:?}");
     }
-    assert!(with_verdict(&results, Verdict::Fail).is_empty(), "{:#?}", results.reports);
+    assert!(with_outcome(&results, Outcome::Failed).is_empty(), "{:#?}", results.reports);
 }

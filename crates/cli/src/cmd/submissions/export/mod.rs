@@ -341,7 +341,8 @@ impl Run<'_> {
             ));
         }
         let completeness = exported.pull.completeness;
-        cx.progress.report(&summary(&exported.rendered, completeness, path, cx.progress.elapsed()));
+        let (elapsed, waited) = (cx.progress.elapsed(), cx.progress.waited());
+        cx.progress.report(&summary(&exported.rendered, completeness, path, elapsed, waited));
         Ok(exported)
     }
 

@@ -205,13 +205,14 @@ pub(super) fn summary(
     completeness: Completeness,
     file: Option<&Path>,
     elapsed: Duration,
+    waited: Duration,
 ) -> Message {
     let columns = match rendered.columns {
         0 => String::new(),
         columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
-    let (submissions, time) = (counted(rendered.rows, "submission"), duration(elapsed));
+    let (submissions, time) = (counted(rendered.rows, "submission"), with_waits(elapsed, waited));
     let complete = completeness_name(completeness);
     let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
     let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
@@ -223,6 +224,14 @@ pub(super) fn summary(
         Some(file) => message.with("file", file.display().to_string()),
         None => message,
     }
+}
+
+/// Formats a wall time and the waits in it: `45.0 s (42.5 s waiting)`.
+fn with_waits(elapsed: Duration, waited: Duration) -> String {
+    if waited < Duration::from_secs(1) {
+        return duration(elapsed);
+    }
+    format!("{} ({} waiting)", duration(elapsed), duration(waited))
 }
 
 #[cfg(test)]
@@ -242,5 +251,12 @@ mod tests {
         assert_eq!(taken, ["x-2d711642.csv", "x-2d711642-2.csv", "X-4b68ab38.csv"]);
         let long = names(&[&"q7/3=".repeat(900)]);
         assert_eq!(long[0].len(), STEM_MAX + "-00000000.csv".len());
+    }
+
+    #[test]
+    fn summary_time_names_the_waits() {
+        let time = |millis| Duration::from_millis(millis);
+        assert_eq!(with_waits(time(45_000), time(42_500)), "45.0 s (42.5 s waiting)");
+        assert_eq!(with_waits(time(2_500), time(999)), "2.5 s");
     }
 }

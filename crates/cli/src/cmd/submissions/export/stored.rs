@@ -1,7 +1,7 @@
 //! Exports of a synchronized database, without a request.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use formsvc_export::{FileFormat, SourceInfo, SyncStatus};
 
@@ -78,7 +78,13 @@ impl Export {
             .render(&rows, &options)
             .map_err(|error| failure::explain_rendering(error, path, format))?;
         report_rendered(cx, &rendered);
-        cx.progress.report(&summary(&rendered, rows.completeness, path, began.elapsed()));
+        cx.progress.report(&summary(
+            &rendered,
+            rows.completeness,
+            path,
+            began.elapsed(),
+            Duration::ZERO,
+        ));
         complete
     }
 }

@@ -1,47 +1,27 @@
 //! Prints checks and their results.
 
-use formsvc_contract::receiver::{Outcome, ReceiverCheck, ReceiverReport};
+use formsvc_contract::receiver::{ReceiverCheck, ReceiverReport};
 
 use super::record::CheckRecord;
-use crate::checks::junit::{JunitCase, JunitOutcome};
+use crate::checks::junit::JunitCase;
+use crate::checks::{self, Check, Outcome};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{Detail, Finding, Listing};
+use crate::output::{Detail, Listing};
 
-/// Prints a block for each check on a terminal, else rows. A table may have no room for the problems, so they
-/// are also printed to standard error.
+/// Prints the results. Returns an error if a check failed.
 pub(super) fn reports(
     cx: &Context,
-    mut listing: Listing,
+    listing: Listing,
     reports: &[ReceiverReport],
 ) -> Result<(), CliError> {
-    let found: Vec<String> = reports.iter().map(found).collect();
-    let findings = reports.iter().zip(&found).map(|(report, found)| Finding {
-        outcome: report.outcome.name(),
-        name: report.check.id,
-        found,
-        hint: hint(report),
-    });
-    let findings: Vec<Finding<'_>> = findings.collect();
-    if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::name))? {
-        return Ok(());
-    }
-    for report in reports {
-        listing.push(&CheckRecord::of_report(report));
-    }
-    cx.output.list(listing)?;
-    if cx.output.is_for_reading() {
-        for (report, found) in reports.iter().zip(&found) {
-            let text = format!("{}: {found}", report.check.id);
-            match report.outcome {
-                Outcome::Warn => cx.progress.warn(&text),
-                Outcome::Fail => cx.progress.remark(&format!("failed: {text}")),
-                Outcome::Ok | Outcome::Skip => continue,
-            }
-            cx.progress.remark(&format!("hint: {}", report.check.fix));
-        }
-    }
-    Ok(())
+    let summary = |report: &ReceiverReport| {
+        Check::new(report.check.id, report.outcome, found(report)).hint(hint(report))
+    };
+    let summaries: Vec<Check> = reports.iter().map(summary).collect();
+    let rows: Vec<_> = reports.iter().map(CheckRecord::of_report).collect();
+    checks::print(cx, listing, &summaries, &rows)?;
+    checks::result(&summaries, Some("--only"))
 }
 
 /// Lists checks: a block for each on a terminal, without cut texts, else rows.
@@ -69,16 +49,16 @@ pub(super) fn list(
 fn found(report: &ReceiverReport) -> String {
     let (found, check) = (&report.found, report.check);
     match report.outcome {
-        Outcome::Ok | Outcome::Skip => found.clone(),
-        Outcome::Warn | Outcome::Fail => {
-            format!("{found}; wanted: {} (SPEC §{}: {})", check.wants, check.section, check.why)
+        Outcome::Passed | Outcome::Skipped => found.clone(),
+        Outcome::Warning | Outcome::Failed => {
+            format!("{found}; expected: {} (SPEC §{}: {})", check.wants, check.section, check.why)
         }
     }
 }
 
 /// Returns the fix if the check did not pass.
 pub(super) fn hint(report: &ReceiverReport) -> Option<&'static str> {
-    matches!(report.outcome, Outcome::Warn | Outcome::Fail).then_some(report.check.fix)
+    matches!(report.outcome, Outcome::Warning | Outcome::Failed).then_some(report.check.fix)
 }
 
 /// Returns the test case of a JUnit report.
@@ -86,16 +66,11 @@ pub(super) fn junit_case(report: &ReceiverReport) -> JunitCase<'_> {
     let check = report.check;
     JunitCase {
         name: check.id,
-        outcome: match report.outcome {
-            Outcome::Ok => JunitOutcome::Passed,
-            Outcome::Warn => JunitOutcome::Warned,
-            Outcome::Fail => JunitOutcome::Failed,
-            Outcome::Skip => JunitOutcome::Skipped,
-        },
+        outcome: report.outcome,
         found: &report.found,
         details: vec![
             format!("sent: {}", check.sends),
-            format!("wanted: {}", check.wants),
+            format!("expected: {}", check.wants),
             format!("why: SPEC §{}: {}", check.section, check.why),
             format!("fix: {}", check.fix),
         ],
