@@ -19,11 +19,7 @@ pub(crate) fn all() -> Vec<Generated> {
         let text = format!(".\\\" {FROM}\n{}\n", page.trim_end());
         Generated { path: format!("docs/man/{name}"), text }
     });
-    let helps = formsvc_cli::at_once::kept().into_iter().map(|(name, text)| {
-        let path = format!("crates/cli/src/at_once/{name}");
-        Generated { path, text }
-    });
-    let mut all: Vec<Generated> = scripts.chain(pages).chain(helps).collect();
+    let mut all: Vec<Generated> = scripts.chain(pages).collect();
     all.push(Generated { path: "crates/cli/tests/help-short.txt".to_owned(), text: short_help() });
     all
 }

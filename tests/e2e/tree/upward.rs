@@ -3,14 +3,6 @@
 
 /// A file, and the module of an upper or the same layer that it imports.
 pub(super) const UPWARD: &[(&str, &str)] = &[
-    ("crates/cli/src/abort.rs", "error"),
-    ("crates/cli/src/cmd/help.rs", "process"),
-    ("crates/cli/src/complete/choices.rs", "cmd"),
-    ("crates/cli/src/complete/fields.rs", "cmd"),
-    ("crates/cli/src/complete/mod.rs", "cmd"),
-    ("crates/cli/src/context.rs", "complete"),
-    ("crates/cli/src/output/help.rs", "cmd"),
-    ("crates/cli/src/process/run.rs", "at_once"),
     ("crates/server/src/admin/forms.rs", "public"),
     ("crates/server/src/api/edge.rs", "dashboard"),
     ("crates/server/src/api/edge.rs", "public"),

@@ -12,21 +12,21 @@ use crate::exit::{EXITS, Exit};
 
 /// Print the manual page, or write the pages of all commands to a directory
 ///
-/// Printed, it is the page of the whole program: `formsvc man | man -l -` reads it. The pages of a
-/// folder are named after their commands, such as formsvc-forms-list.1; a folder called man1 below
-/// one that `manpath` lists is where `man` looks for them. Below any other, say where:
-/// `MANPATH=~/.local/share/man: man formsvc-forms-list`, where the colon keeps the usual places.
+/// Without `--dir`, it prints the page of the program; `formsvc man | man -l -` shows it. With `--dir`,
+/// each command has a file, such as formsvc-forms-list.1. `man` finds the files in a folder man1 below a
+/// folder of `manpath`. For another folder, set MANPATH:
+/// `MANPATH=~/.local/share/man: man formsvc-forms-list`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc man > formsvc.1\n  formsvc man --dir ~/.local/share/man/man1"
 )]
 pub(crate) struct Man {
-    /// Write a page for every command into this folder, which is made if it is not there
+    /// Write the pages of all commands to this folder, which is created if it does not exist
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-/// What every page ends with.
+/// The heading of the last section of each page.
 const VERSION: &str = ".SH VERSION\n";
 
 impl Man {
@@ -45,7 +45,7 @@ impl Man {
     }
 }
 
-/// The manual pages, by the names of their files; the program's own first.
+/// Returns the file names and texts of the manual pages. The page of the program is the first.
 pub fn man_pages() -> Vec<(String, String)> {
     let mut root = prepared(crate::cmd::command());
     root.build();
@@ -58,15 +58,14 @@ pub fn man_pages() -> Vec<(String, String)> {
     pages
 }
 
-/// The commands as the renderer shows them whole: it leaves out flags that short help hides, the
-/// names of values in the synopsis, and every heading of examples.
+/// Prepares a command for the renderer, which omits the flags that short help hides.
 fn prepared(command: Command) -> Command {
     command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(prepared)
 }
 
 fn add(command: &Command, pages: &mut Vec<(String, String)>) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).replace(' ', "-");
-    // The program's name without spaces, as manual pages have it; the usage line keeps its own.
+    // The name of a manual page has no spaces. The usage line has the words of the command.
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim().trim_start_matches("Usage: ").to_owned();
     let after = command.get_after_long_help().or_else(|| command.get_after_help());
@@ -85,7 +84,7 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) {
     let mut text = Vec::new();
     page.render(&mut text).expect("memory takes every write");
     let text = String::from_utf8(text).expect("the parts are text");
-    // The renderer leaves an empty date out, and what follows would be taken for it.
+    // The renderer omits an empty date, so the next argument would be read as the date.
     let text = text.replacen(" 1  \"", " 1 \"\" \"", 1);
     let (before, version) = text.split_once(VERSION).unwrap_or((&text, ""));
     let text = format!("{before}{sections}{VERSION}{version}");
@@ -95,8 +94,8 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) {
     }
 }
 
-/// What follows the flags in help: a section for each paragraph, called by the words before the colon.
-/// Lines below them stand as they are.
+/// Converts the text after the flags: a section per paragraph, with the words before the colon as its
+/// heading. The lines of a section are not filled.
 fn sections(after: &str) -> String {
     let mut text = String::new();
     for paragraph in after.split("\n\n") {
@@ -110,7 +109,7 @@ fn sections(after: &str) -> String {
     text
 }
 
-/// Sections of the program's own page that no flag tells of.
+/// Returns the sections that only the page of the program has.
 fn more() -> String {
     let mut text = ".SH \"EXIT STATUS\"\n".to_owned();
     for row in EXITS {
@@ -127,14 +126,13 @@ fn entry(term: &str, meaning: &str) -> String {
     format!(".TP\n\\fB{}\\fR\n{}.\n", escaped(term), escaped(meaning))
 }
 
-/// Characters that a formatter may not know, by their numbers.
+/// Replaces characters that a formatter may not know by escapes.
 fn ascii(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_ascii() {
             plain.push(c);
         } else if c == '…' {
-            // A terminal without Unicode has none.
             plain.push_str("...");
         } else {
             plain.extend(["\\[u", &format!("{:04X}", u32::from(c)), "]"]);
@@ -143,7 +141,7 @@ fn ascii(text: &str) -> String {
     plain
 }
 
-/// Text in the language of manual pages.
+/// Escapes text for roff.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
     if text.starts_with('.') { format!("\\&{text}") } else { text }
@@ -154,15 +152,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_has_a_sentence_and_every_page_examples() {
+    fn every_flag_has_a_description_and_pages_have_examples() {
         for (name, text) in man_pages() {
             assert!(!text.contains(".SH EXTRA"), "{name}");
             assert!(!text.contains("[u2026]"), "{name}");
             let lines: Vec<&str> = text.lines().collect();
             for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with(".TP")) {
                 let (term, about) = (lines.get(at + 1), lines.get(at + 2));
-                let told = about.is_some_and(|about| !about.is_empty() && !about.starts_with('.'));
-                assert!(told, "{name}: {line} {term:?} {about:?}");
+                let has_text =
+                    about.is_some_and(|about| !about.is_empty() && !about.starts_with('.'));
+                assert!(has_text, "{name}: {line} {term:?} {about:?}");
             }
         }
         let (_, root) = &man_pages()[0];

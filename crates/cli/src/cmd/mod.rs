@@ -1,8 +1,8 @@
-//! The commands: `cmd/<group>/<verb>.rs` holds the arguments of a verb and what it does.
+//! The commands: `cmd/<group>/<verb>.rs` contains the arguments and the code of a command.
 
 mod api;
 mod auth;
-mod completion;
+pub(crate) mod completion;
 mod config;
 mod contract;
 mod doctor;
@@ -45,10 +45,8 @@ use crate::settings::early::ParsedEarly;
     after_help = "Topics: formsvc help environment | output | exit-codes | errors\n\nTry it without an account:\n  formsvc --demo forms list\n  formsvc --demo submissions export penguins --format csv"
 )]
 pub(crate) struct Cli {
-    /// Flags of every command.
     #[command(flatten)]
     pub(crate) globals: Globals,
-    /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -90,7 +88,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// What the command makes of a configuration that is wrong.
+    /// Returns how the command treats an invalid configuration.
     pub(crate) fn care(&self) -> OnBadSetting {
         match self {
             Self::Auth(auth) => auth.care(),
@@ -100,7 +98,7 @@ impl Command {
         }
     }
 
-    /// Carries out what needs neither settings nor a service.
+    /// Runs a command that needs neither settings nor a service.
     pub(crate) fn alone(&self, early: ParsedEarly) -> Option<Result<(), CliError>> {
         match self {
             Self::Completion(completion) => Some(completion.run()),
@@ -110,8 +108,8 @@ impl Command {
         }
     }
 
-    /// What to do instead of `--output`, `--json`, `--jq` and `--template`, where the command shows no
-    /// data that they could say something about.
+    /// Returns the hint of the error for `--output`, `--json`, `--jq` and `--template`, if the command has
+    /// no data for them.
     fn without_data(&self) -> Option<&'static str> {
         use {auth::Auth, config::Config, submissions::Submissions};
         match self {
@@ -125,12 +123,12 @@ impl Command {
                 Some("`formsvc config list` shows settings as data")
             }
             #[cfg(feature = "sandbox")]
-            Self::Sandbox(_) => Some("`--ready-file` writes what it says as JSON"),
+            Self::Sandbox(_) => Some("`--ready-file` writes the address and the key as JSON"),
             _ => None,
         }
     }
 
-    /// Carries the command out.
+    /// Runs the command.
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if let Some(instead) = self.without_data() {
             cx.output.refuse_flags(instead)?;
@@ -148,13 +146,13 @@ impl Command {
             #[cfg(feature = "sandbox")]
             Self::Sandbox(sandbox) => sandbox.run(cx).await,
             Self::Completion(_) | Self::Man(_) | Self::Help(_) => {
-                Err(CliError::new(Exit::Failed, "a command that runs alone was given a service"))
+                Err(CliError::new(Exit::Failed, "this is a bug in formsvc"))
             }
         }
     }
 }
 
-/// The fields that `--json` takes with a command, which is given by its words; none where it takes none.
+/// Returns the fields of `--json` for a command, given by its words.
 pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
     match command {
         ["me"] => me::FIELDS,

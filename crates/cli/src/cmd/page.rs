@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstream::AutoStream;
+use clap::Command;
 use clap::builder::Styles;
 
 use crate::base::env;
@@ -12,66 +13,76 @@ use crate::error::CliError;
 use crate::output::choice;
 use crate::settings::early::ParsedEarly;
 
-/// Widest that text is laid out: longer lines are hard to read.
-pub(crate) const WIDTH_MAX: usize = 100;
-/// Width of text that goes into a file or a pipe.
-pub(crate) const WIDTH: usize = 80;
+/// Largest width of text on a terminal.
+const MAX_WIDTH: usize = 100;
+/// Width of text in a file or a pipe.
+const PIPE_WIDTH: usize = 80;
 
-/// Shows text with looks, which go where no colours are due.
+/// Returns the definition of the command line, with help for the width of standard output.
+pub(crate) fn laid_out_command() -> Command {
+    let command = super::command().max_term_width(MAX_WIDTH);
+    if io::stdout().is_terminal() || env::of_process(env::COLUMNS.name).is_some() {
+        command
+    } else {
+        command.term_width(PIPE_WIDTH)
+    }
+}
+
+/// Prints text with styles, which are removed if standard output has no colours.
 pub(crate) fn show(text: &impl fmt::Display, early: ParsedEarly) -> Result<(), CliError> {
-    let out =
-        BufWriter::new(AutoStream::new(io::stdout().lock(), choice(early.color, &io::stdout())));
-    written(out, &text.to_string())
+    let out = AutoStream::new(io::stdout().lock(), choice(early.color, &io::stdout()));
+    write(out, &text.to_string())
 }
 
-/// Writes text as it is.
+/// Prints text unchanged.
 pub(crate) fn put(text: &str) -> Result<(), CliError> {
-    written(BufWriter::new(io::stdout().lock()), text)
+    write(io::stdout().lock(), text)
 }
 
-fn written(mut out: impl Write, text: &str) -> Result<(), CliError> {
+fn write(out: impl Write, text: &str) -> Result<(), CliError> {
+    let mut out = BufWriter::new(out);
     let done = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     done.map_err(|error| CliError::stdout(&error))
 }
 
-/// The width that text is laid out to, as the parser lays out help.
+/// Returns the width of text on standard output, by the rules of the parser for help.
 pub(crate) fn width() -> usize {
     let columns = || env::of_process(env::COLUMNS.name)?.to_str()?.parse().ok();
     let terminal = || {
         let (width, _) = terminal_size::terminal_size()?;
         io::stdout().is_terminal().then_some(usize::from(width.0))
     };
-    terminal().or_else(columns).unwrap_or(WIDTH).clamp(WIDTH_MIN, WIDTH_MAX)
+    terminal().or_else(columns).unwrap_or(PIPE_WIDTH).clamp(WIDTH_MIN, MAX_WIDTH)
 }
 
-/// A heading in a line of its own, with the look of those in help.
+/// Returns a line with a heading, in the style of help.
 pub(crate) fn heading(title: &str) -> String {
     let style = *Styles::styled().get_header();
     format!("{style}{title}{style:#}\n")
 }
 
-/// A term a row, and what it means beside it: one under the other where terms are long.
+/// Lays out terms with their meanings: beside each other if the terms are short, else below.
 pub(crate) fn definitions<'a>(
     rows: impl IntoIterator<Item = (&'a str, String)>,
     width: usize,
 ) -> String {
     let rows: Vec<_> = rows.into_iter().collect();
     let longest = rows.iter().map(|(term, _)| term.len()).max().unwrap_or(0);
-    let beside = longest <= 16 && width >= 60;
-    let indent = if beside { longest + 4 } else { 6 };
+    let is_beside = longest <= 16 && width >= 60;
+    let indent = if is_beside { longest + 4 } else { 6 };
     let mut text = String::new();
     for (term, meaning) in rows {
-        if beside {
-            text.extend(["  ", term, &" ".repeat(longest - term.len() + 2)]);
+        let between = if is_beside {
+            " ".repeat(longest - term.len() + 2)
         } else {
-            text.extend(["  ", term, "\n", &" ".repeat(indent)]);
-        }
-        text.push_str(wrapped(&meaning, width, indent).trim_start());
+            format!("\n{}", " ".repeat(indent))
+        };
+        text.extend(["  ", term, &between, wrapped(&meaning, width, indent).trim_start()]);
     }
     text
 }
 
-/// Text broken at spaces, every line indented, and no line wider than `width` unless a word is.
+/// Breaks text at spaces to a width, and indents each line.
 pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -91,15 +102,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_stand_beside_their_terms_where_there_is_room() {
-        let rows = || [("0", "done and dusted".to_owned()), ("130", "interrupted".to_owned())];
-        assert_eq!(definitions(rows(), 80), "  0    done and dusted\n  130  interrupted\n");
+    fn definitions_are_beside_short_terms_on_wide_screens() {
+        let rows = || [("0", "no error".to_owned()), ("130", "interrupted".to_owned())];
+        assert_eq!(definitions(rows(), 80), "  0    no error\n  130  interrupted\n");
         let narrow = definitions(rows(), 30);
-        assert_eq!(narrow, "  0\n      done and dusted\n  130\n      interrupted\n");
+        assert_eq!(narrow, "  0\n      no error\n  130\n      interrupted\n");
     }
 
     #[test]
-    fn no_line_is_wider_than_asked_for() {
+    fn wrapped_line_is_not_wider_than_the_limit() {
         let text = "word ".repeat(50);
         for width in [30, 40, 80] {
             let lines = wrapped(&text, width, 6);

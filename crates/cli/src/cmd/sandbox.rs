@@ -128,11 +128,11 @@ impl Sandbox {
         }
         // Gone when this future is, and when the process ends without dropping it.
         let _gone_at_the_end = ready_file.map(|path| {
-            cx.abort.removes_file(path.clone());
+            cx.shutdown.remove_file_at_exit(path.clone());
             RemoveOnDrop(path)
         });
         announce(cx, &sandbox.facts);
-        cx.run_until_stopped();
+        cx.shutdown.run_until_stopped();
         // Until a signal drops this future, and with it the sandbox.
         while let Some(line) = sandbox.attempts.recv().await {
             cx.progress.remark(&line);

@@ -1,39 +1,39 @@
-//! What is completed beyond the words of the command line itself: forms and profiles.
+//! Candidates that the parser does not know: forms, profiles, captures, settings, fields and topics.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
-use formsvc_client::{Client, Form, RateLimit, Timeouts};
+use formsvc_client::FormStatus;
 use formsvc_workbench::store::{CaptureQuery, CaptureStore};
-use secrecy::{ExposeSecret, SecretString};
+use tokio::runtime::Builder;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
-use super::beginning;
-use super::cache::{self, Known};
-use super::shell::is_plain;
-use crate::account::key;
-use crate::base::env::{self, Lookup};
+use crate::base::env::Lookup;
 use crate::base::when;
+use crate::cmd;
+use crate::cmd::completion::is_plain;
+use crate::error::usage;
+use crate::form_cache::{self, CachedForm};
+use crate::output::Field;
 use crate::settings::args::Globals;
 use crate::settings::config::{self, keys::SETTINGS};
 use crate::settings::early::value_of;
 use crate::settings::{self, OnBadSetting, Service, Settings, Terminal};
 
-/// Longest that a shell waits for the service.
-const NETWORK_MAX: Duration = Duration::from_millis(150);
+/// Time limit for reading the captures.
+const STORE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Largest number of captures that are offered, and that are read.
+const MAX_CAPTURES: usize = 20;
+const MAX_CAPTURES_READ: usize = 500;
 
-/// Longest that a shell waits for the store of captures.
-const STORE_MAX: Duration = Duration::from_millis(150);
-/// Captures that are offered at once, of so many that are looked at.
-const CAPTURES_MAX: usize = 20;
-const CAPTURES_READ: usize = 500;
-
-/// What the words so far say about where values come from. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct Values(Arc<Option<Settings>>);
+/// The words of the line, and the settings that they select.
+pub(super) struct Values {
+    words: Vec<OsString>,
+    settings: Option<Settings>,
+}
 
 impl Values {
     pub(super) fn new(words: &[OsString], env: Lookup<'_>) -> Self {
@@ -41,205 +41,245 @@ impl Values {
             demo: words.iter().any(|word| word == "--demo"),
             profile: value_of(words, "--profile"),
             base_url: value_of(words, "--base-url"),
-            api_key_file: value_of(words, "--api-key-file").map(Into::into),
-            cacert: value_of(words, "--cacert").map(Into::into),
             no_input: true,
             ..Globals::default()
         };
-        // Settings that are wrong complete nothing; the command will say so when it runs.
-        Self(Arc::new(settings::load(globals, env, Terminal::default(), OnBadSetting::Warn).ok()))
+        let settings = settings::load(globals, env, Terminal::default(), OnBadSetting::Warn).ok();
+        Self { words: words.to_vec(), settings }
     }
 
-    /// Forms by public id, by id where one was begun, and by the beginning of a title.
+    /// Returns forms by public id, by id, and by the beginning of the title.
     pub(super) fn forms(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let Some(settings) = &*self.0 else { return Vec::new() };
-        match &settings.service {
-            Service::Demo => demo_forms(typed),
-            Service::At { base_url: None, .. } => Vec::new(),
-            Service::At { base_url: Some(base_url), .. } => {
-                let cached = cache::recall(settings);
-                let fresh = cached.as_ref().is_some_and(|cached| cached.fresh);
-                let asked = if fresh { None } else { self.ask(base_url) };
-                let known = asked.or_else(|| cached.map(|cached| cached.forms));
-                candidates(typed, &known.unwrap_or_default())
-            }
+        let Some(settings) = &self.settings else { return Vec::new() };
+        if matches!(settings.service, Service::Demo) {
+            return demo_forms(typed);
         }
+        form_candidates(typed, &form_cache::load(settings).unwrap_or_default())
     }
 
-    /// Asks the service, if that needs no person and no other program. The thread that asks is not
-    /// waited for: it ends with the process.
-    fn ask(&self, base_url: &str) -> Option<Vec<Known>> {
-        let (settings, base_url) = (Arc::clone(&self.0), base_url.to_owned());
-        let (answer, answered) = mpsc::channel();
-        let fetched = move || {
-            let settings = settings.as_ref().as_ref()?;
-            let forms = fetch(settings, base_url.clone(), &key::at_hand(settings, &base_url)?)?;
-            cache::remember(settings, &forms);
-            // Nobody waits any more when it took too long.
-            answer.send(forms.iter().map(Known::of).collect()).ok()
-        };
-        thread::Builder::new().spawn(fetched).ok()?;
-        answered.recv_timeout(NETWORK_MAX).ok()
-    }
-
-    /// The newest captures by number, each with its event and when it came. The thread that reads them is not
-    /// waited for, and nothing is written.
+    /// Returns the newest captures by number, each with its event and time.
     pub(super) fn captures(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let typed = typed.to_string_lossy().into_owned();
-        let Some(settings) = &*self.0 else { return Vec::new() };
-        // Those of a demo are made by the command that shows them.
-        if matches!(settings.service, Service::Demo)
-            || !typed.bytes().all(|byte| byte.is_ascii_digit())
-        {
+        let typed = typed.to_string_lossy();
+        let is_number = typed.bytes().all(|byte| byte.is_ascii_digit());
+        // The captures of a demo do not exist yet.
+        let settings =
+            self.settings.as_ref().filter(|it| !matches!(it.service, Service::Demo) && is_number);
+        let Some(folder) = settings.and_then(|settings| settings.paths.captures()) else {
             return Vec::new();
-        }
-        let Some(folder) = settings.paths.captures() else { return Vec::new() };
-        let (answer, answered) = mpsc::channel();
-        let read = move || answer.send(newest(&folder).unwrap_or_default()).ok();
-        if thread::Builder::new().spawn(read).is_err() {
-            return Vec::new();
-        }
-        let newest = answered.recv_timeout(STORE_MAX).unwrap_or_default();
-        let begun = newest.into_iter().filter(|(number, _)| number.starts_with(&typed));
-        let offered = |(number, help): (String, String)| {
-            CompletionCandidate::new(number).help(Some(help.into()))
         };
-        begun.take(CAPTURES_MAX).map(offered).collect()
+        let captures = newest_captures(folder).unwrap_or_default();
+        let matching = captures.into_iter().filter(|(number, _)| number.starts_with(&*typed));
+        matching
+            .take(MAX_CAPTURES)
+            .map(|(number, help)| CompletionCandidate::new(number).help(Some(help.into())))
+            .collect()
     }
 
-    /// The profiles of the configuration.
     pub(super) fn profiles(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
+        let settings = self.settings.as_ref();
         let named =
-            self.0.as_ref().as_ref().and_then(|settings| {
-                config::ConfigFile::load(&settings.paths).ok()?.profiles().ok()
-            });
+            settings.and_then(|it| config::ConfigFile::load(&it.paths).ok()?.profiles().ok());
         let named = named.unwrap_or_default();
         let default = settings::PROFILE_DEFAULT;
         let rest = named.iter().map(String::as_str).filter(|name| *name != default);
         beginning(typed, [default].into_iter().chain(rest))
     }
 
-    /// The names of settings, with those of profiles once one was begun.
+    /// Returns the names of settings, and of those of profiles after the first letter.
     pub(super) fn settings(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
         let typed = typed.to_string_lossy();
+        let profiles = if typed.is_empty() { Vec::new() } else { self.profiles(OsStr::new("")) };
         let mut found = Vec::new();
         for setting in SETTINGS {
-            let help = || Some(setting.about.into());
-            if setting.scope.top() && setting.name.starts_with(&*typed) {
-                found.push(CompletionCandidate::new(setting.name).help(help()));
-            }
-            // All settings of all profiles at once would be a wall.
-            for profile in self.profiles(OsStr::new("")).iter().filter(|_| !typed.is_empty()) {
-                let name = profile.get_value().to_string_lossy();
-                let name = format!("profiles.{name}.{}", setting.name);
-                if setting.scope.profile() && name.starts_with(&*typed) {
-                    found.push(CompletionCandidate::new(name).help(help()));
+            let mut offer = |name: String| {
+                if name.starts_with(&*typed) {
+                    let help = Some(setting.about.into());
+                    found.push(CompletionCandidate::new(name).help(help));
                 }
+            };
+            if setting.scope.top() {
+                offer(setting.name.to_owned());
+            }
+            for profile in profiles.iter().filter(|_| setting.scope.profile()) {
+                let profile = profile.get_value().to_string_lossy();
+                offer(format!("profiles.{profile}.{}", setting.name));
             }
         }
         found
     }
+
+    /// Returns the values of the setting in `config set SETTING`.
+    pub(super) fn setting_values(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
+        let named = self.words_after("set").find_map(|word| {
+            let name = word.rsplit('.').next()?;
+            SETTINGS.iter().find(|setting| setting.name == name)
+        });
+        let choices = named.map(|setting| setting.kind.choices()).unwrap_or_default();
+        beginning(typed, choices.iter().map(String::as_str))
+    }
+
+    /// Returns the topics and commands of `help`, or the commands of the group before the cursor.
+    pub(super) fn help_topics(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
+        let root = cmd::command();
+        let (mut at, mut found) = (&root, Vec::new());
+        for word in self.words_after("help") {
+            let Some(command) = at.find_subcommand(word) else { return Vec::new() };
+            at = command;
+        }
+        if at.get_name() == root.get_name() {
+            found.extend(beginning(typed, cmd::topics()));
+        }
+        for command in at.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = beginning(typed, [command.get_name()]);
+            let about = command.get_about();
+            found.extend(name.into_iter().map(|candidate| candidate.help(about.cloned())));
+        }
+        found
+    }
+
+    /// Returns the fields of `--json` for the command of the line.
+    pub(super) fn fields(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
+        let root = cmd::command();
+        let path = usage::path(&root, &self.words);
+        let names: Vec<&str> = path.iter().skip(1).map(|command| command.get_name()).collect();
+        field_candidates(cmd::fields(&names), typed)
+    }
+
+    /// Returns the words between a command and the cursor, without flags.
+    fn words_after(&self, command: &str) -> impl Iterator<Item = &str> {
+        let done = self.words.split_last().map_or(&[][..], |(_, done)| done);
+        let at = done.iter().position(|word| word == command).map_or(done.len(), |at| at + 1);
+        done[at..].iter().filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-'))
+    }
 }
 
-/// Returns the newest captures of a folder: the number, and the event or verdict with the time.
-fn newest(folder: &Path) -> Option<Vec<(String, String)>> {
-    let captures = CaptureStore::open_existing(folder).ok()??;
-    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
-    let query = CaptureQuery { limit: Some(CAPTURES_READ), ..CaptureQuery::default() };
-    let listed = runtime.block_on(captures.list(query)).ok()?;
-    let zone = when::zone();
-    let described = listed.into_iter().filter_map(|listed| {
-        let at = listed.received_at.to_zoned(zone.clone());
-        let at = at.strftime("%Y-%m-%d %H:%M:%S").to_string();
-        let code = listed.verdict.code;
-        let name = listed.names.event.unwrap_or_else(|| code.row().name.to_owned());
-        Some((listed.number?.to_string(), format!("{name}, {at}")))
-    });
-    Some(described.collect())
+/// Returns the candidates that begin with the typed text.
+fn beginning<'a>(
+    typed: &OsStr,
+    all: impl IntoIterator<Item = &'a str>,
+) -> Vec<CompletionCandidate> {
+    let typed = typed.to_str();
+    let begins = |word: &&str| typed.is_some_and(|typed| word.starts_with(typed));
+    all.into_iter().filter(begins).map(CompletionCandidate::new).collect()
 }
 
+/// Returns the forms of the demo and of the sandbox of a listener.
 #[cfg(feature = "sandbox")]
-fn demo_forms(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub(super) fn demo_forms(typed: &OsStr) -> Vec<CompletionCandidate> {
     beginning(typed, crate::sandbox::FORM_NAMES)
 }
 
 #[cfg(not(feature = "sandbox"))]
-fn demo_forms(_: &OsStr) -> Vec<CompletionCandidate> {
+pub(super) fn demo_forms(_: &OsStr) -> Vec<CompletionCandidate> {
     Vec::new()
 }
 
-/// Only ids that every shell takes as they are: an id is chosen by whoever runs the service, and
-/// what it is completed to runs when the person presses Enter. A title, which anybody may choose,
-/// is never more than a description.
-fn candidates(typed: &OsStr, forms: &[Known]) -> Vec<CompletionCandidate> {
+/// Returns the values of `forms list --status`.
+pub(super) fn statuses(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let known = [FormStatus::Draft, FormStatus::Published, FormStatus::Closed];
+    beginning(typed, known.iter().map(FormStatus::as_str))
+}
+
+/// Offers only ids that every shell takes literally: the line runs when the user presses Enter, and the
+/// service chooses the ids. A title is only a description.
+fn form_candidates(typed: &OsStr, forms: &[CachedForm]) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
-    let begun = typed.to_lowercase();
-    let offered = |id: &str| is_plain(id) && !id.starts_with(['-', '=', '@', '%']);
+    let lower_case = typed.to_lowercase();
+    let is_safe = |id: &str| is_plain(id) && !id.starts_with(['-', '=', '@', '%']);
     let mut found = Vec::new();
     for form in forms {
         let by_id = !typed.is_empty() && form.id.starts_with(&*typed);
         let by_name = form.public_id.starts_with(&*typed)
-            || !typed.is_empty() && form.title.to_lowercase().starts_with(&begun);
-        let ids = [(by_name, &form.public_id), (by_id, &form.id)];
-        // A form whose public id cannot be offered may have an id that can.
-        let hidden = by_name && !offered(&form.public_id);
-        for (_, id) in ids.iter().filter(|(meant, id)| (*meant || hidden) && offered(id)) {
-            let help = (!form.title.is_empty()).then(|| form.title.clone().into());
-            found.push(CompletionCandidate::new(id.as_str()).help(help));
+            || !typed.is_empty() && form.title.to_lowercase().starts_with(&lower_case);
+        // The id replaces a public id that is not safe.
+        let by_id = by_id || by_name && !is_safe(&form.public_id);
+        for (matches, id) in [(by_name, &form.public_id), (by_id, &form.id)] {
+            if matches && is_safe(id) {
+                let help = (!form.title.is_empty()).then(|| form.title.clone().into());
+                found.push(CompletionCandidate::new(id.as_str()).help(help));
+            }
         }
     }
     found
 }
 
-fn fetch(settings: &Settings, base_url: String, key: &SecretString) -> Option<Vec<Form>> {
-    let limits = Timeouts::new().attempt(NETWORK_MAX).connect(NETWORK_MAX);
-    let client = Client::builder()
-        .base_url(base_url)
-        .api_key(key.expose_secret())
-        .timeouts(limits.overall(Some(NETWORK_MAX)))
-        .network(settings.network(&env::of_process).ok()?)
-        .rate_limit(RateLimit::off())
-        .build()
-        .ok()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let forms = runtime.block_on(client.forms()).ok()?;
-    Some(forms.into_inner().into_vec())
+/// Completes the last field of a list, without the fields before it.
+fn field_candidates(fields: &[Field], typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else { return Vec::new() };
+    let (chosen, last) = typed.split_at(typed.rfind(',').map_or(0, |at| at + 1));
+    let is_chosen = |name: &str| chosen.split(',').any(|chosen| chosen.trim() == name);
+    let names = fields.iter().map(|field| field.name);
+    let matching = names.filter(|name| name.starts_with(last) && !is_chosen(name));
+    matching.map(|name| CompletionCandidate::new(format!("{chosen}{name}"))).collect()
+}
+
+/// Returns the newest captures of a folder: the number, and the event or verdict with the time. Creates
+/// nothing.
+fn newest_captures(folder: PathBuf) -> Option<Vec<(String, String)>> {
+    let runtime = Builder::new_current_thread().enable_time().build().ok()?;
+    let query = CaptureQuery { limit: Some(MAX_CAPTURES_READ), ..CaptureQuery::default() };
+    let read = async {
+        let open = spawn_blocking(move || CaptureStore::open_existing(&folder));
+        open.await.ok()?.ok()??.list(query).await.ok()
+    };
+    let listed = runtime.block_on(async { timeout(STORE_TIMEOUT, read).await });
+    runtime.shutdown_background();
+    let zone = when::zone();
+    let described = listed.ok()??.into_iter().filter_map(|listed| {
+        let at = listed.received_at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S");
+        let verdict = || listed.verdict.code.row().name.to_owned();
+        let name = listed.names.event.unwrap_or_else(verdict);
+        Some((listed.number?.to_string(), format!("{name}, {at}")))
+    });
+    Some(described.collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn offered(typed: &str, forms: &[(&str, &str, &str)]) -> Vec<String> {
-        let forms: Vec<Known> = forms
-            .iter()
-            .map(|(id, public_id, title)| Known {
-                id: (*id).to_owned(),
-                public_id: (*public_id).to_owned(),
-                title: (*title).to_owned(),
-            })
-            .collect();
-        let found = candidates(OsStr::new(typed), &forms);
+    fn values(found: &[CompletionCandidate]) -> Vec<String> {
         found.iter().map(|found| found.get_value().to_string_lossy().into_owned()).collect()
+    }
+
+    fn forms(typed: &str, forms: &[[&str; 3]]) -> Vec<String> {
+        let form = |[id, public_id, title]: &[&str; 3]| CachedForm {
+            id: (*id).to_owned(),
+            public_id: (*public_id).to_owned(),
+            title: (*title).to_owned(),
+        };
+        let forms: Vec<_> = forms.iter().map(form).collect();
+        values(&form_candidates(OsStr::new(typed), &forms))
     }
 
     #[test]
     fn forms_are_found_by_public_id_id_and_title() {
-        let forms = [("frm_1", "penguins", "Palmer penguins"), ("frm_2", "survey", "Survey")];
-        assert_eq!(offered("", &forms), ["penguins", "survey"]);
-        assert_eq!(offered("frm", &forms), ["frm_1", "frm_2"]);
-        assert_eq!(offered("palm", &forms), ["penguins"]);
-        assert!(offered("x", &forms).is_empty());
+        let all = [["frm_1", "penguins", "Palmer penguins"], ["frm_2", "survey", "Survey"]];
+        assert_eq!(forms("", &all), ["penguins", "survey"]);
+        assert_eq!(forms("frm", &all), ["frm_1", "frm_2"]);
+        assert_eq!(forms("palm", &all), ["penguins"]);
+        assert!(forms("x", &all).is_empty());
     }
 
     #[test]
-    fn an_id_that_a_shell_would_run_is_not_offered() {
-        let forms = [
-            ("frm_1", "$(touch)", "$(touch /tmp/x)"),
-            ("`reboot`", ";reboot", "x"),
-            ("frm_3", "--help", "x"),
+    fn id_that_a_shell_interprets_is_not_offered() {
+        let all = [
+            ["frm_1", "$(touch)", "$(touch /tmp/x)"],
+            ["`reboot`", ";reboot", "x"],
+            ["frm_3", "--help", "x"],
         ];
-        assert_eq!(offered("", &forms), ["frm_1", "frm_3"]);
-        assert_eq!(offered("$", &forms), ["frm_1"]);
+        assert_eq!(forms("", &all), ["frm_1", "frm_3"]);
+        assert_eq!(forms("$", &all), ["frm_1"]);
+    }
+
+    #[test]
+    fn fields_are_completed_one_after_the_other() {
+        const FIELDS: &[Field] = &[Field::new("id"), Field::new("title"), Field::object("data")];
+        let fields = |typed: &str| values(&field_candidates(FIELDS, OsStr::new(typed)));
+        assert_eq!(fields(""), ["id", "title", "data"]);
+        assert_eq!(fields("t"), ["title"]);
+        assert_eq!(fields("id,"), ["id,title", "id,data"]);
+        assert_eq!(fields("id, title,d"), ["id, title,data"]);
+        assert!(fields("id,i").is_empty() && fields("data.x").is_empty());
     }
 }

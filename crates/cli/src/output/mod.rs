@@ -15,12 +15,11 @@ mod fit;
 mod following;
 mod formats;
 mod grid;
-mod help;
 mod jq;
 mod listing;
 mod live;
 mod options;
-mod pager;
+pub(crate) mod pager;
 mod paint;
 pub(crate) mod pretty;
 pub(crate) mod progress;
@@ -38,7 +37,6 @@ pub(crate) use columns::{Column, Columns, ItemPrinter};
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;
-pub(crate) use help::help;
 pub(crate) use jq::Jq;
 pub(crate) use listing::{Listing, check_list_size, to_json};
 pub(crate) use live::Live;
@@ -56,7 +54,6 @@ use self::table::View;
 use self::template::{Shape, Template, TemplateOutput};
 use self::time::Times;
 use self::writing::Screen;
-use crate::abort::Abort;
 use crate::base::env::{self, Lookup};
 use crate::base::sanitize::one_line;
 use crate::base::shell::quoted;
@@ -86,7 +83,6 @@ pub(crate) struct Output {
     /// Colours of standard error.
     stderr_paint: Paint,
     error_format: ErrorFormat,
-    abort: Abort,
 }
 
 /// The program that prints the JSON instead of a format.
@@ -96,7 +92,7 @@ enum Program {
 }
 
 impl Output {
-    pub(crate) fn new(options: &OutputOptions, env: Lookup<'_>, abort: Abort) -> Self {
+    pub(crate) fn new(options: &OutputOptions, env: Lookup<'_>) -> Self {
         let request = ColorRequest::new(options.color, env);
         let json = options.json.clone();
         let default = match (&json.fields, options.format) {
@@ -115,7 +111,6 @@ impl Output {
             zone: options.stdout_is_terminal.then(when::zone),
             stderr_paint: Paint(request.on(options.stderr_is_terminal)),
             error_format: options.error_format,
-            abort,
         }
     }
 
@@ -180,7 +175,6 @@ impl Output {
         self.warn_of_missing_labels(&listing);
         match self.program(None)? {
             Some(Program::Jq(jq)) => {
-                let _computing = self.abort.computing();
                 let pretty = self.screen.terminal;
                 return self
                     .screen
@@ -195,9 +189,8 @@ impl Output {
         match self.format {
             OutputFormat::Table => {
                 let grid = listing.grid(IN_TABLES);
-                let dropped = self
-                    .screen
-                    .paint(&self.abort, |out| written(table::list(out, &grid, self.view())))?;
+                let dropped =
+                    self.screen.paint(|out| written(table::list(out, &grid, self.view())))?;
                 self.report_dropped(&dropped, grid.labels_left_out);
                 Ok(())
             }
@@ -222,7 +215,7 @@ impl Output {
             OutputFormat::Table => {
                 let mut lines = Vec::new();
                 written(table::item(&mut lines, &listing.grid(IN_FILES), self.view()))?;
-                self.screen.painted(&lines, &self.abort)
+                self.screen.painted(&lines)
             }
             OutputFormat::Json => self.json(|out| formats::ndjson(out, listing)),
             _ => self.rows(listing),
@@ -258,7 +251,7 @@ impl Output {
     pub(crate) fn detail(&self, detail: &Detail<'_>) -> Result<(), CliError> {
         let mut lines = Vec::new();
         written(detail.write(&mut lines, self.view()))?;
-        self.screen.painted(&lines, &self.abort)
+        self.screen.painted(&lines)
     }
 
     /// Prints findings and their number per outcome on a terminal. Returns false, and prints nothing, without
@@ -273,7 +266,7 @@ impl Output {
         }
         let mut text = Vec::new();
         written(findings::write(&mut text, findings, outcomes, self.view()))?;
-        self.screen.painted(&text, &self.abort)?;
+        self.screen.painted(&text)?;
         Ok(true)
     }
 
@@ -333,8 +326,6 @@ impl Output {
 
     /// Prints the result of an expression or a template for a document.
     fn run(&self, program: &Program, json: &str, shape: Shape) -> Result<(), CliError> {
-        // The program may never end. Then a signal ends the process.
-        let _computing = self.abort.computing();
         match program {
             Program::Jq(jq) => {
                 let pretty = self.screen.terminal;
@@ -342,7 +333,7 @@ impl Output {
             }
             // The template sanitized the data. Escapes in the text are the template's own.
             Program::Template(template) => {
-                self.screen.painted(template.render(json, shape)?.as_bytes(), &self.abort)
+                self.screen.painted(template.render(json, shape)?.as_bytes())
             }
         }
     }
@@ -351,7 +342,7 @@ impl Output {
         if self.screen.pages() {
             let mut text = Vec::new();
             written(write(&mut text))?;
-            return self.screen.sanitized(&text, &self.abort);
+            return self.screen.sanitized(&text);
         }
         self.screen.data(false, |out| written(write(out)))
     }

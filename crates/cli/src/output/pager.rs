@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,6 +15,13 @@ const DEFAULT: &str = "less";
 /// colours, leave the text on the screen; text is UTF-8.
 const BEHAVIOUR: &[(&str, &str)] =
     &[(env::LESS.name, "FRX"), (env::LESSCHARSET.name, "utf-8"), (env::LV.name, "-c")];
+
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Returns true while a pager has the terminal. Ctrl-C is then a key of the pager.
+pub(crate) fn is_open() -> bool {
+    IS_OPEN.load(Ordering::Relaxed)
+}
 
 /// A program that shows text, as words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,13 +60,15 @@ impl Pager {
             .stdin(Stdio::piped())
             .spawn();
         let Ok(mut child) = child else { return Ok(false) };
+        IS_OPEN.store(true, Ordering::Relaxed);
         // A reader who has seen enough closes the pipe, which is no failure.
         if let Some(mut stdin) = child.stdin.take() {
             let _ = stdin.write_all(text);
         }
-        // However it ends, the text was there to be read.
-        child.wait()?;
-        Ok(true)
+        // The exit code of the pager does not matter.
+        let ended = child.wait();
+        IS_OPEN.store(false, Ordering::Relaxed);
+        ended.map(|_| true)
     }
 }
 

@@ -7,7 +7,6 @@ use anstream::AutoStream;
 use super::pager::{self, Pager};
 use super::paint::{ColorRequest, Paint};
 use super::{OutputOptions, written};
-use crate::abort::Abort;
 use crate::base::env::{self, Lookup};
 use crate::base::sanitize::SanitizingWriter;
 use crate::error::CliError;
@@ -68,9 +67,9 @@ impl Screen {
     }
 
     /// Writes text with escape sequences for colours. Its data must be sanitized already.
-    pub(super) fn painted(&self, text: &[u8], abort: &Abort) -> Result<(), CliError> {
+    pub(super) fn painted(&self, text: &[u8]) -> Result<(), CliError> {
         let shown = self.as_painted(text);
-        if self.paged(&shown, abort)? {
+        if self.paged(&shown)? {
             return Ok(());
         }
         self.write_painted(&shown)
@@ -79,13 +78,12 @@ impl Screen {
     /// Like [`painted`](Self::painted), but writes while `write` runs, unless a pager needs all of it.
     pub(super) fn paint<T>(
         &self,
-        abort: &Abort,
         write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
         if self.pages() {
             let mut text = Vec::new();
             let done = write(&mut text)?;
-            self.painted(&text, abort)?;
+            self.painted(&text)?;
             return Ok(done);
         }
         let mut out: Box<dyn Write> = if self.terminal || self.paint.0 {
@@ -120,10 +118,10 @@ impl Screen {
     }
 
     /// Writes sanitized data, through the pager if it is long.
-    pub(super) fn sanitized(&self, text: &[u8], abort: &Abort) -> Result<(), CliError> {
+    pub(super) fn sanitized(&self, text: &[u8]) -> Result<(), CliError> {
         let mut shown = Vec::new();
         written(SanitizingWriter::new(&mut shown).write_all(text))?;
-        if self.paged(&shown, abort)? {
+        if self.paged(&shown)? {
             return Ok(());
         }
         let mut out = io::stdout().lock();
@@ -131,14 +129,13 @@ impl Screen {
     }
 
     /// Shows the text in the pager if it is longer than the screen.
-    fn paged(&self, text: &[u8], abort: &Abort) -> Result<bool, CliError> {
+    fn paged(&self, text: &[u8]) -> Result<bool, CliError> {
         let Some((height, pager)) = &self.pager else { return Ok(false) };
         let rows = pager::rows(&String::from_utf8_lossy(text), self.width.unwrap_or(usize::MAX));
         // The last line is for the prompt of the shell.
         if rows < *height {
             return Ok(false);
         }
-        let _lent = abort.terminal_lent();
         written(pager.show(text))
     }
 }

@@ -12,8 +12,8 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::base::sanitize::one_line;
 use crate::error::ErrorFormat;
 
-/// Starts the log at the level of the number of `-v`. A line that cannot be written is dropped.
-pub(crate) fn to_stderr(verbose: u8, format: ErrorFormat) {
+/// Starts the log at the level for a number of `-v`. A line that cannot be written is dropped.
+pub(super) fn to_stderr(verbose: u8, format: ErrorFormat) {
     let level = match verbose {
         0 | 1 => return,
         2 => Level::DEBUG,
@@ -23,14 +23,14 @@ pub(crate) fn to_stderr(verbose: u8, format: ErrorFormat) {
         .with_max_level(level)
         .with_writer(io::stderr)
         .with_ansi(false)
-        // It reports a failed write to standard error with a macro that then panics.
+        // The report of a failed write to standard error would panic.
         .log_internal_errors(false)
         .fmt_fields(debug_fn(write_field))
-        .event_format(Line(format))
+        .event_format(LogLine(format))
         .init();
 }
 
-/// Writes ` name=value`, and the message without a name.
+/// Writes ` name=value`; the message has no name.
 fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     match field.name() {
         "message" => write!(to, " {value:?}"),
@@ -41,9 +41,9 @@ fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fm
 /// `warn: formsvc_client::event: attempt failed, retry scheduled attempt=1 delay=120ms`
 ///
 /// As JSON: `{"level":"warning","message":"formsvc_client::event: attempt failed, …"}`
-struct Line(ErrorFormat);
+struct LogLine(ErrorFormat);
 
-impl<S, N> FormatEvent<S, N> for Line
+impl<S, N> FormatEvent<S, N> for LogLine
 where
     S: Subscriber + for<'s> LookupSpan<'s>,
     N: for<'w> FormatFields<'w> + 'static,
@@ -57,7 +57,7 @@ where
         let metadata = event.metadata();
         let mut message = format!("{}:", metadata.target());
         cx.format_fields(Writer::new(&mut message), event)?;
-        // Values may come from strangers.
+        // Values may come from the service.
         let message = one_line(&message);
         let level = metadata.level().as_str().to_lowercase();
         match (self.0, &*level) {

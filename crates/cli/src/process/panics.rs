@@ -1,5 +1,4 @@
-//! A panic is a bug, and is told as one: in two lines a person can act on, with where it happened
-//! and nothing of the data that was being worked on.
+//! Reports a panic as an error: the version and the line of the code, but no data.
 
 use std::panic::{self, PanicHookInfo};
 
@@ -9,40 +8,39 @@ use crate::exit::Exit;
 use crate::output::to_stderr;
 use crate::settings::early::ParsedEarly;
 
-/// Tells of panics from now on in the words of every other error. Whoever catches the panic ends
-/// with [`Exit::Failed`], and says nothing more.
-pub(crate) fn tell(early: ParsedEarly) {
+/// Sets the panic hook. It prints an error in the format and colours of other errors.
+pub(super) fn report(early: ParsedEarly) {
     panic::set_hook(Box::new(move |info| {
-        // The library of workbooks panics if its disk is full; the export then ends with an error of its own.
-        if info.location().is_some_and(|place| place.file().contains("rust_xlsxwriter")) {
+        // The library for workbooks panics if its disk is full. The export reports that error itself.
+        if info.location().is_some_and(|at| at.file().contains("rust_xlsxwriter")) {
             return;
         }
-        // With standard error closed, the exit code still says it.
+        // The exit code remains if standard error is closed.
         let _ =
             to_stderr(early.color, |err| bug(info).print(err, early.error_format, stderr_width()));
     }));
 }
 
-/// Runs something that ends in [`Exit::Failed`] when it panics.
-pub(crate) fn caught(run: impl FnOnce() -> Exit) -> Exit {
+/// Calls a function. Returns [`Exit::Failed`] if it panics.
+pub(super) fn catch(run: impl FnOnce() -> Exit) -> Exit {
     panic::catch_unwind(panic::AssertUnwindSafe(run)).unwrap_or(Exit::Failed)
 }
 
-/// The words of a panic stay out: they may quote an answer, a key or a file.
+/// Describes a panic without its message, which may contain a response, a key or a part of a file.
 fn bug(info: &PanicHookInfo<'_>) -> CliError {
-    let place = info.location().map_or_else(
-        || "somewhere".to_owned(),
-        |place| format!("at {}:{}", place.file(), place.line()),
+    let at = info.location().map_or_else(
+        || "at an unknown place".to_owned(),
+        |at| format!("at {}:{}", at.file(), at.line()),
     );
     CliError::new(Exit::Failed, "this is a bug in formsvc")
-        .cause(format!("version {} panicked {place}", env!("CARGO_PKG_VERSION")))
+        .cause(format!("version {} panicked {at}", env!("CARGO_PKG_VERSION")))
         .hint("please report these lines and the command, without keys or data in it")
 }
 
 #[cfg(test)]
 mod tests {
-    //! A run that panics is a process of its own: this program of tests, told to run one test that ends
-    //! as the command line does.
+    //! A panic ends a process, so each test starts the test program again with the test
+    //! `process_that_panics`.
 
     use std::process::{Command, Output};
     use std::thread;
@@ -52,31 +50,35 @@ mod tests {
 
     use super::*;
 
-    /// What the panics say, which may be anybody's data.
+    /// The message of the panics.
     const SECRET: &str = "fsk_SECRETSECRETSECRET";
-    /// Says that the process is one of those, and where it panics.
-    const ASKED: &str = "PANIC_ON";
+    /// The variable with the thread that panics.
+    const PANIC_ON: &str = "PANIC_ON";
 
     fn run(on: &str, format: ErrorFormat, color: Color) -> Output {
         let format = if format == ErrorFormat::Json { "json" } else { "text" };
         let color = if color == Color::Always { "always" } else { "never" };
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "panics::tests::ends_as_a_run_does", "--test-threads=1"]);
+        command.args([
+            "--exact",
+            "process::panics::tests::process_that_panics",
+            "--test-threads=1",
+        ]);
         command.args(["--nocapture", "--", "--error-format", format, "--color", color]);
-        command.env(ASKED, on).env("RUST_BACKTRACE", "1").output().unwrap()
+        command.env(PANIC_ON, on).env("RUST_BACKTRACE", "1").output().unwrap()
     }
 
-    /// Does nothing unless it runs in a process that was started for it.
+    /// Does nothing in a process that was not started by [`run`].
     #[test]
-    #[expect(clippy::exit, reason = "a code of ours ends the process, and no verdict on a test")]
-    fn ends_as_a_run_does() {
-        let Ok(on) = std::env::var(ASKED) else { return };
+    #[expect(clippy::exit, reason = "the exit code of a command, not of a test")]
+    fn process_that_panics() {
+        let Ok(on) = std::env::var(PANIC_ON) else { return };
         let args: Vec<_> = std::env::args_os().collect();
         let at = args.iter().position(|arg| arg == "--").unwrap_or_default();
-        tell(ParsedEarly::new(&args[at..], &|_| None));
-        let exit = caught(|| {
+        report(ParsedEarly::new(&args[at..], &|_| None));
+        let exit = catch(|| {
             if on == "command" {
-                // As the thread of the command does: nobody asks how it ended.
+                // The result of the thread is unused, as in `run`.
                 let _ = thread::spawn(|| panic!("{SECRET}")).join();
                 return Exit::Failed;
             }
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_in_our_words_without_its_own_and_exits_with_1() {
+    fn panic_is_reported_without_message_and_exits_with_1() {
         for on in ["main", "command"] {
             let output = run(on, ErrorFormat::Text, Color::Never);
             let stderr = String::from_utf8(output.stderr).unwrap();
@@ -95,14 +97,15 @@ mod tests {
             let [error, cause, hint] = &lines[..] else { panic!("{on}: {stderr}") };
             assert_eq!(*error, "error: this is a bug in formsvc");
             let version = env!("CARGO_PKG_VERSION");
-            let place = format!("cause: version {version} panicked at crates/cli/src/panics.rs:");
-            assert!(cause.starts_with(&place), "{cause}");
+            let at =
+                format!("cause: version {version} panicked at crates/cli/src/process/panics.rs:");
+            assert!(cause.starts_with(&at), "{cause}");
             assert!(hint.starts_with("hint: please report these lines"), "{hint}");
         }
     }
 
     #[test]
-    fn a_panic_is_json_and_in_colours_where_other_errors_are() {
+    fn panic_has_format_and_colours_of_errors() {
         let output = run("command", ErrorFormat::Json, Color::Always);
         let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
         assert_eq!(error["error"]["exit"], 1, "{error}");

@@ -287,28 +287,6 @@ fn examples_of_the_first_page_and_of_topics_work() {
     }
 }
 
-/// A width that is named, if only the usual one, is a matter for the parser; without one, it is not asked.
-#[test]
-fn the_first_page_is_the_same_with_the_parser_and_without() {
-    for words in [&[][..], &["-h"], &["--help"]] {
-        let parsed = formsvc(words).env("COLUMNS", "80").output().unwrap();
-        let kept = formsvc(words).output().unwrap();
-        assert_eq!(kept, parsed, "{words:?}");
-        // In colours the text is the same; of a build that is called otherwise, the name.
-        let colored = formsvc(words).env("FORMSVC_COLOR", "always").output().unwrap();
-        assert_ne!(colored.stdout, kept.stdout, "{words:?}");
-        assert_eq!(anstream::adapter::strip_bytes(&colored.stdout).into_vec(), kept.stdout);
-        #[cfg(unix)]
-        {
-            use std::os::unix::process::CommandExt;
-            let renamed = formsvc(words).arg0("/opt/forms").output().unwrap();
-            let [kept, renamed] =
-                [kept, renamed].map(|said| String::from_utf8(said.stdout).unwrap());
-            assert_eq!(renamed, kept.replace("Usage: formsvc ", "Usage: forms "));
-        }
-    }
-}
-
 #[test]
 fn help_of_a_command_is_its_long_help() {
     for (words, command) in commands() {

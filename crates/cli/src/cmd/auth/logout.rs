@@ -6,9 +6,9 @@ use super::profile::{Profile, of_this_run};
 use super::{no_demo, warn_of_stronger};
 use crate::account::credentials::{Account, Stores};
 use crate::base::sanitize::one_line;
-use crate::complete;
 use crate::context::Context;
 use crate::error::CliError;
+use crate::form_cache;
 use crate::settings::config::ConfigFile;
 use crate::settings::{Service, Store};
 
@@ -120,7 +120,7 @@ fn forget(
     if let Some(error) = failed {
         return Err(error);
     }
-    complete::cache::forget(&cx.settings.paths, &profile.name);
+    form_cache::remove(&cx.settings.paths, &profile.name);
     let Some(file) = record else { return Ok(any) };
     if !profile.command.is_empty() {
         let (name, command) = (&profile.name, profile.command.join(" "));

@@ -12,12 +12,12 @@ use formsvc_protocol::signature::HEADER;
 use formsvc_workbench::{export, target};
 use http::HeaderValue;
 use http::header::CONNECTION;
+use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::args::{BodySource, SecretArgs, SigningTime, format_unix, require, skew};
-use crate::base::when;
+use super::args::{BodySource, SecretArgs, require, skew, unix_secs};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -43,7 +43,7 @@ struct SignatureRecord<'a> {
     signatures: &'a [&'a str],
     header: &'a str,
     /// None if the header has no time.
-    timestamp: Option<u64>,
+    timestamp: Option<i64>,
     signed_at: Option<String>,
     variant: &'a str,
     expect: &'a str,
@@ -67,8 +67,8 @@ pub(crate) struct Sign {
     #[arg(value_name = "PATH")]
     payload: Option<PathBuf>,
     /// Time of the signature, in Unix seconds or as a time [default: now]
-    #[arg(long, value_name = "TIME")]
-    timestamp: Option<SigningTime>,
+    #[arg(long, value_name = "TIME", value_parser = unix_secs)]
+    timestamp: Option<i64>,
     /// Add this to the time: -10m is ten minutes before it, 10m is after it
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = skew)]
     skew: Option<i64>,
@@ -123,7 +123,9 @@ impl Sign {
             signatures: &texts,
             header: HEADER,
             timestamp,
-            signed_at: timestamp.and_then(format_unix),
+            signed_at: timestamp
+                .and_then(|secs| Timestamp::from_second(secs).ok())
+                .map(|at| at.to_string()),
             variant: row.name,
             expect: row.expect.name(),
             secrets: secrets.names().collect(),
@@ -135,15 +137,9 @@ impl Sign {
 
     /// Returns the time of the signature in Unix seconds.
     fn time(&self) -> Result<u64, CliError> {
-        let now = when::now();
-        let base = match &self.timestamp {
-            Some(time) => time
-                .unix_secs(&now)
-                .map_err(|rule| CliError::usage(format!("the time of `--timestamp` {rule}")))?,
-            None => u64::try_from(now.timestamp().as_second()).unwrap_or_default(),
-        };
-        let skewed = base.checked_add_signed(self.skew.unwrap_or_default());
-        skewed.ok_or_else(|| {
+        let base = self.timestamp.unwrap_or_else(|| Timestamp::now().as_second());
+        let time = base.checked_add(self.skew.unwrap_or_default());
+        time.and_then(|time| time.try_into().ok()).ok_or_else(|| {
             CliError::usage("the time of the signature is before 1970, the start of Unix seconds")
         })
     }
@@ -173,7 +169,7 @@ impl Sign {
 }
 
 /// Returns the time of a signature header; `None` if it has no number.
-fn time_of(header: &str) -> Option<u64> {
+fn time_of(header: &str) -> Option<i64> {
     header.split(',').find_map(|part| part.trim().strip_prefix("t="))?.parse().ok()
 }
 

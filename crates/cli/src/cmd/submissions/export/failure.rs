@@ -6,8 +6,8 @@ use formsvc_client::ErrorKind;
 use formsvc_export::{ExportError, FileFormat, Operation};
 
 use super::{Job, counted};
-use crate::abort::TIME_IS_OVER;
 use crate::cmd::submissions::incomplete;
+use crate::context::TIME_LIMIT_REACHED;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -142,7 +142,7 @@ pub(in crate::cmd::submissions) fn explain_stopped(
 
 fn convert(error: ExportError) -> CliError {
     match error {
-        ExportError::TimeLimit => CliError::new(Exit::Incomplete, TIME_IS_OVER),
+        ExportError::TimeLimit => CliError::new(Exit::Incomplete, TIME_LIMIT_REACHED),
         ExportError::Incomplete(left_out) => match incomplete(&left_out) {
             Err(error) => {
                 error.hint("`--allow-incomplete` completes the output without these submissions")

@@ -295,7 +295,7 @@ impl Run<'_> {
         let path = job.path.as_deref();
         let options = args.options.render(job.format, args.limit)?;
         let exported = if job.is_streamed() {
-            cx.saves("the data on standard output is not complete".to_owned());
+            cx.shutdown.set_saved("the data on standard output is not complete".to_owned());
             cx.progress.expect(self.expected(job));
             let on_event = |event: ExportEvent<'_>| {
                 if let ExportEvent::Page(page) = event {
@@ -321,7 +321,7 @@ impl Run<'_> {
             let on_event = |event: ExportEvent<'_>| self.on_event(job, command.as_deref(), &event);
             engine.run_with(options, output, on_event).await
         };
-        cx.can_go_on_with(None);
+        cx.shutdown.set_continuation(None);
         let exported = exported.map_err(|error| {
             let is_demo = matches!(cx.settings.service, Service::Demo);
             let is_lost = spools.is_temporary() && !is_demo;
@@ -369,8 +369,8 @@ impl Run<'_> {
             _ => return,
         };
         let output = failure::unchanged(job.path.as_deref());
-        cx.can_go_on_with(command.map(str::to_owned));
-        cx.saves(match command {
+        cx.shutdown.set_continuation(command.map(str::to_owned));
+        cx.shutdown.set_saved(match command {
             Some(_) => failure::saved(saved_rows, output.as_deref()),
             None => output.unwrap_or_default(),
         });

@@ -100,11 +100,11 @@ impl Export {
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
         if self.partition.is_some() {
             let folder = MonthFolder::create(path, existing)?;
-            cx.abort.removes(folder.working_files());
+            cx.shutdown.remove_at_exit(folder.working_files());
             return Ok(Output::Months(folder));
         }
         let destination = Destination::file(path, existing)?;
-        cx.abort.removes(destination.working_files());
+        cx.shutdown.remove_at_exit(destination.working_files());
         Ok(destination.into())
     }
 

@@ -126,7 +126,7 @@ impl Run {
                 let hint = "use `--output table`, or repeat the command without `--watch`";
                 return Err(CliError::usage("`--watch` has no output on stdout").hint(hint));
             }
-            cx.run_until_stopped();
+            cx.shutdown.run_until_stopped();
         }
         if matches!(cx.settings.service, Service::Demo) {
             cx.progress.warn(
@@ -134,7 +134,7 @@ impl Run {
                  further forms; `formsvc sandbox --database PATH --port N` keeps them",
             );
         }
-        cx.saves("nothing new was stored; the same command continues".to_owned());
+        cx.shutdown.set_saved("nothing new was stored; the same command continues".to_owned());
         let mut forms = Vec::new();
         loop {
             let began = Instant::now();
@@ -248,7 +248,7 @@ pub(super) async fn sync_form(
         }
         stored = Some(page.new);
         let new = counted(page.new, "new submission");
-        cx.saves(format!("{new} stored; the same command continues"));
+        cx.shutdown.set_saved(format!("{new} stored; the same command continues"));
         cx.progress.submissions(page.rows, page.reached.as_str());
     };
     let synced = store.sync(client, &form.id, form.listed.as_ref(), &options.pull(), on_page).await;

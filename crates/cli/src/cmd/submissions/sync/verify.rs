@@ -80,7 +80,7 @@ impl Verify {
             .allow_empty(self.allow_empty);
         cx.progress.begin();
         let mut stored = 0;
-        cx.saves("the form is synchronized, and not yet compared".to_owned());
+        cx.shutdown.set_saved("the form is synchronized, and not yet compared".to_owned());
         let on_page = |page: PullProgress<'_>| {
             stored = page.new;
             cx.progress.submissions(page.rows, page.reached.as_str());

@@ -69,7 +69,7 @@ impl Tail {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
         if stream.has_clock() {
-            cx.zone_is_used();
+            cx.check_zone();
         }
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
         // The follow retries, and reports an outage only once.
@@ -112,7 +112,7 @@ impl Tail {
             position: since.map(|since| ListPosition { created_at: since, id: None }).or(newest),
             args: self,
         };
-        cx.can_go_on_with(follower.command());
+        cx.shutdown.set_continuation(follower.command());
         tokio::select! {
             ended = follower.follow() => ended,
             // The reader of the output has closed it.
@@ -175,7 +175,7 @@ impl Follower<'_> {
         if self.position.as_ref().is_none_or(|known| known.created_at <= submission.created_at) {
             self.position = Some(ListPosition::after(submission));
         }
-        self.cx.can_go_on_with(self.command());
+        self.cx.shutdown.set_continuation(self.command());
         Ok(())
     }
 

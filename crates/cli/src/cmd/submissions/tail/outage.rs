@@ -6,9 +6,9 @@ use std::time::Duration;
 use formsvc_client::{Client, Error, FormHandle, Submission};
 use tokio::time::{Instant, sleep};
 
-use crate::complete;
 use crate::context::Context;
 use crate::error::{CliError, told};
+use crate::form_cache;
 use crate::form_ref::{self, FormMatch};
 use crate::settings::args::Rate;
 
@@ -62,7 +62,7 @@ impl<'a> OutageBackoff<'a> {
         text: &str,
     ) -> Result<FormMatch, CliError> {
         let forms = self.repeat(async || client.forms().await).await?.into_inner();
-        complete::cache::remember(&self.cx.settings, &forms);
+        form_cache::save(&self.cx.settings, &forms);
         if let Some(form) = form_ref::find_listed(self.cx, &forms, text)? {
             return Ok(form);
         }

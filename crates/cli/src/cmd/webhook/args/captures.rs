@@ -1,18 +1,24 @@
 //! Arguments that select captures: numbers, the newest ones, or conditions.
 
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use formsvc_workbench::delivery::CaptureNumber;
+use formsvc_workbench::expectation::StatusSet;
+use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::replay::Selection;
 use formsvc_workbench::store::{CaptureQuery, CaptureStore};
+use formsvc_workbench::verdict::VERDICTS;
+use jiff::Timestamp;
 
-use super::FilterArgs;
+use crate::base::when::{LOCAL, When, now};
+use crate::cmd::place;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::settings::args::whole;
 
+const FILTER: &str = "Filter";
 /// Most captures of a range.
 const RANGE_MAX: i64 = 100_000;
 
@@ -20,18 +26,52 @@ const RANGE_MAX: i64 = 100_000;
 #[derive(Clone, Debug, Args)]
 pub(in crate::cmd) struct CapturesArgs {
     /// Numbers of captures, such as `17` or `17-20`
-    #[arg(id = "captures", value_name = "N")]
-    numbers: Vec<NumberRange>,
+    #[arg(id = "captures", value_name = "N", value_parser = number_range)]
+    numbers: Vec<RangeInclusive<CaptureNumber>>,
     /// The newest N captures that meet the conditions
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=u64::MAX), conflicts_with = "captures", help_heading = "Filter")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=u64::MAX), conflicts_with = "captures", help_heading = FILTER)]
     last: Option<usize>,
     #[command(flatten)]
     filter: FilterArgs,
 }
 
-/// `17`, or `17-20`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct NumberRange(RangeInclusive<CaptureNumber>);
+/// Conditions on captures. A capture must meet all of them.
+#[derive(Clone, Debug, Default, Args)]
+pub(in crate::cmd) struct FilterArgs {
+    /// Status of the response: `ok` (2xx), `failed` (all others, and no response), a status, or a class such as 5xx
+    #[arg(long = "status", id = "answered", value_name = "STATUS", help_heading = FILTER)]
+    status: Option<StatusSet>,
+    /// Verdict, or `invalid` for all that a receiver refuses
+    #[arg(long, value_name = "VERDICT", value_parser = verdicts(), hide_possible_values = true, help_heading = FILTER)]
+    verdict: Option<String>,
+    /// Id of the form, or the beginning of it
+    #[arg(long = "form", id = "form_id", value_name = "ID", help_heading = FILTER)]
+    form: Option<String>,
+    /// Event, such as submission.created
+    #[arg(long, value_name = "NAME", help_heading = FILTER)]
+    event: Option<String>,
+    /// Id of the submission, or the beginning of it
+    #[arg(long, value_name = "ID", help_heading = FILTER)]
+    submission: Option<String>,
+    /// Received at this time or later: 2026-03-01T09:30:00Z, yesterday, or 10m or 2h ago
+    #[arg(long, value_name = "WHEN", help_heading = FILTER)]
+    since: Option<When>,
+    /// Received before this time
+    #[arg(long, value_name = "WHEN", help_heading = FILTER)]
+    until: Option<When>,
+    /// Text that the body contains, exactly as it is in the JSON
+    #[arg(long, value_name = "TEXT", help_heading = FILTER)]
+    grep: Option<String>,
+}
+
+/// A flag and its value.
+type FlagValue = (&'static str, String);
+/// A condition: the flag, its value, and the field and operator of a filter.
+type Condition = (&'static str, String, &'static str, &'static str);
+
+fn verdicts() -> PossibleValuesParser {
+    PossibleValuesParser::new(VERDICTS.iter().map(|row| row.name).chain(["invalid"]))
+}
 
 /// Parses the number of a capture.
 pub(in crate::cmd) fn capture_number(text: &str) -> Result<CaptureNumber, String> {
@@ -40,45 +80,45 @@ pub(in crate::cmd) fn capture_number(text: &str) -> Result<CaptureNumber, String
     number.ok_or_else(|| "expected the number of a capture, such as 17".to_owned())
 }
 
-impl FromStr for NumberRange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| {
-            capture_number(text).map_err(|rule| format!("{rule}, or a range such as 17-20"))
-        };
-        let (first, last) = (number(first)?, number(last)?);
-        match last - first {
-            ..0 => Err(format!("{first} is greater than {last}")),
-            RANGE_MAX.. => Err(format!("a range has at most {RANGE_MAX} captures")),
-            _ => Ok(Self(first..=last)),
-        }
+/// Parses `17` or `17-20`.
+fn number_range(text: &str) -> Result<RangeInclusive<CaptureNumber>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| {
+        capture_number(text).map_err(|rule| format!("{rule}, or a range such as 17-20"))
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    match last - first {
+        ..0 => Err(format!("{first} is greater than {last}")),
+        RANGE_MAX.. => Err(format!("a range has at most {RANGE_MAX} captures")),
+        _ => Ok(first..=last),
     }
 }
 
 impl CapturesArgs {
-    /// Returns the selected numbers and the kind of selection: named numbers in their order, others oldest
-    /// first. Missing captures of a range are omitted.
+    /// Returns the selected numbers and the kind of selection. Named numbers keep their order, and missing
+    /// captures of a range are omitted. Captures that conditions select are ordered from old to new.
     pub(in crate::cmd) async fn select(
         &self,
         cx: &Context,
         store: &CaptureStore,
     ) -> Result<(Selection, Vec<CaptureNumber>), CliError> {
-        if !self.numbers.is_empty() {
-            if self.filter.is_given() {
+        let conditions = self.filter.conditions(cx)?;
+        match (self.numbers.is_empty(), conditions.is_empty()) {
+            (false, false) => {
                 let what = "numbers and conditions both select captures";
                 return Err(CliError::usage(what).hint("pass one or the other"));
             }
-            return Ok((Selection::Numbers, self.named(store).await?));
+            (false, true) => return Ok((Selection::Numbers, self.named(store).await?)),
+            (true, true) if self.last.is_none() => {
+                let error = CliError::coded(Code::MissingArgument, "no captures are selected");
+                return Err(error.hint(
+                    "pass numbers, such as `17` or `17-20`, or `--last 1` for the newest; \
+                     `formsvc webhook events list` lists them",
+                ));
+            }
+            (true, _) => {}
         }
-        if self.last.is_none() && !self.filter.is_given() {
-            return Err(CliError::coded(Code::MissingArgument, "no captures are selected").hint(
-                "pass numbers, such as `17` or `17-20`, or `--last 1` for the newest; \
-                 `formsvc webhook events list` lists them",
-            ));
-        }
-        let filter = self.filter.resolve(cx)?.all;
+        let filter = filter_of(&conditions)?;
         let selection = Selection::of_filter(&filter);
         let query = CaptureQuery { filter, limit: self.last, ..CaptureQuery::default() };
         Ok((selection, numbers(store, query).await?))
@@ -86,7 +126,7 @@ impl CapturesArgs {
 
     async fn named(&self, store: &CaptureStore) -> Result<Vec<CaptureNumber>, CliError> {
         let mut all = Vec::new();
-        for NumberRange(range) in &self.numbers {
+        for range in &self.numbers {
             let (first, last) = (*range.start(), *range.end());
             if first == last {
                 // If it is missing, reading it is an error.
@@ -109,16 +149,104 @@ async fn numbers(
     Ok(summaries.iter().rev().filter_map(|summary| summary.number).collect())
 }
 
+impl FilterArgs {
+    /// Returns the filter, and the flags with absolute times.
+    pub(in crate::cmd) fn resolve(
+        &self,
+        cx: &Context,
+    ) -> Result<(DeliveryFilter, Vec<FlagValue>), CliError> {
+        let conditions = self.conditions(cx)?;
+        let filter = filter_of(&conditions)?;
+        Ok((filter, conditions.into_iter().map(|(flag, value, ..)| (flag, value)).collect()))
+    }
+
+    fn conditions(&self, cx: &Context) -> Result<Vec<Condition>, CliError> {
+        let now = now();
+        let instant = |flag, when: Option<&When>| {
+            let at = place(cx, flag, when, &now)?;
+            // Both types have the years 0 to 9999.
+            Ok::<_, CliError>(at.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos()).ok()))
+        };
+        let since = instant("--since", self.since.as_ref())?;
+        let until = instant("--until", self.until.as_ref())?;
+        if let (Some(since), Some(until)) = (since, until)
+            && since >= until
+        {
+            let [since, until] = [since, until]
+                .map(|at| at.to_zoned(now.time_zone().clone()).strftime(LOCAL).to_string());
+            let what = format!("`--since` {since} is not before `--until` {until}");
+            return Err(
+                CliError::usage(what).hint("the range begins at --since and ends before --until")
+            );
+        }
+        Ok(self.conditions_between(since, until))
+    }
+
+    fn conditions_between(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Vec<Condition> {
+        let rows = [
+            ("--status", self.status.map(|status| status.to_string()), "status", "="),
+            ("--verdict", self.verdict.clone(), "verdict", "="),
+            ("--form", self.form.clone(), "form_id", "="),
+            ("--event", self.event.clone(), "event", "="),
+            ("--submission", self.submission.clone(), "submission_id", "="),
+            ("--since", since.map(|at| at.to_string()), "at", ">="),
+            ("--until", until.map(|at| at.to_string()), "at", "<"),
+            ("--grep", self.grep.clone(), "body", "~"),
+        ];
+        rows.into_iter()
+            .filter_map(|(flag, value, field, op)| Some((flag, value?, field, op)))
+            .collect()
+    }
+}
+
+fn filter_of(conditions: &[Condition]) -> Result<DeliveryFilter, CliError> {
+    let mut filter = DeliveryFilter::default();
+    for (flag, value, field, op) in conditions {
+        let is_prefix = matches!(*field, "form_id" | "submission_id");
+        let operand = if is_prefix { format!("{value}*") } else { value.clone() };
+        let added = filter.and(field, op, &operand);
+        added.map_err(|rule| CliError::usage(format!("`{flag}`: {rule}")))?;
+    }
+    Ok(filter)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_are_single_or_a_range() {
-        assert_eq!("17".parse(), Ok(NumberRange(17..=17)));
-        assert_eq!("17-20".parse(), Ok(NumberRange(17..=20)));
+        assert_eq!(number_range("17"), Ok(17..=17));
+        assert_eq!(number_range("17-20"), Ok(17..=20));
         for bad in ["", "-", "17-", "-17", "+1", "a", "1.5", "3-2", "1-9999999", "1 "] {
-            assert!(bad.parse::<NumberRange>().is_err(), "{bad:?}");
+            assert!(number_range(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn every_filter_flag_becomes_a_condition() {
+        let args = FilterArgs {
+            status: Some(StatusSet::Class(5)),
+            verdict: Some("invalid".to_owned()),
+            form: Some("frm_".to_owned()),
+            event: Some("submission.created".to_owned()),
+            submission: Some("sub_1".to_owned()),
+            since: None,
+            until: None,
+            grep: Some("a b".to_owned()),
+        };
+        let at = Timestamp::UNIX_EPOCH;
+        let conditions = args.conditions_between(Some(at), Some(at));
+        let expected = DeliveryFilter::parse(
+            "status=5xx && verdict=invalid && form_id=frm_* && event=submission.created && \
+             submission_id=sub_1* && at>=1970-01-01T00:00:00Z && at<1970-01-01T00:00:00Z && \
+             body~'a b'",
+        );
+        assert_eq!(filter_of(&conditions).unwrap(), expected.unwrap());
+        assert_eq!((conditions.len(), conditions[2].0, &*conditions[2].1), (8, "--form", "frm_"));
     }
 }

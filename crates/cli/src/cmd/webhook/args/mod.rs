@@ -2,20 +2,14 @@
 
 mod body;
 mod captures;
-mod changes;
-mod export_format;
-mod filter;
 mod secrets;
-mod sender;
-mod signing_time;
-mod store;
+mod sending;
+mod time;
 
 pub(in crate::cmd) use self::body::{BODY_MAX, BodySource};
-pub(in crate::cmd) use self::captures::{CapturesArgs, capture_number};
-pub(in crate::cmd) use self::changes::{ChangeArgs, edit_in_editor};
-pub(in crate::cmd) use self::export_format::export_format;
-pub(in crate::cmd) use self::filter::FilterArgs;
+pub(in crate::cmd) use self::captures::{CapturesArgs, FilterArgs, capture_number};
 pub(in crate::cmd) use self::secrets::{SECRET_ADVICE, SecretArgs, require};
-pub(in crate::cmd) use self::sender::{SenderArgs, TimeoutFlag, response_timeout};
-pub(in crate::cmd) use self::signing_time::{SigningTime, format_unix, skew};
-pub(in crate::cmd) use self::store::{StoreArgs, age};
+pub(in crate::cmd) use self::sending::{
+    ChangeArgs, SenderArgs, edit_in_editor, export_format, response_timeout, timeout_setting,
+};
+pub(in crate::cmd) use self::time::{age, skew, unix_secs};

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use formsvc_client::{Form, Submission};
 use formsvc_contract::payload;
-use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
-use formsvc_protocol::signature::{SigningSecret, sign};
 use formsvc_workbench::delivery::{
     AnsweredBy, Attempt, Delivery, DeliverySummary, EventNames, Forward, ForwardError,
     ForwardErrorKind, Response, Source, TargetResponse,
 };
 use formsvc_workbench::secrets::SigningSecrets;
+use formsvc_workbench::simulate::UnsignedDelivery;
 use formsvc_workbench::store::{CaptureStore, StoreLimits};
 use formsvc_workbench::verdict::verify;
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -31,6 +29,7 @@ const OTHER: &str = "whsec_other_000000000000000000000000000000000000";
 const TARGET: &str = "http://localhost:4242/hook";
 /// The form of the submissions.
 const FORM: &str = "penguins";
+const TOOK: Duration = Duration::from_micros(8_300);
 
 /// A delivery of the demo.
 struct DemoDelivery {
@@ -80,8 +79,12 @@ fn deliveries() -> [DemoDelivery; 7] {
 
 /// Returns the secret of the demo's captures.
 pub(in crate::cmd) fn secrets() -> SigningSecrets {
+    with_secret(SECRET)
+}
+
+fn with_secret(secret: &'static str) -> SigningSecrets {
     let mut secrets = SigningSecrets::default();
-    secrets.add("demo", SECRET.into()).expect("the secret is long enough");
+    secrets.add("demo", secret.into()).expect("the secret is long enough");
     secrets
 }
 
@@ -92,13 +95,17 @@ pub(super) async fn store(cx: &Context) -> Result<CaptureStore, CliError> {
     let form = forms.iter().find(|form| form.public_id.as_str() == FORM).ok_or_else(missing)?;
     let client = cx.client().await?;
     let mut pages = client.form(form.id.clone()).submissions().page_size(5).pages();
-    let page = pages.try_next().await?.ok_or_else(missing)?;
-    let submissions: Vec<Submission> = page.into_submissions();
+    let submissions = pages.try_next().await?.ok_or_else(missing)?.into_submissions();
     let store = CaptureStore::in_memory(StoreLimits { bytes: u64::MAX, age: Duration::MAX })?;
     let now = Timestamp::now();
     for demo in &deliveries() {
-        let submission = submissions.get(demo.submission).ok_or_else(missing)?;
-        let mut delivery = delivery(form, submission, demo, now);
+        let submission = submissions.get(demo.submission).ok_or_else(missing)?.clone();
+        let unsigned = UnsignedDelivery {
+            submission_id: Some(submission.id.to_string()),
+            event: HeaderValue::from_static("submission.created"),
+            body: payload::body(&payload::event_of(submission, form.id.clone(), &form.title)),
+        };
+        let mut delivery = delivery(unsigned, demo, now);
         let number = store.insert(Arc::new(delivery.clone())).await?;
         delivery.summary.number = Some(number);
         set_outcome(&mut delivery, demo.outcome);
@@ -107,23 +114,14 @@ pub(super) async fn store(cx: &Context) -> Result<CaptureStore, CliError> {
     Ok(store)
 }
 
-fn delivery(form: &Form, submission: &Submission, demo: &DemoDelivery, now: Timestamp) -> Delivery {
+fn delivery(unsigned: UnsignedDelivery, demo: &DemoDelivery, now: Timestamp) -> Delivery {
     let received_at = now - SignedDuration::from_secs(demo.secs_ago);
-    let event = payload::event_of(submission.clone(), form.id.clone(), &form.title);
-    let body = payload::body(&event);
     let signed_at = received_at.as_second() - demo.signature_age;
-    let secret = SigningSecret::new(demo.secret).expect("the secret is long enough");
-    let signature = HeaderValue::try_from(sign([&secret], signed_at.unsigned_abs(), &body));
-    let headers = HeaderMap::from_iter([
-        (header::HOST, HeaderValue::from_static("localhost:4400")),
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (header::USER_AGENT, HeaderValue::from_static(USER_AGENT)),
-        (EVENT, HeaderValue::from_static("submission.created")),
-        (SIGNATURE, signature.expect("a signature is visible ASCII")),
-        (header::CONTENT_LENGTH, HeaderValue::from(body.len())),
-    ]);
-    let verifier = secrets().builder().build().ok();
-    let verdict = verify(verifier.as_ref(), &headers, &body, received_at);
+    let mut headers = unsigned.headers(&with_secret(demo.secret), signed_at.unsigned_abs());
+    headers.insert(header::HOST, HeaderValue::from_static("localhost:4400"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(unsigned.body.len()));
+    let body = unsigned.body;
+    let verdict = verify(secrets().builder().build().ok().as_ref(), &headers, &body, received_at);
     let summary = DeliverySummary {
         number: None,
         received_at,
@@ -132,11 +130,7 @@ fn delivery(form: &Form, submission: &Submission, demo: &DemoDelivery, now: Time
         request_target: "/hook".to_owned(),
         body_size: body.len() as u64,
         verdict,
-        names: EventNames {
-            event: Some("submission.created".to_owned()),
-            submission_id: Some(submission.id.to_string()),
-            form_id: Some(form.id.to_string()),
-        },
+        names: EventNames::of_body(&body),
         attempt: Attempt {
             number: demo.attempt.0,
             gap: demo.attempt.1.map(Duration::from_secs),
@@ -148,12 +142,11 @@ fn delivery(form: &Form, submission: &Submission, demo: &DemoDelivery, now: Time
 }
 
 fn set_outcome(delivery: &mut Delivery, outcome: DemoOutcome) {
-    let took = Duration::from_micros(8_300);
     let (status, result) = match outcome {
         DemoOutcome::Refused => {
-            let took = Duration::from_micros(200);
             let answered_by = AnsweredBy::Listener;
-            delivery.summary.response = Some(Response { status: Some(401), answered_by, took });
+            delivery.summary.response =
+                Some(Response { status: Some(401), answered_by, took: TOOK });
             return;
         }
         DemoOutcome::Target(status, text) => {
@@ -169,7 +162,7 @@ fn set_outcome(delivery: &mut Delivery, outcome: DemoOutcome) {
         }
     };
     let answered_by = AnsweredBy::Target;
-    delivery.summary.response = Some(Response { status: Some(status), answered_by, took });
-    delivery.forwards = vec![Forward { url: TARGET.to_owned(), result, took }];
+    delivery.summary.response = Some(Response { status: Some(status), answered_by, took: TOOK });
+    delivery.forwards = vec![Forward { url: TARGET.to_owned(), result, took: TOOK }];
     delivery.relayed_forward = Some(0);
 }

@@ -25,7 +25,7 @@ use crate::exit::Exit;
 use crate::output::prompt;
 use crate::settings::Service;
 
-use super::args::{SecretArgs, SenderArgs, TimeoutFlag, require, response_timeout};
+use super::args::{SecretArgs, SenderArgs, require, response_timeout};
 use demo::DemoReceiver;
 pub(in crate::cmd) use record::FIELDS;
 
@@ -139,7 +139,7 @@ impl Check {
         secret: &SecretString,
     ) -> Result<Vec<ReceiverReport>, CliError> {
         cx.check_network(url.as_str())?;
-        let timeout = response_timeout(cx, TimeoutFlag::Response);
+        let timeout = response_timeout(cx);
         let sender = self.requests.sender(cx, timeout, ANSWER_MAX)?;
         let run_id = format!("{:08x}", fastrand::u32(..));
         let (sender, clock) = (&sender, &SystemTime::now);

@@ -98,7 +98,7 @@ impl Export {
         };
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
         let destination = Destination::file(path, existing)?.owner_only();
-        cx.abort.removes(destination.working_files());
+        cx.shutdown.remove_at_exit(destination.working_files());
         Ok(destination)
     }
 }

@@ -14,12 +14,9 @@ use crate::error::CliError;
 use crate::settings::args::whole;
 use crate::settings::repeat_command::CommandLine;
 
-/// Default of `--limit`.
-const LIMIT: usize = 30;
-
 /// List recorded deliveries, newest first
 ///
-/// The list has the deliveries to all listeners on this machine. The status is that of the response to the
+/// The list contains the deliveries to all listeners on this machine. The status is that of the response to the
 /// sender.
 #[derive(Debug, Args)]
 #[command(
@@ -29,7 +26,7 @@ pub(crate) struct List {
     #[command(flatten)]
     filter: FilterArgs,
     /// Most captures to list
-    #[arg(short = 'L', long, value_name = "N", default_value_t = LIMIT, value_parser = whole::<usize>(1..=u32::MAX.into()))]
+    #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
     /// List only captures with lower numbers
     #[arg(long, value_name = "N", value_parser = capture_number)]
@@ -39,14 +36,10 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        let filter = self.filter.resolve(cx)?;
-        let query = CaptureQuery {
-            filter: filter.all.clone(),
-            before: self.before,
-            // One more, to find out whether there are more.
-            limit: Some(self.limit.saturating_add(1)),
-            ..CaptureQuery::default()
-        };
+        let (filter, flags) = self.filter.resolve(cx)?;
+        // One more, to find out whether there are more.
+        let limit = Some(self.limit.saturating_add(1));
+        let query = CaptureQuery { filter, before: self.before, limit, ..CaptureQuery::default() };
         let mut listed = match captures::open(cx).await? {
             Some(store) => store.list(query).await?,
             None => Vec::new(),
@@ -54,10 +47,9 @@ impl List {
         let has_more = listed.len() > self.limit;
         listed.truncate(self.limit);
         if listed.is_empty() {
-            cx.progress.remark(&if self.filter.is_given() {
-                "no captures match".to_owned()
-            } else {
-                captures::none_message(cx)
+            cx.progress.remark(&match flags[..] {
+                [] => captures::none_message(cx),
+                _ => "no captures match".to_owned(),
             });
         }
         for summary in &listed {
@@ -71,7 +63,9 @@ impl List {
         let last = listed.last().and_then(|last| last.number).filter(|_| has_more);
         if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
             let mut line = CommandLine::new(&cx.settings, &["webhook", "events", "list"]);
-            filter.repeat(&mut line);
+            for (flag, value) in &flags {
+                line.flag(flag, value);
+            }
             line.flag("--limit", &self.limit.to_string()).flag("--before", &last.to_string());
             if let Some(more) = line.shown() {
                 cx.progress.command("more", &more);

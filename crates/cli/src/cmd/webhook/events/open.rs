@@ -4,7 +4,7 @@ use clap::Args;
 use formsvc_workbench::forward::MAX_RESPONSE_BODY;
 use formsvc_workbench::inspector::{Inspector, InspectorState};
 
-use super::super::args::{SecretArgs, SenderArgs, TimeoutFlag, response_timeout};
+use super::super::args::{SecretArgs, SenderArgs, response_timeout};
 use super::super::captures;
 use crate::context::Context;
 use crate::error::CliError;
@@ -35,7 +35,7 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         cx.output.refuse_flags("the output is the URL of the inspector")?;
-        let timeout = response_timeout(cx, TimeoutFlag::Response);
+        let timeout = response_timeout(cx);
         let state = InspectorState {
             store: captures::require(cx).await?,
             live: None,
@@ -47,7 +47,7 @@ impl Open {
         };
         let inspector = Inspector::start(self.ui_port, state)?;
         cx.output.exactly(format!("{}\n", inspector.url()).as_bytes())?;
-        cx.run_until_stopped();
+        cx.shutdown.run_until_stopped();
         std::future::pending().await
     }
 }

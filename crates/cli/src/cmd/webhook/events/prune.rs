@@ -20,12 +20,8 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("left"),
     Field::new("bytes_before"),
     Field::new("bytes_after"),
-    Field::new("dry_run").json_only(),
+    Field::new("dry_run"),
 ];
-
-/// The fields of a dry run in a table.
-const DRY_RUN_FIELDS: &[Field] =
-    &[Field::new("would_be_removed"), Field::new("would_be_left"), Field::new("bytes_before")];
 
 /// Delete recorded deliveries
 ///
@@ -42,13 +38,13 @@ pub(crate) struct Prune {
     /// Delete all captures
     #[arg(long)]
     all: bool,
-    /// Count the captures, and delete none
+    /// Count the captures that would be removed, and delete none
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(Serialize)]
-struct Pruned {
+struct PruneRecord {
     removed: u64,
     left: u64,
     bytes_before: u64,
@@ -56,40 +52,28 @@ struct Pruned {
     dry_run: bool,
 }
 
-#[derive(Serialize)]
-struct DryRun {
-    would_be_removed: u64,
-    would_be_left: u64,
-    bytes_before: u64,
-}
-
 impl Prune {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
-        let is_forecast = self.dry_run && output.is_for_reading();
-        let mut listing = output.listing(if is_forecast { DRY_RUN_FIELDS } else { FIELDS })?;
-        let before = match (self.older_than, self.all) {
-            (Some(age), _) => {
+        let mut listing = output.listing(FIELDS)?;
+        let before = match self.older_than {
+            Some(age) => {
                 let age = SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX);
                 Some(Timestamp::now().checked_sub(age).unwrap_or(Timestamp::MIN))
             }
-            (None, true) => None,
-            (None, false) => {
+            None if self.all => None,
+            None => {
                 return Err(CliError::coded(Code::MissingArgument, "no captures are selected")
                     .hint("pass `--older-than 2d` or `--all`; `--dry-run` deletes none"));
             }
         };
-        let PruneReport { removed, left, bytes_before, bytes_after } =
-            match captures::open(cx).await? {
-                Some(store) => store.prune(before, self.dry_run).await?,
-                None => PruneReport::default(),
-            };
-        if is_forecast {
-            listing.push(&DryRun { would_be_removed: removed, would_be_left: left, bytes_before });
-        } else {
-            let (bytes_after, dry_run) = ((!self.dry_run).then_some(bytes_after), self.dry_run);
-            listing.push(&Pruned { removed, left, bytes_before, bytes_after, dry_run });
-        }
+        let report = match captures::open(cx).await? {
+            Some(store) => store.prune(before, self.dry_run).await?,
+            None => PruneReport::default(),
+        };
+        let PruneReport { removed, left, bytes_before, bytes_after } = report;
+        let (bytes_after, dry_run) = ((!self.dry_run).then_some(bytes_after), self.dry_run);
+        listing.push(&PruneRecord { removed, left, bytes_before, bytes_after, dry_run });
         output.item(&listing)?;
         if self.dry_run {
             cx.progress.remark("nothing was deleted: --dry-run");

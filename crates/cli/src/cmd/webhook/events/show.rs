@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use clap::Args;
 use formsvc_receiver::WebhookEvent;
-use formsvc_workbench::delivery::{
-    AnsweredBy, CaptureNumber, Delivery, DeliverySummary, Forward, Source,
-};
+use formsvc_workbench::delivery::{AnsweredBy, CaptureNumber, Delivery, Source};
 use formsvc_workbench::mask;
 use formsvc_workbench::record::{DeliveryRecord, millis};
 use formsvc_workbench::store::CaptureQuery;
@@ -20,13 +18,13 @@ use super::super::text::verdict_label;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::output::Detail;
 use crate::output::OutputFormat;
 use crate::output::pretty::pretty;
-use crate::output::{Detail, Output};
 
 /// Show a recorded delivery: the request, the verdict and the response
 ///
-/// Signatures and secrets in headers are masked. In a pipe, the output is one JSON object; `body_b64` has the
+/// Signatures and secrets in headers are masked. In a pipe, the output is one JSON object; `body_b64` is the
 /// exact body.
 #[derive(Debug, Args)]
 #[command(
@@ -64,75 +62,86 @@ impl Show {
             return output.exactly(&delivery.body);
         }
         if output.is_for_reading() && cx.settings.terminal.stdout {
-            return print(&output, &delivery, self.reveal);
+            let own = properties(&delivery, self.reveal);
+            let own = own.iter().map(|(name, value)| (*name, &**value)).collect();
+            return output.detail(&Detail { own, answers: blocks(&delivery, self.reveal) });
         }
         listing.push(&DeliveryRecord::of(&delivery, self.reveal));
         output.item(&listing)
     }
 }
 
-fn print(output: &Output, delivery: &Delivery, reveal: bool) -> Result<(), CliError> {
-    let Delivery { summary, headers, body, forwards, .. } = delivery;
-    let verdict = summary.verdict.code;
-    let own = [
-        ("capture", summary.number.unwrap_or_default().to_string()),
-        ("received", format!("{:.3}", summary.received_at)),
-        ("request", request(summary, reveal)),
-        ("verdict", verdict_label(verdict).to_owned()),
-        ("meaning", meaning(delivery)),
-        ("attempt", attempt(summary)),
-        ("response", response(summary)),
-    ];
-    let mut blocks: Vec<(Cow<'_, str>, Cow<'_, str>)> = vec![
-        ("headers".into(), header_lines(headers, reveal).into()),
-        (format!("body ({} bytes)", body.len()).into(), body_text(body).into()),
-    ];
-    blocks.extend(forwards.iter().map(|forward| forward_block(forward, reveal)));
-    let own = own.iter().map(|(name, value)| (*name, &**value)).collect();
-    output.detail(&Detail { own, answers: blocks })
-}
-
-fn request(summary: &DeliverySummary, reveal: bool) -> String {
+/// Returns the properties of a delivery with their labels.
+fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 7] {
+    let summary = &delivery.summary;
     let source = match summary.source {
         Source::Request(peer) => format!("from {peer}"),
-        Source::Poll => "built here from a submission of the service".to_owned(),
+        Source::Poll => "polled from the service".to_owned(),
     };
     let target = mask::target(&summary.request_target, reveal);
-    format!("{} {target}, {source}", summary.method)
+    let mut meaning = summary.verdict.description();
+    if summary.verdict.code == VerdictCode::BadEvent
+        && let Err(error) = WebhookEvent::from_json(delivery.body.clone())
+    {
+        meaning = format!("{meaning} {}", sentence(&error.to_string()));
+    }
+    let mut attempt = summary.attempt.number.to_string();
+    if let Some(gap) = summary.attempt.gap {
+        attempt = format!("{attempt}, {:.1} s after the previous one", gap.as_secs_f64());
+    }
+    if summary.attempt.is_duplicate {
+        attempt += "; a duplicate: an earlier one got 2xx";
+    }
+    let response = summary.response.map(|response| {
+        let status = match response.status {
+            Some(status) => status.to_string(),
+            None => "none: the connection was closed on purpose".to_owned(),
+        };
+        let origin = match response.answered_by {
+            AnsweredBy::Listener => "from the listener",
+            AnsweredBy::Fault => "(injected)",
+            AnsweredBy::Target => "from the target",
+            AnsweredBy::NoRoute => "from the listener, because no route matched",
+        };
+        format!("{status} {origin} after {} ms", millis(response.took))
+    });
+    [
+        ("capture", summary.number.unwrap_or_default().to_string()),
+        ("received", format!("{:.3}", summary.received_at)),
+        ("request", format!("{} {target}, {source}", summary.method)),
+        ("verdict", verdict_label(summary.verdict.code).to_owned()),
+        ("meaning", meaning),
+        ("attempt", attempt),
+        (
+            "response",
+            response.unwrap_or_else(|| "none yet, or the listener ended before it".to_owned()),
+        ),
+    ]
 }
 
-fn meaning(delivery: &Delivery) -> String {
-    let verdict = &delivery.summary.verdict;
-    let error = match verdict.code {
-        VerdictCode::BadEvent => WebhookEvent::from_json(delivery.body.clone()).err(),
-        _ => None,
-    };
-    let error = error.map(|error| format!(" {}", sentence(&error.to_string()))).unwrap_or_default();
-    format!("{}{error}", verdict.description())
-}
-
-fn attempt(summary: &DeliverySummary) -> String {
-    let attempt = summary.attempt;
-    let gap = attempt.gap.map(|gap| format!(", {:.1} s after the previous one", gap.as_secs_f64()));
-    let duplicate = if attempt.is_duplicate { "; a duplicate: an earlier one got 2xx" } else { "" };
-    format!("{}{}{duplicate}", attempt.number, gap.unwrap_or_default())
-}
-
-fn response(summary: &DeliverySummary) -> String {
-    let Some(response) = &summary.response else {
-        return "none yet, or the listener ended before it".to_owned();
-    };
-    let status = response.status.map_or_else(
-        || "none: the connection was closed on purpose".to_owned(),
-        |status| status.to_string(),
-    );
-    let origin = match response.answered_by {
-        AnsweredBy::Listener => "from the listener",
-        AnsweredBy::Fault => "(injected)",
-        AnsweredBy::Target => "from the target",
-        AnsweredBy::NoRoute => "from the listener, because no route matched",
-    };
-    format!("{status} {origin} after {} ms", millis(response.took))
+/// Returns headers, body and forwards with their labels.
+fn blocks(delivery: &Delivery, reveal: bool) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
+    let body = &delivery.body;
+    let mut blocks: Vec<(Cow<'_, str>, Cow<'_, str>)> = vec![
+        ("headers".into(), header_lines(&delivery.headers, reveal).into()),
+        (format!("body ({} bytes)", body.len()).into(), body_text(body).into()),
+    ];
+    for forward in &delivery.forwards {
+        let ms = millis(forward.took);
+        let text = match &forward.result {
+            Err(error) => format!("no response after {ms} ms: {}", error.message),
+            Ok(response) => format!(
+                "{} after {ms} ms\n{}\n{}{}",
+                response.status,
+                header_lines(&response.headers, reveal),
+                body_text(&mask::response_body(&response.body, reveal)),
+                if response.is_truncated { "\n… (the rest was not read)" } else { "" },
+            ),
+        };
+        let label = format!("forwarded to {}", mask::url(&forward.url, reveal));
+        blocks.push((label.into(), text.into()));
+    }
+    blocks
 }
 
 fn header_lines(headers: &HeaderMap, reveal: bool) -> String {
@@ -149,22 +158,4 @@ fn body_text(body: &[u8]) -> String {
     pretty(body)
         .or_else(|| text().map(str::to_owned))
         .unwrap_or_else(|| "(not text; --raw writes it as it was received)".to_owned())
-}
-
-fn forward_block(forward: &Forward, reveal: bool) -> (Cow<'static, str>, Cow<'static, str>) {
-    let (url, ms) = (mask::url(&forward.url, reveal), millis(forward.took));
-    let label = format!("forwarded to {url}");
-    let text = match &forward.result {
-        Err(error) => format!("no response after {ms} ms: {}", error.message),
-        Ok(response) => {
-            let more = if response.is_truncated { "\n… (the rest was not read)" } else { "" };
-            format!(
-                "{} after {ms} ms\n{}\n{}{more}",
-                response.status,
-                header_lines(&response.headers, reveal),
-                body_text(&mask::response_body(&response.body, reveal))
-            )
-        }
-    };
-    (label.into(), text.into())
 }

@@ -8,7 +8,7 @@ use formsvc_workbench::delivery::{CaptureNumber, DeliverySummary};
 use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::record::DeliveryRecord;
 use formsvc_workbench::store::{CaptureQuery, CaptureStore};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::super::args::FilterArgs;
 use super::super::captures;
@@ -58,28 +58,21 @@ impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let printer = output.items(columns(), ALL_FIELDS)?;
-        let filter = self.filter.resolve(cx)?;
+        let (filter, _) = self.filter.resolve(cx)?;
         let deadline = cx.deadline(self.max_time);
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
         }
-        let mut follower = Follower {
-            printer,
-            all: filter.all,
-            without_status: filter.without_status,
-            last_seen: None,
-            pending: BTreeMap::new(),
-            left: self.count,
-            reveal: self.reveal,
-        };
+        let left = self.count.unwrap_or(u64::MAX);
+        let mut tail = Follower { printer, filter, pending: BTreeMap::new(), left, args: &self };
         let end = async {
             match deadline {
-                Some(end) => tokio::time::sleep_until(end).await,
+                Some(end) => sleep_until(end).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            result = follow(cx, &mut follower, self.last) => result,
+            result = tail.follow(cx) => result,
             // The reader of the pipe has what it wants.
             () = stdin::gone() => Ok(()),
             () = end => Ok(()),
@@ -87,26 +80,89 @@ impl Tail {
     }
 }
 
-/// Reads the store again and again, until the wanted number of deliveries is printed.
-async fn follow(cx: &Context, follower: &mut Follower<'_>, last: usize) -> Result<(), CliError> {
-    let mut ticks = tokio::time::interval(INTERVAL);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut store = None;
-    while follower.left != Some(0) {
-        ticks.tick().await;
-        if store.is_none() {
-            store = captures::open(cx).await?;
+/// Prints new captures of a store.
+struct Follower<'a> {
+    printer: ItemPrinter<'a>,
+    filter: DeliveryFilter,
+    /// Captures without a response, with the time of the first read.
+    pending: BTreeMap<CaptureNumber, Instant>,
+    /// Number of deliveries to print.
+    left: u64,
+    args: &'a Tail,
+}
+
+impl Follower<'_> {
+    /// Reads the store again and again, until the wanted number of deliveries is printed.
+    async fn follow(&mut self, cx: &Context) -> Result<(), CliError> {
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut store = captures::open(cx).await?;
+        let mut last_seen = 0;
+        if let Some(store) = &store {
+            last_seen = self.print_recorded(store).await?;
+        } else {
+            cx.progress.remark(&captures::none_message(cx));
         }
-        match &store {
-            Some(store) => follower.read(store, last).await?,
-            // Every capture of a store that is created later is new.
-            None if follower.last_seen.replace(0).is_none() => {
-                cx.progress.remark(&captures::none_message(cx));
+        while self.left > 0 {
+            ticks.tick().await;
+            if store.is_none() {
+                store = captures::open(cx).await?;
             }
-            None => {}
+            if let Some(store) = &store {
+                let oldest = self.pending.keys().next();
+                let after = Some(oldest.map_or(last_seen, |oldest| oldest - 1));
+                let query = CaptureQuery { after, ..CaptureQuery::default() };
+                for summary in store.list(query).await?.iter().rev() {
+                    let number = summary.number.unwrap_or_default();
+                    if number > last_seen || self.pending.contains_key(&number) {
+                        self.observe(store, summary).await?;
+                    }
+                    last_seen = last_seen.max(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the newest captures that match. Returns the number of the newest capture.
+    async fn print_recorded(&mut self, store: &CaptureStore) -> Result<CaptureNumber, CliError> {
+        let newest = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
+        let newest = store.list(newest).await?.first().and_then(|newest| newest.number);
+        let newest = newest.unwrap_or_default();
+        let (filter, limit) = (self.filter.clone(), Some(self.args.last));
+        let before = newest.checked_add(1);
+        let query = CaptureQuery { filter, before, limit, ..CaptureQuery::default() };
+        for summary in store.list(query).await?.iter().rev() {
+            self.observe(store, summary).await?;
+        }
+        Ok(newest)
+    }
+
+    /// Prints a capture if it has a response, or if the time to wait for one is over.
+    async fn observe(
+        &mut self,
+        store: &CaptureStore,
+        summary: &DeliverySummary,
+    ) -> Result<(), CliError> {
+        let Some(number) = summary.number.filter(|_| self.left > 0) else { return Ok(()) };
+        let since = *self.pending.entry(number).or_insert_with(Instant::now);
+        if summary.response.is_none() && since.elapsed() < RESPONSE_MAX {
+            return Ok(());
+        }
+        self.pending.remove(&number);
+        // It may have been removed meanwhile.
+        let Some(delivery) = store.get(number).await? else { return Ok(()) };
+        if !self.filter.matches(&delivery) {
+            return Ok(());
+        }
+        self.left -= 1;
+        match &self.printer {
+            ItemPrinter::Rows(columns) => print_row(columns, &delivery.summary),
+            ItemPrinter::Json(stream) => {
+                stream.show(&DeliveryRecord::of(&delivery, self.args.reveal))
+            }
         }
     }
-    Ok(())
 }
 
 fn columns() -> Vec<Column> {
@@ -135,78 +191,4 @@ fn print_row(columns: &Columns<'_>, summary: &DeliverySummary) -> Result<(), Cli
         (TextStyle::Plain, &summary.attempt.number.to_string()),
         (TextStyle::Plain, summary.names.submission_id.as_deref().unwrap_or_default()),
     ])
-}
-
-/// Prints new captures of a store.
-struct Follower<'a> {
-    printer: ItemPrinter<'a>,
-    all: DeliveryFilter,
-    without_status: DeliveryFilter,
-    /// The highest number when the store was last read. `None` before that.
-    last_seen: Option<CaptureNumber>,
-    /// Captures without a response, with the time of the first read.
-    pending: BTreeMap<CaptureNumber, Instant>,
-    /// Number of deliveries to print.
-    left: Option<u64>,
-    reveal: bool,
-}
-
-impl Follower<'_> {
-    /// Prints new captures, and earlier ones that have a response now.
-    async fn read(&mut self, store: &CaptureStore, last: usize) -> Result<(), CliError> {
-        let newest = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
-        let newest = store.list(newest).await?.first().and_then(|newest| newest.number);
-        let newest = newest.unwrap_or(0).max(self.last_seen.unwrap_or(0));
-        let before = newest.checked_add(1);
-        let query = match self.last_seen {
-            None => CaptureQuery {
-                filter: self.all.clone(),
-                before,
-                limit: Some(last),
-                ..CaptureQuery::default()
-            },
-            Some(seen) if seen == newest && self.pending.is_empty() => return Ok(()),
-            // The status is checked once there is a response.
-            Some(seen) => CaptureQuery {
-                filter: self.without_status.clone(),
-                before,
-                after: Some(self.pending.keys().next().map_or(seen, |first| first - 1)),
-                limit: None,
-            },
-        };
-        let listed = store.list(query).await?;
-        let seen = self.last_seen.replace(newest).unwrap_or(0);
-        let mut pending = std::mem::take(&mut self.pending);
-        let now = Instant::now();
-        for summary in listed.iter().rev() {
-            let Some(number) = summary.number else { continue };
-            let since = pending.remove(&number);
-            if number <= seen && since.is_none() {
-                continue;
-            }
-            let since = since.unwrap_or(now);
-            if summary.response.is_none() && now.duration_since(since) < RESPONSE_MAX {
-                self.pending.insert(number, since);
-            } else if self.left != Some(0) {
-                self.print(store, number).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn print(&mut self, store: &CaptureStore, number: CaptureNumber) -> Result<(), CliError> {
-        // It may have been removed meanwhile.
-        let Some(delivery) = store.get(number).await? else { return Ok(()) };
-        if !self.all.matches(&delivery) {
-            return Ok(());
-        }
-        match &self.printer {
-            ItemPrinter::Rows(columns) => print_row(columns, &delivery.summary)?,
-            ItemPrinter::Json(stream) => {
-                stream.show(&DeliveryRecord::of(&delivery, self.reveal))?;
-            }
-        }
-        self.left = self.left.map(|left| left.saturating_sub(1));
-        Ok(())
-    }
 }

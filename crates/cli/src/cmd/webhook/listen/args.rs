@@ -1,18 +1,21 @@
 //! The flags of `webhook listen`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
+use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::forward::{Forwarder, MAX_RESPONSE_BODY, Route};
 use formsvc_workbench::listen::{Expression, Fault, Faults, GoalOptions, ListenLimits, OnInvalid};
+use formsvc_workbench::store::StoreLimits;
 use formsvc_workbench::target;
 use url::Url;
 
-use crate::cmd::webhook::args::{SenderArgs, TimeoutFlag, response_timeout};
+use crate::cmd::webhook::args::{SenderArgs, age, timeout_setting};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::Origin;
@@ -21,6 +24,7 @@ use crate::settings::args::{duration, whole};
 const RESPONSES: &str = "Responses";
 const FORWARDING: &str = "Forwarding";
 const END: &str = "End of the run";
+const STORE: &str = "Store";
 const INSPECTOR: &str = "Inspector";
 const LIMITS: &str = "Limits";
 
@@ -29,11 +33,11 @@ const LIMITS: &str = "Limits";
 pub(super) struct ResponseArgs {
     /// What to do with a delivery without a valid signature
     #[arg(long, value_name = "ACTION", default_value = "reject", value_parser = on_invalid(), help_heading = RESPONSES)]
-    on_invalid: OnInvalid,
+    pub(super) on_invalid: OnInvalid,
     /// Respond to the attempts of each submission with these statuses in order; the last one repeats.
     /// `pass` responds as without this flag
     #[arg(long, value_name = "STATUS,…", value_parser = responses, help_heading = RESPONSES)]
-    respond: Option<Responses>,
+    respond: Option<Arc<[Fault]>>,
     /// Wait this long before each response
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = RESPONSES)]
     respond_delay: Option<Duration>,
@@ -47,10 +51,6 @@ pub(super) struct ResponseArgs {
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=100), help_heading = RESPONSES, hide_short_help = true)]
     retry_factor: Option<u32>,
 }
-
-/// The value of `--respond`.
-#[derive(Clone, Debug)]
-struct Responses(Vec<Fault>);
 
 /// The flags of targets.
 #[derive(Debug, Args)]
@@ -96,9 +96,19 @@ pub(super) struct EndArgs {
     pub(super) exit_on_stdin_eof: bool,
 }
 
-/// The flags of the inspector.
+/// The flags of the store and the inspector.
 #[derive(Clone, Copy, Debug, Args)]
-pub(super) struct InspectorArgs {
+pub(super) struct StoreArgs {
+    /// Store deliveries in memory only; they are lost when the command ends
+    #[arg(long, help_heading = STORE)]
+    pub(super) no_store: bool,
+    /// Size of the store; the oldest deliveries are removed first. Deliveries without a valid signature get at
+    /// most half of it
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size, help_heading = STORE)]
+    store_max_size: u64,
+    /// Remove deliveries after this time
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = age, help_heading = STORE)]
+    store_max_age: Duration,
     /// Serve a page on this machine that shows deliveries as they arrive; prints its address
     #[arg(long, help_heading = INSPECTOR)]
     pub(super) ui: bool,
@@ -129,19 +139,15 @@ pub(super) struct LimitArgs {
 }
 
 impl ResponseArgs {
-    pub(super) fn on_invalid(&self) -> OnInvalid {
-        self.on_invalid
-    }
-
     pub(super) fn faults(&self) -> Faults {
         Faults {
             drop: self.drop,
-            respond: self.respond.clone().map(|responses| responses.0).unwrap_or_default(),
+            respond: self.respond.as_deref().map(<[_]>::to_vec).unwrap_or_default(),
             delay: self.respond_delay,
         }
     }
 
-    /// Returns the schedule of the retries that this process makes.
+    /// Returns the pauses between the attempts of the sandbox and of the poll.
     pub(super) fn schedule(&self) -> RetrySchedule {
         let usual = RetrySchedule::default();
         RetrySchedule {
@@ -164,8 +170,8 @@ impl ForwardArgs {
     pub(super) fn sender(&self, cx: &Context) -> Result<HttpSender, CliError> {
         let targets = self.forward_to.iter().chain(self.route.iter().map(Route::target));
         targets.into_iter().try_for_each(|target| cx.check_network(target.as_str()))?;
-        let timeout =
-            self.forward_timeout.unwrap_or_else(|| response_timeout(cx, TimeoutFlag::Run));
+        let variable = || timeout_setting(cx, |origin| matches!(origin, Origin::Env(_)));
+        let timeout = self.forward_timeout.or_else(variable).unwrap_or(DELIVERY_TIMEOUT);
         self.requests.sender(cx, timeout, MAX_RESPONSE_BODY)
     }
 }
@@ -187,11 +193,14 @@ impl EndArgs {
     /// Returns the time limit of the run. `--timeout` limits requests in other commands, but this command
     /// sends none.
     pub(super) fn max_time(&self, cx: &Context) -> Option<Duration> {
-        let timeout =
-            cx.settings.resolved.row("timeout").and_then(|row| {
-                cx.settings.timeout.filter(|_| matches!(row.origin, Origin::Flag(_)))
-            });
-        self.max_time.or(timeout)
+        let timeout = || timeout_setting(cx, |origin| matches!(origin, Origin::Flag(_)));
+        self.max_time.or_else(timeout)
+    }
+}
+
+impl StoreArgs {
+    pub(super) fn limits(self) -> StoreLimits {
+        StoreLimits { bytes: self.store_max_size, age: self.store_max_age }
     }
 }
 
@@ -215,8 +224,8 @@ fn expect_help() -> String {
     )
 }
 
-fn responses(text: &str) -> Result<Responses, String> {
-    Faults::parse_responses(text).map(Responses)
+fn responses(text: &str) -> Result<Arc<[Fault]>, String> {
+    Faults::parse_responses(text).map(Into::into)
 }
 
 fn on_invalid() -> impl TypedValueParser<Value = OnInvalid> {
@@ -231,4 +240,38 @@ fn on_invalid() -> impl TypedValueParser<Value = OnInvalid> {
         let row = OnInvalid::ALL.iter().find(|(_, known)| *known == name);
         row.expect("the parser accepts these names only").0
     })
+}
+
+/// Parses `64MiB`, `1GiB`, `1048576`.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text[digits.len()..].trim() {
+        "" => Some(1),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        _ => None,
+    };
+    let size = digits.parse().ok().zip(unit).and_then(|(n, unit): (u64, u64)| n.checked_mul(unit));
+    match size {
+        // A smaller store cannot store the largest delivery.
+        Some(size) if (1 << 20..1 << 46).contains(&size) => Ok(size),
+        Some(_) => Err("expected at least 1MiB, and less than 64 TiB".to_owned()),
+        None => Err("expected a size with its unit, such as 64MiB or 1GiB".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_has_a_unit_and_limits() {
+        assert_eq!(size("256MiB"), Ok(256 << 20));
+        assert_eq!(size("1048576"), Ok(1 << 20));
+        assert_eq!(size("2 GiB"), Ok(2 << 30));
+        for bad in ["", "MiB", "-1MiB", "1.5GiB", "10KiB", "99999999999GiB", "1TB", "ten"] {
+            assert!(size(bad).is_err(), "{bad:?}");
+        }
+    }
 }

@@ -2,18 +2,19 @@
 
 mod args;
 mod line;
+#[cfg(not(feature = "sandbox"))]
+mod no_sandbox;
 mod poll;
 mod ready_file;
 mod report;
-mod runtime;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod session;
-mod summary;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
@@ -31,18 +32,21 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
+use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
-use self::args::{EndArgs, ForwardArgs, InspectorArgs, LimitArgs, ResponseArgs};
+use self::args::{EndArgs, ForwardArgs, LimitArgs, ResponseArgs, StoreArgs};
 use self::line::LineStyle;
+#[cfg(not(feature = "sandbox"))]
+use self::no_sandbox::SandboxArgs;
 use self::poll::{PollArgs, RunningPoll};
 use self::ready_file::ReadyFile;
 use self::report::Report;
-use self::runtime::ListenerRuntime;
 #[cfg(feature = "sandbox")]
-use self::sandbox::{ListenSandbox, SandboxKind};
+use self::sandbox::SandboxArgs;
 use self::session::{DRAIN, Session, Until};
-use super::args::{SecretArgs, StoreArgs};
+use super::args::SecretArgs;
+use super::captures;
 use crate::account::key::aside;
 use crate::context::Context;
 use crate::error::CliError;
@@ -85,13 +89,8 @@ pub(crate) struct Listen {
     /// Do not mask signatures. Anyone who has one can replay the delivery
     #[arg(long)]
     reveal: bool,
-    /// Start a sandbox that delivers the submissions of FORM (contact) to the listener
-    ///
-    /// Prints the address of the form. On a terminal, Enter makes a submission. Without a secret in a flag or
-    /// variable it generates one and prints it as an export line for your receiver.
-    #[cfg(feature = "sandbox")]
-    #[arg(long, value_name = "FORM", conflicts_with_all = ["poll", "demo"], value_parser = form, help_heading = "Sandbox")]
-    sandbox: Option<formsvc_client::types::PublicId>,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
     #[command(flatten)]
     secrets: SecretArgs,
     #[command(flatten)]
@@ -104,8 +103,6 @@ pub(crate) struct Listen {
     end: EndArgs,
     #[command(flatten)]
     store: StoreArgs,
-    #[command(flatten)]
-    inspector: InspectorArgs,
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -129,20 +126,21 @@ impl Listen {
         let sender = self.forward.sender(cx)?;
         let forwarder = self.forward.forwarder(sender.clone(), self.limits.max_in_flight);
         let mut secrets = self.read_secrets(cx).await?;
-        let runtime = ListenerRuntime::start().map_err(|error| {
-            CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)
-        })?;
-        let sockets = runtime.within(|| self.open_sockets(cx))?;
+        let runtime = start_runtime()?;
+        let sockets = {
+            let _guard = runtime.enter();
+            self.open_sockets(cx)?
+        };
         let address = sockets.address();
         let path = self.path.as_deref().unwrap_or("/");
         let url = format!("http://{address}{path}");
-        let sandbox = self.start_sandbox(cx, &url, &mut secrets).await?;
+        let (form, schedule) = (self.poll.form(), self.responses.schedule());
+        let sandbox = self.sandbox.start(cx, &url, form, schedule, &mut secrets).await?;
         let client = sandbox.as_ref().map(|sandbox| sandbox.client(cx)).transpose()?;
-        let schedule = self.responses.schedule();
         let poll = self.poll.prepare(cx, client, &secrets, schedule, path);
         let poll = cx.until(deadline, poll).await?;
         let stdin_eof = self.end.exit_on_stdin_eof;
-        let until = Until { signal: cx.end_within(DRAIN), deadline, stdin_eof };
+        let until = Until { signal: cx.shutdown.drain_within(DRAIN), deadline, stdin_eof };
         let (store, store_error) = self.open_store(cx).await?;
         let mut warnings = self.warnings(&secrets, store_error.as_ref());
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
@@ -150,16 +148,11 @@ impl Listen {
 
         let rules = self.rules(&setup)?;
         let limits = self.limits.limits(self.end.count());
-        let start = || Listener::start(sockets, rules, limits, setup.store.clone());
-        let (listener, events) = runtime.within(start);
-        let inspector = runtime.within(|| self.start_inspector(&setup, &listener));
-        let inspector = match inspector {
-            Ok(inspector) => inspector,
-            Err(error) => {
-                drop(listener);
-                setup.store.close().await;
-                return Err(error);
-            }
+        let (listener, events, inspector) = {
+            let _guard = runtime.enter();
+            let (listener, events) = Listener::start(sockets, rules, limits, setup.store.clone());
+            let inspector = self.start_inspector(&setup, &listener)?;
+            (listener, events, inspector)
         };
         let ready = self.ready_line(&setup, inspector.as_ref().map(Inspector::url));
         let ready_file = self.write_ready_file(cx, &ready).await;
@@ -174,11 +167,14 @@ impl Listen {
             };
             let report = Report { live, progress: &cx.progress, style };
             report.ready(ready)?;
-            self.report_sandbox(cx, sandbox.as_ref());
+            if let Some(sandbox) = &sandbox {
+                let reads_stdin = stdin_eof || self.secrets.uses_stdin();
+                sandbox.report(cx, cx.settings.terminal.stdin && !reads_stdin);
+            }
             warnings.iter().try_for_each(|warning| report.warning(warning))?;
             let goal = Goal::new(self.end.goal(), Instant::now());
             let poll = poll
-                .map_or_else(RunningPoll::default, |poll| poll.start(listener.handle(), &runtime));
+                .map_or_else(RunningPoll::default, |poll| poll.start(listener.handle(), runtime));
             let totals = Totals::default();
             Session { listener, events, report, goal, poll, totals }.run(until).await
         };
@@ -197,7 +193,7 @@ impl Listen {
                 .hint("standard input ends with the secret; pass it with `--secret-file`"));
         }
         // A sandbox does not sign generated submissions with a stored secret.
-        if self.has_sandbox(cx) {
+        if self.sandbox.is_used(cx) {
             return self.secrets.read(cx).await;
         }
         self.secrets.read_or_stored(cx).await
@@ -224,35 +220,40 @@ impl Listen {
         })
     }
 
-    /// Opens the store. The deliveries of a demo are never stored on disk.
+    /// Opens the store. If the file cannot be used, returns a store in memory and the error. The deliveries of
+    /// a demo are never stored on disk.
     async fn open_store(&self, cx: &Context) -> Result<(CaptureStore, Option<CliError>), CliError> {
-        if is_demo(cx) {
-            return Ok((CaptureStore::in_memory(self.store.limits())?, None));
-        }
-        self.store.open(cx).await
+        let limits = self.store.limits();
+        let error = match captures::folder(cx) {
+            _ if self.store.no_store || is_demo(cx) => None,
+            Err(error) => Some(error),
+            // Another process may lock the file, and the disk may be slow.
+            Ok(folder) => match aside(move || CaptureStore::open(&folder, limits)).await? {
+                Ok(store) => return Ok((store, None)),
+                Err(error) => Some(error.into()),
+            },
+        };
+        Ok((CaptureStore::in_memory(limits)?, error))
     }
 
     fn warnings(&self, secrets: &SigningSecrets, store_error: Option<&CliError>) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        if secrets.is_empty() {
-            let message =
-                "no signing secret: deliveries are not verified; store one with `formsvc \
-                           webhook secret add`, or set FORMSVC_SIGNING_SECRET"
-                    .to_owned();
-            warnings.push(Warning { code: WarningCode::NotVerified, message });
-        }
-        if let Some(bind) = self.bind.filter(|bind| !bind.is_loopback()) {
-            let message = format!("other machines can reach the listener at {bind}");
-            warnings.push(Warning { code: WarningCode::Reachable, message });
-        }
-        if let Some(error) = store_error {
-            let message = format!(
-                "{}: captures are kept in memory and lost when the listener ends",
-                error.brief()
-            );
-            warnings.push(Warning { code: WarningCode::InMemory, message });
-        }
-        warnings
+        let not_verified = "no signing secret: deliveries are not verified; store one with `formsvc webhook \
+                            secret add`, or set FORMSVC_SIGNING_SECRET";
+        let not_verified = secrets.is_empty().then(|| not_verified.to_owned());
+        let bind = self.bind.filter(|bind| !bind.is_loopback());
+        let reachable = bind.map(|bind| format!("other machines can reach the listener at {bind}"));
+        let in_memory = store_error.map(|error| {
+            let error = error.brief();
+            format!("{error}: captures are kept in memory and lost when the listener ends")
+        });
+        let warnings = [
+            (WarningCode::NotVerified, not_verified),
+            (WarningCode::Reachable, reachable),
+            (WarningCode::InMemory, in_memory),
+        ];
+        let warning =
+            |(code, message): (_, Option<String>)| Some(Warning { code, message: message? });
+        warnings.into_iter().filter_map(warning).collect()
     }
 
     fn rules(&self, setup: &Setup) -> Result<ListenRules, CliError> {
@@ -262,7 +263,7 @@ impl Listen {
         Ok(ListenRules {
             path: self.path.clone(),
             verifier,
-            on_invalid: self.responses.on_invalid(),
+            on_invalid: self.responses.on_invalid,
             faults: self.responses.faults(),
             forwarder: setup.forwarder.clone(),
         })
@@ -273,7 +274,7 @@ impl Listen {
         setup: &Setup,
         listener: &Listener,
     ) -> Result<Option<Inspector>, CliError> {
-        if !self.inspector.ui {
+        if !self.store.ui {
             return Ok(None);
         }
         let url = Url::parse(&setup.url);
@@ -286,7 +287,7 @@ impl Listen {
             listener: Some(url.map_err(|error| CliError::usage(error.to_string()))?),
             reveal: self.reveal,
         };
-        Ok(Some(Inspector::start(self.inspector.ui_port, state)?))
+        Ok(Some(Inspector::start(self.store.ui_port, state)?))
     }
 
     fn ready_line<'a>(&'a self, setup: &'a Setup, ui_url: Option<&'a str>) -> ReadyLine<'a> {
@@ -298,7 +299,7 @@ impl Listen {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
             secrets: setup.secrets.names().collect(),
-            on_invalid: self.responses.on_invalid().name(),
+            on_invalid: self.responses.on_invalid.name(),
             path: self.path.as_deref(),
             targets: targets.map(|url| mask::url(url.as_str(), self.reveal)).collect(),
             store: setup.store.folder().map(|folder| folder.display().to_string()),
@@ -315,91 +316,27 @@ impl Listen {
         let content = to_raw_value(ready).map_err(|error| {
             CliError::new(Exit::Failed, "cannot write the ready file").because(&error)
         })?;
-        let abort = cx.abort.clone();
-        aside(move || ReadyFile::write(path, &content, &abort)).await?.map(Some)
+        let shutdown = cx.shutdown.clone();
+        aside(move || ReadyFile::write(path, &content, &shutdown)).await?.map(Some)
     }
-
-    #[cfg(feature = "sandbox")]
-    fn has_sandbox(&self, cx: &Context) -> bool {
-        self.sandbox_kind(cx).is_some()
-    }
-
-    #[cfg(not(feature = "sandbox"))]
-    #[expect(clippy::unused_self, reason = "the same signature with and without the sandbox")]
-    fn has_sandbox(&self, cx: &Context) -> bool {
-        is_demo(cx)
-    }
-
-    #[cfg(feature = "sandbox")]
-    fn sandbox_kind(&self, cx: &Context) -> Option<SandboxKind<'_>> {
-        match &self.sandbox {
-            Some(form) => Some(SandboxKind::Interactive { form }),
-            None => is_demo(cx).then(|| SandboxKind::Demo { polled: self.poll.form() }),
-        }
-    }
-
-    /// Starts the sandbox of `--demo` or `--sandbox`.
-    #[cfg(feature = "sandbox")]
-    async fn start_sandbox(
-        &self,
-        cx: &Context,
-        url: &str,
-        secrets: &mut SigningSecrets,
-    ) -> Result<Option<ListenSandbox>, CliError> {
-        let Some(kind) = self.sandbox_kind(cx) else { return Ok(None) };
-        let schedule = self.responses.schedule();
-        ListenSandbox::start(kind, url, schedule, secrets).await.map(Some)
-    }
-
-    #[cfg(feature = "sandbox")]
-    fn report_sandbox(&self, cx: &Context, sandbox: Option<&ListenSandbox>) {
-        let Some((sandbox, kind)) = sandbox.zip(self.sandbox_kind(cx)) else { return };
-        sandbox.report(cx, kind);
-        let reads_stdin = self.end.exit_on_stdin_eof || self.secrets.uses_stdin();
-        if matches!(kind, SandboxKind::Interactive { .. })
-            && cx.settings.terminal.stdin
-            && !reads_stdin
-        {
-            sandbox.submit_on_enter(cx);
-        }
-    }
-
-    #[cfg(not(feature = "sandbox"))]
-    #[expect(clippy::unused_async, reason = "the same signature with and without the sandbox")]
-    async fn start_sandbox(
-        &self,
-        cx: &Context,
-        _: &str,
-        _: &mut SigningSecrets,
-    ) -> Result<Option<ListenSandbox>, CliError> {
-        if is_demo(cx) {
-            return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
-        }
-        Ok(None)
-    }
-
-    #[cfg(not(feature = "sandbox"))]
-    fn report_sandbox(&self, _: &Context, _: Option<&ListenSandbox>) {}
 }
 
-/// A build without the sandbox cannot create it.
-#[cfg(not(feature = "sandbox"))]
-enum ListenSandbox {}
-
-#[cfg(not(feature = "sandbox"))]
-impl ListenSandbox {
-    fn client(&self, _: &Context) -> Result<formsvc_client::Client, CliError> {
-        match *self {}
-    }
+/// Starts the threads of the listener. The thread of the command may block while it writes to standard output,
+/// and the listener must still respond to senders. The runtime is leaked, because dropping it inside of the
+/// runtime of the command would panic.
+fn start_runtime() -> Result<&'static Runtime, CliError> {
+    // The listener shares the machine with the targets.
+    let threads = available_parallelism().map_or(2, usize::from).min(4);
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(threads).thread_name("listener").enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)
+    })?;
+    Ok(Box::leak(Box::new(runtime)))
 }
 
 fn is_demo(cx: &Context) -> bool {
     matches!(cx.settings.service, Service::Demo)
-}
-
-#[cfg(feature = "sandbox")]
-fn form(text: &str) -> Result<formsvc_client::types::PublicId, String> {
-    formsvc_server::admin::parse_id(text).map_err(|rule| format!("a public id {rule}"))
 }
 
 /// Returns the schema of the lines with the schema of deliveries, to which it refers by its `$id`.

@@ -8,10 +8,10 @@ use formsvc_protocol::RetrySchedule;
 use formsvc_workbench::listen::ListenerHandle;
 use formsvc_workbench::poll::{INTERVAL, Poll, PollError, PollMark, PollStart};
 use formsvc_workbench::secrets::SigningSecrets;
+use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::runtime::ListenerRuntime;
 use crate::account::key::aside;
 use crate::base::when::{local, zone};
 use crate::cmd::submissions::tail::outage::{OutageBackoff, default_interval};
@@ -133,7 +133,7 @@ fn report(cx: &Context, form: &FormMatch, continued: Option<&PollStart>, interva
 
 impl PreparedPoll {
     /// Starts to deliver submissions, on the runtime of the listener.
-    pub(super) fn start(self, listener: ListenerHandle, runtime: &ListenerRuntime) -> RunningPoll {
+    pub(super) fn start(self, listener: ListenerHandle, runtime: &Runtime) -> RunningPoll {
         let stop = CancellationToken::new();
         let deliver = move |method, request_target, headers, body| {
             let listener = listener.clone();

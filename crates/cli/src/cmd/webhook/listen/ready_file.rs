@@ -8,8 +8,8 @@ use std::process;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::abort::Abort;
 use crate::base::files;
+use crate::context::Shutdown;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -25,14 +25,14 @@ impl ReadyFile {
     pub(super) fn write(
         path: PathBuf,
         content: &impl Serialize,
-        abort: &Abort,
+        shutdown: &Shutdown,
     ) -> Result<Self, CliError> {
         let failed = |error: io::Error| {
             let what = format!("cannot write the ready file `{}`", path.display());
             CliError::new(Exit::LocalIo, what).because(&error)
         };
         check(&path).and_then(|()| replace(&path, content)).map_err(failed)?;
-        abort.removes_file(path.clone());
+        shutdown.remove_file_at_exit(path.clone());
         Ok(Self(path))
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         let path = folder.path().join("ready.json");
         let ready = json!({"url": "http://127.0.0.1:9000/", "pid": process::id()});
         for _ in 0..2 {
-            let written = ReadyFile::write(path.clone(), &ready, &Abort::default()).unwrap();
+            let written = ReadyFile::write(path.clone(), &ready, &Shutdown::default()).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), ready);
             #[cfg(unix)]
@@ -103,7 +103,7 @@ mod tests {
             // A killed run does not remove it.
             std::mem::forget(written);
         }
-        drop(ReadyFile::write(path.clone(), &ready, &Abort::default()).unwrap());
+        drop(ReadyFile::write(path.clone(), &ready, &Shutdown::default()).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -113,12 +113,12 @@ mod tests {
         let path = folder.path().join("precious");
         for other in ["", "precious", "{}", "[1]", r#"{"url"#, r#"{"name":"x","url":"y"}"#] {
             std::fs::write(&path, other).unwrap();
-            let refused = ReadyFile::write(path.clone(), &json!({}), &Abort::default());
+            let refused = ReadyFile::write(path.clone(), &json!({}), &Shutdown::default());
             let told = refused.err().unwrap().told();
             assert!(told.contains("precious") && told.contains("not a ready file"), "{told}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
         }
         let nowhere = folder.path().join("no/such/folder");
-        assert!(ReadyFile::write(nowhere, &json!({}), &Abort::default()).is_err());
+        assert!(ReadyFile::write(nowhere, &json!({}), &Shutdown::default()).is_err());
     }
 }

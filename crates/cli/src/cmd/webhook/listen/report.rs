@@ -1,15 +1,16 @@
-//! Prints the events of a listener: for users as lines, for programs as JSON on standard output, warnings on
-//! standard error.
+//! Prints the events of a listener: for users as lines, for programs as JSON on standard output. Warnings and the
+//! summary for users are on standard error.
 
-use formsvc_workbench::delivery::Delivery;
 use formsvc_workbench::listen::{
-    Ended, Expectation, ListenerEvent, ListenerLine, ReadyLine, Totals,
+    Ended, Expectation, ListenerEvent, ListenerLine, ReadyLine, Times, Totals,
 };
+use formsvc_workbench::verdict::VERDICTS;
 use formsvc_workbench::warning::{Warning, WarningCode};
 use jiff::Timestamp;
 
-use super::line::{Line, LineStyle};
-use super::summary;
+use super::line::LineStyle;
+use crate::base::text::count;
+use crate::cmd::webhook::text::took;
 use crate::error::CliError;
 use crate::output::progress::Progress;
 use crate::output::{Live, to_json};
@@ -36,67 +37,44 @@ impl Report<'_> {
         self.record(&ListenerLine::Ready(ready))
     }
 
-    /// Prints events. The warnings of a delivery precede it.
-    pub(super) fn events(&self, events: &[ListenerEvent]) -> Result<(), CliError> {
-        // Warnings go to another stream, so the lines before them are written first.
-        let has_warnings = |event: &ListenerEvent| match event {
-            ListenerEvent::Delivered { warnings, .. } => !warnings.is_empty(),
-            ListenerEvent::Refused(_) => false,
-        };
-        events.chunk_by(|_, next| !has_warnings(next)).try_for_each(|events| self.chunk(events))
-    }
-
-    fn chunk(&self, events: &[ListenerEvent]) -> Result<(), CliError> {
-        if self.live.is_for_programs() {
-            let records: Vec<_> = events.iter().flat_map(|event| self.records(event)).collect();
-            return self.live.records(&records);
-        }
-        let lines: Vec<Line> = events.iter().flat_map(|event| self.lines(event)).collect();
-        self.live.lines(lines.iter().map(Vec::as_slice))
-    }
-
-    fn records(&self, event: &ListenerEvent) -> Vec<String> {
-        let reveal = self.style.reveal;
-        let (delivery, warnings) = match event {
-            ListenerEvent::Delivered { delivery, warnings } => (delivery, warnings),
-            ListenerEvent::Refused(refused) => {
-                return vec![to_json(&ListenerLine::refused(refused, reveal))];
+    /// Prints an event. The warnings of a delivery precede it.
+    pub(super) fn event(&self, event: &ListenerEvent) -> Result<(), CliError> {
+        let is_for_programs = self.live.is_for_programs();
+        match event {
+            ListenerEvent::Refused(refused) if is_for_programs => {
+                self.record(&ListenerLine::refused(refused, self.style.reveal))
             }
-        };
-        let warnings = warnings.iter().map(|warning| {
-            self.progress.warn(&warning.message);
-            to_json(&ListenerLine::warning(warning, Timestamp::now()))
-        });
-        let mut records: Vec<_> = warnings.collect();
-        records.push(to_json(&ListenerLine::delivery(delivery, reveal)));
-        records
+            ListenerEvent::Refused(refused) => self.live.lines([&*self.style.refused(refused)]),
+            ListenerEvent::Delivered { delivery, warnings } => {
+                for warning in warnings {
+                    // The lines of the delivery contain the error of the target.
+                    if is_for_programs || warning.code != WarningCode::TargetDown {
+                        self.warning(warning)?;
+                    }
+                }
+                if is_for_programs {
+                    return self.record(&ListenerLine::delivery(delivery, self.style.reveal));
+                }
+                let lines = self.style.delivery(delivery);
+                self.live.lines(lines.iter().map(Vec::as_slice))
+            }
+        }
     }
 
-    fn lines(&self, event: &ListenerEvent) -> Vec<Line> {
-        let (delivery, warnings): (&Delivery, _) = match event {
-            ListenerEvent::Delivered { delivery, warnings } => (delivery, warnings),
-            ListenerEvent::Refused(refused) => return vec![self.style.refused(refused)],
-        };
-        // The lines of the delivery contain the error of the target.
-        let others = warnings.iter().filter(|warning| warning.code != WarningCode::TargetDown);
-        others.for_each(|warning| self.progress.warn(&warning.message));
-        self.style.delivery(delivery)
-    }
-
-    /// Prints a warning that is not about a delivery.
+    /// Prints a warning.
     pub(super) fn warning(&self, warning: &Warning) -> Result<(), CliError> {
         self.progress.warn(&warning.message);
         self.record(&ListenerLine::warning(warning, Timestamp::now()))
     }
 
-    /// Prints the totals of the run: for users on standard error.
+    /// Prints the totals of the run.
     pub(super) fn summary(
         &self,
         totals: &Totals,
         ended: Ended,
         expectations: &[Expectation],
     ) -> Result<(), CliError> {
-        for line in summary::lines(totals) {
+        for line in summary(totals) {
             self.progress.remark(&line);
         }
         self.record(&ListenerLine::summary(totals, ended, expectations, Timestamp::now()))
@@ -110,25 +88,74 @@ impl Report<'_> {
 
 /// Returns the settings of a listener, one on each line.
 fn settings(ready: &ReadyLine<'_>) -> Vec<String> {
-    let verifies = match &ready.secrets[..] {
+    let mut lines = Vec::new();
+    match &ready.secrets[..] {
         // A warning reports this.
-        [] => None,
-        [current] => Some(format!("verifies with the secret {current}")),
-        [current, previous @ ..] => {
-            Some(format!("verifies with the secrets {current} and {}", previous.join(" and ")))
-        }
-    };
-    let targets = ready.targets.join(" and ");
-    let forwards = (!ready.targets.is_empty()).then(|| format!("forwards to {targets}"));
-    let stores = match &ready.store {
+        [] => {}
+        [current] => lines.push(format!("verifies with the secret {current}")),
+        secrets => lines.push(format!("verifies with the secrets {}", secrets.join(" and "))),
+    }
+    if !ready.targets.is_empty() {
+        lines.push(format!("forwards to {}", ready.targets.join(" and ")));
+    }
+    lines.push(match &ready.store {
         Some(folder) => format!("stores captures in {folder}"),
         None => "keeps captures in memory until it ends".to_owned(),
-    };
-    verifies.into_iter().chain(forwards).chain([stores]).collect()
+    });
+    lines
+}
+
+/// Returns the lines of a summary.
+fn summary(totals: &Totals) -> Vec<String> {
+    let count_if_any = |number, noun| (number > 0).then(|| count(number, noun));
+    let refused = count_if_any(totals.refused, "other request");
+    let refused = refused.map(|refused| format!("; {refused} refused")).unwrap_or_default();
+    if totals.received == 0 {
+        return vec![format!("no delivery arrived{refused}")];
+    }
+    let verdicts = VERDICTS.iter().filter_map(|row| {
+        totals.verdicts.get(row.name).map(|count| format!("{count} {}", row.label()))
+    });
+    let retries = count_if_any(totals.retries, "retry");
+    let duplicates = count_if_any(totals.duplicates, "duplicate");
+    let parts: Vec<_> = verdicts.chain(retries).chain(duplicates).collect();
+    let mut lines =
+        vec![format!("{}: {}{refused}", count(totals.received, "delivery"), parts.join(", "))];
+    let dropped = (totals.dropped > 0).then(|| format!("dropped ×{}", totals.dropped));
+    let statuses = totals.statuses.iter().map(|(status, count)| format!("{status} ×{count}"));
+    let responses: Vec<_> = dropped.into_iter().chain(statuses).collect();
+    lines.push(format!("responses: {}{}", responses.join(", "), times(&totals.response_times)));
+    if let Some(forwards) =
+        count_if_any(totals.forwards_answered + totals.forwards_failed, "forward")
+    {
+        let failed = match totals.forwards_failed {
+            0 => String::new(),
+            failed => format!(", {failed} without a response"),
+        };
+        lines.push(format!("{forwards}{failed}{}", times(&totals.forward_times)));
+    }
+    if let Some(unrouted) = count_if_any(totals.unrouted, "delivery") {
+        lines.push(format!("{unrouted} not forwarded: no route matches"));
+    }
+    lines
+}
+
+fn times(times: &Times) -> String {
+    match (times.percentile(50), times.percentile(95)) {
+        (Some(p50), Some(p95)) => {
+            let [p50, p95, max] = [p50, p95, times.max()].map(took);
+            format!("; p50 {p50}, p95 {p95}, max {max}")
+        }
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use formsvc_workbench::delivery::{AnsweredBy, Attempt};
+    use formsvc_workbench::verdict::VerdictCode;
+
+    use super::super::line::tests::delivery;
     use super::*;
 
     #[test]
@@ -156,5 +183,36 @@ mod tests {
             "stores captures in /state/webhook",
         ];
         assert_eq!(settings(&ready), expected);
+    }
+
+    #[test]
+    fn summary_counts_verdicts_statuses_and_times() {
+        let mut totals = Totals { refused: 2, ..Totals::default() };
+        assert_eq!(summary(&totals), ["no delivery arrived; 2 other requests refused"]);
+        totals.refused = 0;
+        let (mut old, mut twice, mut dropped) = (delivery(), delivery(), delivery());
+        old.summary.verdict.code = VerdictCode::SignatureTooOld;
+        let response = old.summary.response.as_mut().unwrap();
+        (response.status, response.answered_by) = (Some(401), AnsweredBy::Listener);
+        twice.summary.attempt = Attempt { number: 2, gap: None, is_duplicate: true };
+        dropped.summary.response.as_mut().unwrap().status = None;
+        dropped.summary.attempt.number = 2;
+        for one in [delivery(), old, twice, dropped] {
+            totals.add(&one);
+        }
+        let expected = [
+            "4 deliveries: 3 valid, 1 signature too old, 1 retry, 1 duplicate",
+            "responses: dropped ×1, 200 ×2, 401 ×1; p50 41ms, p95 41ms, max 41ms",
+        ];
+        assert_eq!(summary(&totals), expected);
+    }
+
+    #[test]
+    fn summary_counts_deliveries_without_a_route() {
+        let mut totals = Totals::default();
+        let mut unrouted = delivery();
+        unrouted.summary.response.as_mut().unwrap().answered_by = AnsweredBy::NoRoute;
+        totals.add(&unrouted);
+        assert_eq!(summary(&totals)[2..], ["1 delivery not forwarded: no route matches"]);
     }
 }

@@ -4,17 +4,19 @@ use std::io::BufRead;
 use std::thread;
 use std::time::Duration;
 
+use clap::Args;
 use formsvc_client::Client;
 use formsvc_client::types::PublicId;
 use formsvc_protocol::RetrySchedule;
-use formsvc_server::secrets;
+use formsvc_server::{admin, secrets};
 use formsvc_workbench::secrets::SigningSecrets;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::is_demo;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::sandbox::{Key, Sandbox, SandboxOptions, Submitter, Wanted};
+use crate::sandbox::{Key, Sandbox, SandboxOptions, Wanted};
 
 /// The form of a demo.
 const FORM: &str = "contact";
@@ -23,67 +25,81 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The name of a generated secret.
 const SECRET_NAME: &str = "sandbox";
 
-/// The kind of a sandbox.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum SandboxKind<'a> {
-    /// It makes a submission each second.
-    Demo {
-        /// The form that the listener polls: the sandbox has no endpoint then, like a service that cannot
-        /// reach this machine.
-        polled: Option<&'a str>,
-    },
-    /// The user makes the submissions to this form.
-    Interactive { form: &'a PublicId },
+#[derive(Debug, Args)]
+pub(super) struct SandboxArgs {
+    /// Start a sandbox that delivers the submissions of FORM (contact) to the listener
+    ///
+    /// Prints the address of the form. On a terminal, Enter makes a submission. Without a secret in a flag or
+    /// variable it generates one and prints it as an export line for your receiver.
+    #[arg(long, value_name = "FORM", conflicts_with_all = ["poll", "demo"], value_parser = form, help_heading = "Sandbox")]
+    sandbox: Option<PublicId>,
 }
 
 /// A sandbox that delivers to the listener. It ends with the run.
 pub(super) struct ListenSandbox {
     sandbox: Sandbox,
+    /// The form to which the user makes submissions. A demo makes a submission each second.
+    form: Option<PublicId>,
     /// The secret, if it was generated.
     generated: Option<SecretString>,
 }
 
-impl ListenSandbox {
-    /// Starts a sandbox with an endpoint at `url`. It signs with the first secret; without one, with a
-    /// generated one that is added to the secrets.
+fn form(text: &str) -> Result<PublicId, String> {
+    admin::parse_id(text).map_err(|rule| format!("a public id {rule}"))
+}
+
+fn failed(error: &dyn std::error::Error) -> CliError {
+    CliError::new(Exit::Failed, "cannot start the sandbox").because(error)
+}
+
+impl SandboxArgs {
+    /// Returns true if a sandbox sends the deliveries.
+    pub(super) fn is_used(&self, cx: &Context) -> bool {
+        self.sandbox.is_some() || is_demo(cx)
+    }
+
+    /// Starts the sandbox of `--demo` or `--sandbox`, with an endpoint at `url` unless the listener polls. It
+    /// signs with the first secret; without one, with a generated one that is added to the secrets.
     pub(super) async fn start(
-        kind: SandboxKind<'_>,
+        &self,
+        cx: &Context,
         url: &str,
+        polled: Option<&str>,
         schedule: RetrySchedule,
         secrets: &mut SigningSecrets,
-    ) -> Result<Self, CliError> {
-        let failed = |error: &dyn std::error::Error| {
-            CliError::new(Exit::Failed, "cannot start the sandbox").because(error)
-        };
+    ) -> Result<Option<ListenSandbox>, CliError> {
+        if !self.is_used(cx) {
+            return Ok(None);
+        }
         let mut generated = None;
         if secrets.is_empty() {
             let secret = secrets::generate().map_err(|error| failed(&error))?;
             secrets.add(SECRET_NAME, secret.clone()).map_err(|error| failed(&error))?;
             generated = Some(secret);
         }
-        let secret = secrets.texts().into_iter().next();
-        let endpoint = |form| Wanted { form, url: url.to_owned(), secret };
         let mut options = SandboxOptions::demo();
         options.delivery.schedule = schedule;
-        match kind {
-            SandboxKind::Demo { polled } => {
-                options.submit_every = Some(EVERY);
-                // A form that does not exist is an error of the poll.
-                let form = PublicId::new(polled.unwrap_or(FORM)).or_else(|_| PublicId::new(FORM));
-                let form = form.map_err(|error| failed(&error))?;
-                match polled {
-                    Some(_) => options.submit_to = vec![form],
-                    None => options.webhooks = vec![endpoint(form)],
-                }
-            }
-            SandboxKind::Interactive { form } => {
-                options.webhooks = vec![endpoint(form.clone())];
-                options.submit_on_request = true;
-            }
+        let form = if let Some(form) = &self.sandbox {
+            options.submit_on_request = true;
+            form.clone()
+        } else {
+            options.submit_every = Some(EVERY);
+            // A form that does not exist is an error of the poll.
+            let form = PublicId::new(polled.unwrap_or(FORM)).or_else(|_| PublicId::new(FORM));
+            form.map_err(|error| failed(&error))?
+        };
+        if polled.is_some() {
+            options.submit_to = vec![form];
+        } else {
+            let secret = secrets.texts().into_iter().next();
+            options.webhooks = vec![Wanted { form, url: url.to_owned(), secret }];
         }
-        Ok(Self { sandbox: Sandbox::start(options).await?, generated })
+        let sandbox = Sandbox::start(options).await?;
+        Ok(Some(ListenSandbox { sandbox, form: self.sandbox.clone(), generated }))
     }
+}
 
+impl ListenSandbox {
     /// Creates a client of the sandbox.
     pub(super) fn client(&self, cx: &Context) -> Result<Client, CliError> {
         let Key::New(key) = &self.sandbox.facts.key else {
@@ -92,10 +108,10 @@ impl ListenSandbox {
         cx.client_at(&self.sandbox.facts.base_url, key)
     }
 
-    /// Prints what the user needs: the page of the form, and a generated secret. The secret protects only
-    /// this sandbox, so it may be shown.
-    pub(super) fn report(&self, cx: &Context, kind: SandboxKind<'_>) {
-        if let SandboxKind::Interactive { form } = kind {
+    /// Prints the page of the form, and a generated secret. The secret protects only this sandbox, so it may be
+    /// shown. If `may_read_stdin`, Enter makes a submission.
+    pub(super) fn report(&self, cx: &Context, may_read_stdin: bool) {
+        if let Some(form) = &self.form {
             let base_url = self.sandbox.facts.base_url.trim_end_matches('/');
             cx.progress.remark(&format!("public form: {base_url}/f/{form}"));
         }
@@ -104,13 +120,17 @@ impl ListenSandbox {
             let secret = secret.expose_secret();
             cx.progress.remark(&format!("export FORMSVC_SIGNING_SECRET={secret}"));
         }
+        if self.form.is_some() && may_read_stdin {
+            self.submit_on_enter();
+            cx.progress.remark("press Enter to make a submission");
+        }
     }
 
-    /// Makes a submission whenever the user presses Enter. Call it only if standard input is a terminal.
-    pub(super) fn submit_on_enter(&self, cx: &Context) {
-        let submitter: Submitter = self.sandbox.submitter();
-        // Detached, because reading a terminal cannot be cancelled.
-        let reader = thread::Builder::new().name("enter".into()).spawn(move || {
+    /// Makes a submission whenever the user presses Enter. The thread is detached, because reading a terminal
+    /// cannot be cancelled.
+    fn submit_on_enter(&self) {
+        let submitter = self.sandbox.submitter();
+        thread::spawn(move || {
             let mut line = String::new();
             while std::io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) {
                 if !submitter.submit() {
@@ -119,9 +139,5 @@ impl ListenSandbox {
                 line.clear();
             }
         });
-        match reader {
-            Ok(_) => cx.progress.remark("press Enter to make a submission"),
-            Err(error) => cx.progress.warn(&format!("cannot read the terminal: {error}")),
-        }
     }
 }

@@ -1,13 +1,12 @@
 //! A run of a listener, from its first delivery to the summary.
 
-use std::io::Read;
 use std::pin::pin;
-use std::thread;
 use std::time::Duration;
 
 use formsvc_workbench::listen::{Ended, Goal, Listener, ListenerEvent, Totals};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use super::poll::RunningPoll;
 use super::report::Report;
@@ -16,11 +15,6 @@ use crate::exit::Exit;
 
 /// Time limit of the deliveries in flight at the end.
 pub(super) const DRAIN: Duration = Duration::from_secs(10);
-
-/// Number of events that are printed together at most.
-const CHUNK: usize = 256;
-/// Pause after a delivery was printed, so that many deliveries are printed together.
-const PRINT_PAUSE: Duration = Duration::from_millis(2);
 
 /// A run of a listener.
 pub(super) struct Session<'a> {
@@ -34,7 +28,7 @@ pub(super) struct Session<'a> {
 
 /// The conditions that end a run, in addition to its goal.
 pub(super) struct Until {
-    pub(super) signal: oneshot::Receiver<Exit>,
+    pub(super) signal: CancellationToken,
     pub(super) deadline: Option<Instant>,
     /// Standard input ends the run.
     pub(super) stdin_eof: bool,
@@ -45,27 +39,23 @@ impl Session<'_> {
     pub(super) async fn run(mut self, until: Until) -> Result<(), CliError> {
         let ended = self.listen(until).await;
         let Self { listener, mut events, report, mut goal, mut poll, mut totals } = self;
-        let drained = {
-            let drain = async {
-                tokio::join!(listener.shutdown(DRAIN), poll.stop());
-            };
-            let mut drain = pin!(drain);
-            let mut chunk = Vec::new();
+        {
+            let mut drain = pin!(async { tokio::join!(listener.shutdown(DRAIN), poll.stop()) });
             loop {
+                // The listener waits until its events are received.
                 tokio::select! {
                     biased;
-                    1.. = events.recv_many(&mut chunk, CHUNK) => {}
-                    () = &mut drain => break,
+                    Some(event) = events.recv() => {
+                        print(event, &report, &mut goal, &mut totals)?;
+                    }
+                    _ = &mut drain => break,
                 }
-                print(&mut chunk, &report, &mut goal, &mut totals)?;
             }
-            while let Ok(event) = events.try_recv() {
-                chunk.push(event);
-            }
-            print(&mut chunk, &report, &mut goal, &mut totals)
-        };
+        }
+        while let Ok(event) = events.try_recv() {
+            print(event, &report, &mut goal, &mut totals)?;
+        }
         let ended = ended?;
-        drained?;
         let expectations = goal.result(ended);
         report.summary(&totals, ended, &expectations)?;
         // The end of the poll is the reason why expected deliveries did not arrive.
@@ -83,60 +73,50 @@ impl Session<'_> {
 
     async fn listen(&mut self, until: Until) -> Result<Ended, CliError> {
         let Self { events, report, goal, poll, totals, .. } = self;
-        let Until { mut signal, deadline, stdin_eof } = until;
+        let Until { signal, deadline, stdin_eof } = until;
         let mut stdin_ended = pin!(end_of_stdin(stdin_eof));
-        let (mut chunk, mut pause) = (Vec::new(), None);
         loop {
             let silence = goal.deadline().map(Instant::from_std);
             tokio::select! {
                 biased;
-                _ = &mut signal => return Ok(Ended::Stopped),
+                () = signal.cancelled() => return Ok(Ended::Stopped),
                 () = at(deadline) => return Ok(Ended::TimedOut),
                 () = poll.ended() => return Ok(Ended::PollEnded),
-                () = at(pause) => pause = None,
-                1.. = events.recv_many(&mut chunk, CHUNK), if pause.is_none() => {
-                    let delivered = |event: &_| matches!(event, ListenerEvent::Delivered { .. });
-                    let has_delivery = chunk.iter().any(delivered);
-                    if let Some(ended) = print(&mut chunk, report, goal, totals)? {
+                Some(event) = events.recv() => {
+                    if let Some(ended) = print(event, report, goal, totals)? {
                         return Ok(ended);
                     }
-                    let now = Instant::now();
-                    if has_delivery {
-                        pause = Some(now + PRINT_PAUSE);
-                    } else if silence.is_some_and(|silence| silence <= now) {
-                        // Refused requests do not keep the run alive.
+                    // Refused requests do not keep the run alive.
+                    if goal.deadline().is_some_and(|silence| silence <= std::time::Instant::now()) {
                         return Ok(Ended::Silence);
                     }
                 }
                 // Deliveries that arrived in time are printed first.
-                () = at(silence), if pause.is_none() => return Ok(Ended::Silence),
+                () = at(silence) => return Ok(Ended::Silence),
                 () = &mut stdin_ended => return Ok(Ended::StdinEof),
             }
         }
     }
 }
 
-/// Prints and counts events, and removes them from the chunk. Returns a value if the run ends with one.
+/// Prints and counts an event. Returns a value if the run ends with it.
 fn print(
-    chunk: &mut Vec<ListenerEvent>,
+    event: ListenerEvent,
     report: &Report<'_>,
     goal: &mut Goal,
     totals: &mut Totals,
 ) -> Result<Option<Ended>, CliError> {
-    report.events(chunk)?;
-    let (now, mut ended) = (std::time::Instant::now(), None);
-    for event in chunk.drain(..) {
-        match event {
-            ListenerEvent::Delivered { delivery, .. } => {
-                totals.add(&delivery);
-                // Deliveries after the last awaited one count too.
-                let reached = goal.observe(&delivery, now);
-                ended = ended.or(reached);
-            }
-            ListenerEvent::Refused(_) => totals.refused += 1,
+    report.event(&event)?;
+    match event {
+        ListenerEvent::Delivered { delivery, .. } => {
+            totals.add(&delivery);
+            Ok(goal.observe(&delivery, std::time::Instant::now()))
+        }
+        ListenerEvent::Refused(_) => {
+            totals.refused += 1;
+            Ok(None)
         }
     }
-    Ok(ended)
 }
 
 /// Waits until a time; forever if there is none.
@@ -149,20 +129,14 @@ async fn at(time: Option<Instant>) {
 
 /// Waits for the end of standard input, on a detached thread; forever if it does not matter.
 async fn end_of_stdin(matters: bool) {
-    if matters {
-        let (ended, end) = oneshot::channel::<()>();
-        let reader = thread::Builder::new().name("stdin".into()).spawn(move || {
-            let mut bytes = [0; 4096];
-            let mut stdin = std::io::stdin().lock();
-            // A read error is an end.
-            while stdin.read(&mut bytes).is_ok_and(|read| read > 0) {}
-            drop(ended);
-        });
-        if reader.is_ok() {
-            // The sender is dropped at the end.
-            let _ = end.await;
-            return;
-        }
+    if !matters {
+        return std::future::pending().await;
     }
-    std::future::pending::<()>().await;
+    let (ended, end) = oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        // A read error is an end too. The sender is dropped then.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(ended);
+    });
+    let _ = end.await;
 }

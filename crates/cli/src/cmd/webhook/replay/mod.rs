@@ -15,8 +15,8 @@ use url::Url;
 
 use self::send::ReplayRun;
 use super::args::{
-    CapturesArgs, ChangeArgs, SECRET_ADVICE, SecretArgs, SenderArgs, TimeoutFlag, export_format,
-    require, response_timeout,
+    CapturesArgs, ChangeArgs, SECRET_ADVICE, SecretArgs, SenderArgs, export_format, require,
+    response_timeout,
 };
 use super::captures;
 use crate::context::Context;
@@ -107,7 +107,7 @@ impl Replay {
             let mut targets = plan.sends.iter();
             targets.try_for_each(|(_, target)| cx.check_network(target.url.as_str()))?;
         }
-        let timeout = response_timeout(cx, TimeoutFlag::Response);
+        let timeout = response_timeout(cx);
         let run = ReplayRun {
             cx,
             sender: self.requests.sender(cx, timeout, ANSWER_MAX)?,

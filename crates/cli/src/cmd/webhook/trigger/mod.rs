@@ -14,7 +14,7 @@ use formsvc_workbench::target;
 use http::HeaderValue;
 use url::Url;
 
-use super::args::{ChangeArgs, SecretArgs, SenderArgs, TimeoutFlag, require, response_timeout};
+use super::args::{ChangeArgs, SecretArgs, SenderArgs, require, response_timeout};
 use crate::base::when::When;
 use crate::context::Context;
 use crate::error::CliError;
@@ -118,7 +118,7 @@ impl Trigger {
         // Errors of output flags come before the first request.
         cx.output.listing(FIELDS)?;
         cx.check_network(to.as_str())?;
-        let timeout = response_timeout(cx, TimeoutFlag::Response);
+        let timeout = response_timeout(cx);
         let schedule = RetrySchedule::default();
         let retries = Retries { schedule, time_scale: self.time_scale };
         let simulation = Simulation {

@@ -1,25 +1,27 @@
 //! `formsvc webhook verify`
 
-mod request;
 mod result;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::Bytes;
 use clap::Args;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_receiver::MAX_TOLERANCE;
 use formsvc_workbench::delivery::CaptureNumber;
 use formsvc_workbench::secrets::SigningSecrets;
-use formsvc_workbench::verify::explain_request;
+use formsvc_workbench::verify::{
+    explain_request, is_masked, parse_dump, parse_recorded, parse_signature_or_header,
+};
+use http::HeaderMap;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use self::request::{Request, RequestSource};
 use self::result::Verified;
-use super::args::{BodySource, SecretArgs, SigningTime, capture_number, require};
+use super::args::{BodySource, SecretArgs, capture_number, require, unix_secs};
+use super::captures;
 use crate::account::key;
-use crate::base::when;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
@@ -78,8 +80,8 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "DURATION", value_parser = tolerance, conflicts_with = "ignore_age", help_heading = "Age")]
     tolerance: Option<Duration>,
     /// Compute the age as of this time [default: the arrival of a recorded delivery, else now]
-    #[arg(long, value_name = "TIME", conflicts_with = "ignore_age", help_heading = "Age")]
-    at: Option<SigningTime>,
+    #[arg(long, value_name = "TIME", value_parser = unix_secs, conflicts_with = "ignore_age", help_heading = "Age")]
+    at: Option<i64>,
     /// Accept signatures of any age
     #[arg(long, help_heading = "Age")]
     ignore_age: bool,
@@ -88,6 +90,15 @@ pub(crate) struct Verify {
     explain: bool,
     #[command(flatten)]
     secrets: SecretArgs,
+}
+
+/// A request to verify.
+struct Request {
+    capture: Option<CaptureNumber>,
+    headers: HeaderMap,
+    body: Bytes,
+    /// None if it is unknown.
+    received_at: Option<Timestamp>,
 }
 
 fn tolerance(text: &str) -> Result<Duration, String> {
@@ -101,8 +112,8 @@ fn tolerance(text: &str) -> Result<Duration, String> {
 impl Verify {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        let headers = request::headers(&self.header, self.signature_file.as_deref()).await?;
-        let source = self.source(!headers.is_empty())?;
+        let headers = headers(&self.header, self.signature_file.as_deref()).await?;
+        let source = self.body_source(!headers.is_empty())?;
         let is_demo = matches!(cx.settings.service, Service::Demo);
         // The demo's secret is that of its captures.
         let secrets = if is_demo && self.capture.is_none() {
@@ -112,9 +123,11 @@ impl Verify {
         };
         let secrets = require(secrets, "verification")?;
         let api_key = self.explain.then(|| api_key(cx)).flatten();
-        let requests = source.read(cx, &headers).await?;
-        // The search for causes does not wait, so a signal cannot cancel it.
-        let _computing = self.explain.then(|| cx.abort.computing());
+        let mut requests = match (source, self.capture) {
+            (Some(source), _) => self.parse(source.read().await?)?,
+            (None, number) => vec![captured(cx, number.unwrap_or_default()).await?],
+        };
+        requests.iter_mut().try_for_each(|request| request.replace_headers(&headers))?;
         let count = requests.len();
         let mut errors = Vec::new();
         for request in &requests {
@@ -142,22 +155,50 @@ impl Verify {
         }
     }
 
-    fn source(&self, has_headers: bool) -> Result<RequestSource, CliError> {
-        if let Some(number) = self.capture {
-            return Ok(RequestSource::Capture(number));
+    /// Returns the location of the request, or of its body; `None` for a capture.
+    fn body_source(&self, has_headers: bool) -> Result<Option<BodySource>, CliError> {
+        if self.capture.is_some() {
+            return Ok(None);
         }
-        let path = self.payload.as_deref();
         let flag = "`formsvc webhook verify PATH`";
-        let body = BodySource::new(path, self.secrets.uses_stdin(), flag)?;
-        match (self.http_dump, self.ndjson) {
-            (true, _) => Ok(RequestSource::Dump(body)),
-            (_, true) => Ok(RequestSource::Records(body)),
-            _ if has_headers => Ok(RequestSource::Body(body)),
-            _ => Err(CliError::coded(Code::MissingArgument, "no signature to verify").hint(
-                "pass the value of X-Service-Signature with `--header` or `--signature-file`, or the \
-                 whole request with `--http-dump`",
-            )),
+        let source = BodySource::new(self.payload.as_deref(), self.secrets.uses_stdin(), flag)?;
+        if has_headers || self.http_dump || self.ndjson {
+            return Ok(Some(source));
         }
+        Err(CliError::coded(Code::MissingArgument, "no signature to verify").hint(
+            "pass the value of X-Service-Signature with `--header` or `--signature-file`, or the \
+             whole request with `--http-dump`",
+        ))
+    }
+
+    /// Returns the requests in a file, at least one.
+    fn parse(&self, text: Bytes) -> Result<Vec<Request>, CliError> {
+        if self.ndjson {
+            let hint =
+                "`--ndjson` reads the output of `formsvc webhook listen --output ndjson --reveal`";
+            let parsed = parse_recorded(&text)
+                .map_err(|error| CliError::usage(error.to_string()).hint(hint))?;
+            if parsed.is_empty() {
+                return Err(CliError::usage("the file contains no delivery").hint(hint));
+            }
+            let requests = parsed.into_iter().map(|recorded| Request {
+                capture: recorded.number,
+                headers: recorded.headers,
+                body: recorded.body,
+                received_at: Some(recorded.received_at),
+            });
+            return Ok(requests.collect());
+        }
+        let (headers, body) = if self.http_dump {
+            parse_dump(&text).map_err(|error| {
+                CliError::usage("the file is not an HTTP request")
+                    .because(&error)
+                    .hint("without `--http-dump`, the file is the body")
+            })?
+        } else {
+            (HeaderMap::new(), text)
+        };
+        Ok(vec![Request { capture: None, headers, body, received_at: None }])
     }
 
     fn verify(
@@ -166,7 +207,8 @@ impl Verify {
         secrets: &SigningSecrets,
         api_key: Option<&SecretString>,
     ) -> Result<Verified, CliError> {
-        let at = self.time(request)?;
+        let at = self.at.and_then(|secs| Timestamp::from_second(secs).ok());
+        let at = at.or(request.received_at).unwrap_or_else(Timestamp::now);
         let tolerance = (!self.ignore_age).then(|| self.tolerance.unwrap_or(SIGNATURE_TOLERANCE));
         let mut verified = Verified::new(request, secrets, at, tolerance)?;
         if self.explain && verified.code().row().is_explainable {
@@ -176,19 +218,50 @@ impl Verify {
         }
         Ok(verified)
     }
+}
 
-    /// Returns the time as of which the age is computed.
-    fn time(&self, request: &Request) -> Result<Timestamp, CliError> {
-        let now = when::now();
-        let Some(at) = &self.at else {
-            return Ok(request.received_at.unwrap_or(now.timestamp()));
-        };
-        let secs = at
-            .unix_secs(&now)
-            .map_err(|rule| CliError::usage(format!("the time of `--at` {rule}")))?;
-        let at = i64::try_from(secs).ok().and_then(|secs| Timestamp::from_second(secs).ok());
-        at.ok_or_else(|| CliError::usage("the time of `--at` is after the year 9999"))
+impl Request {
+    /// Replaces headers by those of flags.
+    fn replace_headers(&mut self, given: &HeaderMap) -> Result<(), CliError> {
+        for name in given.keys() {
+            self.headers.remove(name);
+        }
+        self.headers.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if is_masked(&self.headers) {
+            return Err(CliError::usage("the signature is masked, so it cannot be verified")
+                .hint("write it with `--reveal`, or verify the recorded delivery: `--capture`"));
+        }
+        Ok(())
     }
+}
+
+/// Parses the headers of `--header` and `--signature-file`.
+async fn headers(texts: &[String], file: Option<&Path>) -> Result<HeaderMap, CliError> {
+    let mut values: Vec<Bytes> = texts.iter().map(|text| text.clone().into()).collect();
+    if let Some(path) = file {
+        values.push(BodySource::File(path.to_owned()).read().await?);
+    }
+    let parse = |value: &Bytes| {
+        parse_signature_or_header(value.trim_ascii_end())
+            .map_err(|error| CliError::usage(error.to_string()))
+    };
+    let mut headers = HeaderMap::new();
+    for value in &values {
+        let (name, value) = parse(value)?;
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+async fn captured(cx: &Context, number: CaptureNumber) -> Result<Request, CliError> {
+    let store = captures::open(cx).await?.ok_or_else(|| captures::missing(number))?;
+    let delivery = captures::get(&store, number).await?;
+    Ok(Request {
+        capture: Some(number),
+        received_at: Some(delivery.summary.received_at),
+        headers: delivery.headers,
+        body: delivery.body,
+    })
 }
 
 /// Returns the API key if it can be read without a prompt: users confuse it with the signing secret.

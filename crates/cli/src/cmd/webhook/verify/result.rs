@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::super::args::BODY_MAX;
-use super::request::Request;
+use super::Request;
 use crate::error::{CliError, Code};
 
 /// A verified request.

@@ -1,6 +1,8 @@
-//! What a command works with: settings, output, progress, and the client.
+//! The context of a command: settings, output, progress, the client, and the end by a signal.
 
-use std::cell::{Cell, RefCell};
+mod shutdown;
+
+use std::cell::Cell;
 use std::time::Duration;
 
 use formsvc_client::event::{ClientEvent, FallbackReason, RetryReason, WaitReason};
@@ -11,16 +13,15 @@ use formsvc_client::{Client, RateLimit, Timeouts};
 use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
-use crate::abort::Abort;
 use crate::account::key::{self, Key, KeyPlace};
 use crate::base::env;
 use crate::base::when;
-use crate::complete;
 use crate::error::{CliError, MISSING_UNKNOWN, described};
 use crate::exit::Exit;
+use crate::form_cache;
 use crate::output::Output;
 use crate::output::TimeStyle;
 use crate::output::progress::Progress;
@@ -28,23 +29,19 @@ use crate::output::prompt;
 use crate::settings::args::Rate;
 use crate::settings::{KeySource, Service, Settings};
 
+pub(crate) use shutdown::{Shutdown, TIME_LIMIT_REACHED};
+
 /// Time to connect, unless an attempt has less.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// What a command works with.
+/// The context of a command.
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) output: Output,
     pub(crate) progress: Progress,
-    /// What is removed when a signal ends the process.
-    pub(crate) abort: Abort,
-    /// Whether the command ends only by a signal, which is then no failure to speak of.
-    runs_until_stopped: Cell<bool>,
-    /// When the command began.
+    pub(crate) shutdown: Shutdown,
     began: Instant,
-    /// Tells a command that ends by itself of a signal.
-    told_to_end: RefCell<Option<oneshot::Sender<Exit>>>,
-    zone_told: Cell<bool>,
+    zone_checked: Cell<bool>,
     network: OnceCell<NetworkSettings>,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
@@ -57,20 +54,18 @@ pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
 }
 
 impl Context {
-    pub(crate) fn new(settings: Settings, abort: Abort) -> Self {
+    pub(crate) fn new(settings: Settings, shutdown: Shutdown) -> Self {
         let options = settings.output_options();
         let progress = Progress::new(&options, &env::of_process);
         for warning in &settings.resolved.warnings {
             progress.warn(warning);
         }
         let cx = Self {
-            output: Output::new(&options, &env::of_process, abort.clone()),
+            output: Output::new(&options, &env::of_process),
             progress,
-            abort,
-            runs_until_stopped: Cell::new(false),
+            shutdown,
             began: Instant::now(),
-            told_to_end: RefCell::default(),
-            zone_told: Cell::new(false),
+            zone_checked: Cell::new(false),
             network: OnceCell::new(),
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
@@ -78,57 +73,21 @@ impl Context {
             settings,
         };
         if cx.settings.terminal.stdout && cx.settings.time_style == TimeStyle::Absolute {
-            cx.zone_is_used();
+            cx.check_zone();
         }
         cx
     }
 
-    /// The command will run until a signal ends it.
-    pub(crate) fn run_until_stopped(&self) {
-        self.runs_until_stopped.set(true);
-    }
-
-    /// From now on a signal does not drop the command where it waits: it is told of it, and ends by
-    /// itself within the time. A second signal ends the process.
-    pub(crate) fn end_within(&self, time: Duration) -> oneshot::Receiver<Exit> {
-        let (tell, told) = oneshot::channel();
-        *self.told_to_end.borrow_mut() = Some(tell);
-        self.abort.ends_within(time);
-        told
-    }
-
-    /// Tells a command that ends by itself of a signal; false where there is none to be told.
-    pub(crate) fn ends_by_itself(&self, exit: Exit) -> bool {
-        if exit == Exit::Interrupted {
-            self.progress.interrupted();
-        }
-        self.told_to_end.borrow_mut().take().is_some_and(|tell| tell.send(exit).is_ok())
-    }
-
-    /// Where a signal ends the command, this one goes on.
-    pub(crate) fn can_go_on_with(&self, command: Option<String>) {
-        self.abort.set_continuation(command);
-    }
-
-    /// Sets the description of the saved data, for a signal that ends the command now.
-    pub(crate) fn saves(&self, saved: String) {
-        self.abort.set_saved(saved);
-    }
-
-    /// The error of a command that a signal or its time limit ended.
+    /// Returns the error of a command that a signal or its time limit ended.
     pub(crate) fn stopped(&self, exit: Exit) -> CliError {
-        if self.runs_until_stopped.get() && exit != Exit::Incomplete {
-            return CliError::silent(exit);
-        }
-        self.abort.stopped(exit)
+        self.shutdown.error(exit)
     }
 
-    /// Returns the end of the time limit of the command, which counts from its start. A command that
-    /// does not end by then, because it is inside a read, a write or a calculation, is ended by the
-    /// process a little later.
+    /// Sets the time limit of the command, which counts from its start, and returns its end. The process
+    /// ends a command that is stuck in a system call or a calculation a little later.
     pub(crate) fn deadline(&self, max_time: Option<Duration>) -> Option<Instant> {
         let deadline = self.began.checked_add(max_time?)?;
-        self.abort.set_deadline(deadline);
+        self.shutdown.set_deadline(deadline);
         Some(deadline)
     }
 
@@ -143,29 +102,28 @@ impl Context {
         timeout_at(deadline, work).await.unwrap_or_else(|_| Err(self.stopped(Exit::Incomplete)))
     }
 
-    /// Says so where the times that are told, or that a date stands for, are not those of the zone that
-    /// somebody named; once.
-    pub(crate) fn zone_is_used(&self) {
-        if !self.zone_told.replace(true)
+    /// Warns once if the time zone in `TZ` is unknown. Called before a local time is read or shown.
+    pub(crate) fn check_zone(&self) {
+        if !self.zone_checked.replace(true)
             && let Some(trouble) = when::zone_trouble(&env::of_process)
         {
             self.progress.warn(&trouble);
         }
     }
 
-    /// The client, made when it is first asked for: a command that needs none needs no key.
+    /// Returns the client. The first call creates it, so that only a command that uses it needs a key.
     pub(crate) async fn client(&self) -> Result<&Client, CliError> {
-        self.client.get_or_try_init(|| self.make_client()).await
+        self.client.get_or_try_init(|| self.create_client()).await
     }
 
-    /// The forms of the service, which completion may then offer for a while.
+    /// Returns the forms of the service, and saves them for completion.
     pub(crate) async fn forms(&self) -> Result<Forms, CliError> {
         let forms = self.client().await?.forms().await?.into_inner();
-        complete::cache::remember(&self.settings, &forms);
+        form_cache::save(&self.settings, &forms);
         Ok(forms)
     }
 
-    async fn make_client(&self) -> Result<Client, CliError> {
+    async fn create_client(&self) -> Result<Client, CliError> {
         let (base_url, key) = self.service().await?;
         self.client_at(&base_url, &key)
     }
@@ -184,8 +142,8 @@ impl Context {
         }
     }
 
-    /// The proxy and TLS settings of every request. Read at the first call, so that a command that
-    /// sends nothing does not fail because of them.
+    /// Returns the proxy and TLS settings of requests. The first call reads them, so that they do not
+    /// matter to a command without requests.
     pub(crate) fn network(&self) -> Result<&NetworkSettings, CliError> {
         if let Some(network) = self.network.get() {
             return Ok(network);
@@ -199,13 +157,13 @@ impl Context {
         Ok(self.network.get().expect("it was just set"))
     }
 
-    /// Checks the proxy and TLS settings of requests to an address. Called before the API key is looked
-    /// for, so that wrong settings are reported first.
+    /// Checks the proxy and TLS settings of requests to an address. Called before the search for the API
+    /// key, so that wrong settings are reported first.
     pub(crate) fn check_network(&self, base_url: &str) -> Result<(), CliError> {
         Ok(self.network()?.check_proxy(base_url)?)
     }
 
-    /// A client of a service with a key, whatever the settings say of both.
+    /// Creates a client for a base URL and an API key that do not come from the settings.
     pub(crate) fn client_at(&self, base_url: &str, key: &SecretString) -> Result<Client, CliError> {
         self.settings.base_url(base_url)?;
         self.check_network(base_url)?;
@@ -233,7 +191,7 @@ impl Context {
         Ok(builder.build()?)
     }
 
-    /// The key for requests to an address. Where there is none, somebody who is there is asked.
+    /// Returns the API key for requests to a base URL. Prompts for a missing key if that is possible.
     async fn key(
         &self,
         given: Option<&KeySource>,
@@ -242,7 +200,7 @@ impl Context {
         let found = match key::find(&self.settings, given, base_url, &self.progress).await? {
             Ok(found) => found,
             Err(missing) => {
-                // Before anybody is asked for a key that could not be sent.
+                // No prompt for a key that could not be sent.
                 self.settings.base_url(base_url)?;
                 if !self.settings.may_ask {
                     return Err(missing.into());
@@ -254,7 +212,7 @@ impl Context {
                 Key { key, place: KeyPlace::Typed }
             }
         };
-        // A key in a store may be older than this check.
+        // A stored key may be older than this check.
         if let Err(problem) = check_secret_text(found.key.expose_secret()) {
             let what = format!("the API key from {} {problem}", found.place);
             return Err(CliError::new(Exit::Auth, what).hint("store it again: formsvc auth login"));
@@ -265,7 +223,7 @@ impl Context {
         Ok(found.key)
     }
 
-    /// A page may wait as long as the rate limit asks; only single attempts and waits are bounded.
+    /// Limits each attempt, but not a whole call, because a call may wait for the rate limit.
     fn timeouts(&self) -> Timeouts {
         let limits = Timeouts::new().overall(None);
         match self.settings.timeout {
@@ -296,13 +254,12 @@ impl Context {
     }
 }
 
-/// There is no address to ask.
 pub(crate) fn no_base_url() -> CliError {
     CliError::usage("no service address")
         .hint("set it with `formsvc auth login`, `--base-url` or FORMSVC_BASE_URL, or try `--demo`")
 }
 
-/// Tells of waits, which would otherwise look like a hang; with `-v` of every request.
+/// Reports waits and outages, and with `-v` each request.
 fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &ClientEvent) {
     match event {
         ClientEvent::Attempt { operation, attempt, status, failure, elapsed, .. } if verbose => {
@@ -318,7 +275,7 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
         ClientEvent::PageFetched { duplicates: repeated @ 1.., .. } if verbose => {
             let rows = if *repeated == 1 { "row" } else { "rows" };
             progress
-                .remark(&format!("the service sent {repeated} {rows} again; each is taken once"));
+                .remark(&format!("the service sent {repeated} {rows} twice; each is used once"));
         }
         ClientEvent::Fallback { reason, .. } => warn_of_fallback(progress, *reason),
         ClientEvent::RateLimited { wait, reason, .. } => {
@@ -329,9 +286,9 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
                 RetryReason::Status(StatusCode::TOO_MANY_REQUESTS) => {
                     "the service's rate limit (status 429)".to_owned()
                 }
-                RetryReason::Status(status) => format!("another try (status {})", status.as_u16()),
-                RetryReason::Truncated => "another try (the answer was cut short)".to_owned(),
-                _ => "another try (the connection failed)".to_owned(),
+                RetryReason::Status(status) => format!("a retry (status {})", status.as_u16()),
+                RetryReason::Truncated => "a retry (the response was truncated)".to_owned(),
+                _ => "a retry (the connection failed)".to_owned(),
             };
             progress.waiting(*delay, &why);
         }

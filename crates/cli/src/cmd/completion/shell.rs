@@ -1,4 +1,4 @@
-//! The shells: their scripts, and how each wants to be answered.
+//! The supported shells: their scripts, and the format of a response to each.
 
 use std::ffi::OsString;
 
@@ -6,18 +6,17 @@ use clap::ValueEnum;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{Elvish, EnvCompleter, Fish, Zsh};
 
-use super::ASKED;
+use crate::base::env;
 use crate::base::sanitize::one_line;
 
-/// Ours, because the library's runs its answer through word splitting and file name patterns.
+/// The library's script splits the response into words and expands file name patterns.
 const BASH: &str = include_str!("formsvc.bash");
-/// Ours, because the library's evaluates the line that is being typed.
+/// The library's script evaluates the line that is being typed.
 const POWERSHELL: &str = include_str!("formsvc.ps1");
 
-/// Longest description of a candidate.
-const HELP_MAX: usize = 60;
+/// Longest description of a candidate, in characters.
+const MAX_HELP: usize = 60;
 
-/// A shell whose completion is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shell {
     /// GNU Bash, 3.2 or later
@@ -34,12 +33,12 @@ pub(crate) enum Shell {
 }
 
 impl Shell {
-    /// The shell of this name, as scripts give it.
+    /// Returns the shell with a name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::from_str(name, false).ok()
     }
 
-    /// The usual name of the script's file.
+    /// Returns the usual file name of the script.
     pub(crate) fn file(self) -> &'static str {
         match self {
             Self::Bash => "formsvc.bash",
@@ -50,7 +49,7 @@ impl Shell {
         }
     }
 
-    /// The script that makes the shell ask this program.
+    /// Returns the script that registers this program for completion.
     pub(crate) fn script(self) -> String {
         match self {
             Self::Bash => BASH.to_owned(),
@@ -58,25 +57,25 @@ impl Shell {
             Self::Elvish => commented(self, &registration(&Elvish)),
             Self::Fish => commented(self, &registration(&Fish)),
             Self::Zsh => {
-                // Loaded from a folder of $fpath the file is the function, called at once.
+                // A file in a folder of $fpath is the body of the function at its first call.
                 let load = "\nif [[ \"${funcstack[1]}\" == _formsvc ]]; then\n    \
                             _clap_dynamic_completer_formsvc \"$@\"\nfi\n";
                 let script = registration(&Zsh);
                 let (first, rest) = script.split_once('\n').unwrap_or((&script, ""));
-                // The tag must stand in the first line.
+                // The tag must be on the first line.
                 format!("{first}\n{}{load}", commented(self, rest))
             }
         }
     }
 
-    /// The words with what the shell took apart put together again, the place of the one that is
-    /// being typed, and what of it the shell does not want back.
-    pub(super) fn words(
+    /// Joins the words that the shell split. Returns them with the index of the word at the cursor, and
+    /// with the part of that word that the shell does not expect in the response.
+    pub(crate) fn words(
         self,
         mut words: Vec<OsString>,
         mut index: usize,
     ) -> (Vec<OsString>, usize, String) {
-        // Shells leave out the word that is about to be begun.
+        // Shells omit an empty word at the cursor.
         if index == words.len() {
             words.push(OsString::new());
         }
@@ -84,7 +83,7 @@ impl Shell {
         let mut joined = String::new();
         if self == Self::Bash {
             while let Some(at) = words.iter().skip(1).position(|word| word == "=") {
-                // `--flag`, `=`, `value`; the value may not have begun.
+                // `--flag`, `=`, `value`; the value may be missing.
                 let rest = words.split_off(at);
                 let mut rest = rest.into_iter();
                 let flag = rest.next().unwrap_or_default();
@@ -105,11 +104,10 @@ impl Shell {
         (words, index, joined)
     }
 
-    /// The line that offers a candidate, unless it cannot be offered safely.
-    pub(super) fn line(self, candidate: &CompletionCandidate, joined: &str) -> Option<String> {
+    /// Returns the line for a candidate, or `None` if the terminal or the protocol would misread it.
+    pub(crate) fn line(self, candidate: &CompletionCandidate, joined: &str) -> Option<String> {
         let value = candidate.get_value().to_str()?;
         let value = value.strip_prefix(joined).unwrap_or(value);
-        // A line is a candidate; and nobody means a file whose name acts on the terminal.
         if one_line(value) != value {
             return None;
         }
@@ -135,11 +133,10 @@ impl Shell {
     }
 }
 
-/// No longer than a description may be, ended at a word.
+/// Shortens a description at the end of a word.
 fn shortened(help: &str) -> String {
-    let Some((end, _)) = help.char_indices().nth(HELP_MAX) else { return help.to_owned() };
+    let Some((end, _)) = help.char_indices().nth(MAX_HELP) else { return help.to_owned() };
     let fits = &help[..end];
-    // A word as long as all of it is cut where it must be.
     let words = fits.rfind(' ').map_or(fits, |at| &fits[..at]);
     format!("{}…", words.trim_end_matches([' ', ',', ':', ';', '.']))
 }
@@ -147,18 +144,18 @@ fn shortened(help: &str) -> String {
 fn registration(shell: &dyn EnvCompleter) -> String {
     let mut script = Vec::new();
     shell
-        .write_registration(ASKED, "formsvc", "formsvc", "formsvc", &mut script)
+        .write_registration(env::COMPLETE.name, "formsvc", "formsvc", "formsvc", &mut script)
         .expect("memory takes every write");
     String::from_utf8_lossy(&script).trim().to_owned() + "\n"
 }
 
 fn commented(shell: Shell, script: &str) -> String {
     let name = shell.to_possible_value().map(|value| value.get_name().to_owned());
-    format!("# Made by `formsvc completion {}`.\n{script}", name.unwrap_or_default())
+    format!("# Generated by `formsvc completion {}`.\n{script}", name.unwrap_or_default())
 }
 
-/// Whether a shell takes the text as it is, wherever it stands.
-pub(super) fn is_plain(text: &str) -> bool {
+/// Returns true if every shell takes the text literally.
+pub(crate) fn is_plain(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./=@%+,:-".contains(c);
     text.chars().all(plain)
 }
@@ -175,7 +172,7 @@ fn backslashed(value: &str) -> String {
 }
 
 fn quoted(value: &str) -> String {
-    // Typographic quotes are quotes there as well.
+    // PowerShell also accepts typographic quotes.
     let quote = |c: char| matches!(c, '\'' | '\u{2018}'..='\u{201b}');
     if is_plain(value) && !value.starts_with('@') {
         return value.to_owned();
@@ -190,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shells_act_on_is_quoted_or_left_out() {
+    fn special_characters_are_quoted_or_left_out() {
         let evil = CompletionCandidate::new("$(touch x)`y`;'z")
             .help(Some("\u{7}$(touch x)\nmore".to_owned().into()));
         assert_eq!(Shell::Bash.line(&evil, "").unwrap(), "\\$\\(touch\\ x\\)\\`y\\`\\;\\'z\n");
@@ -201,22 +198,22 @@ mod tests {
     }
 
     #[test]
-    fn long_descriptions_end_at_a_word() {
+    fn long_description_ends_at_a_word() {
         assert_eq!(shortened("short"), "short");
-        let whole = "w".repeat(HELP_MAX);
+        let whole = "w".repeat(MAX_HELP);
         assert_eq!(shortened(&whole), whole);
         assert_eq!(shortened(&format!("{whole}w")), format!("{whole}…"));
         let help = shortened(&"word, ".repeat(20));
-        assert!(help.ends_with("word…") && help.chars().count() <= HELP_MAX + 1, "{help}");
+        assert!(help.ends_with("word…") && help.chars().count() <= MAX_HELP + 1, "{help}");
     }
 
     #[test]
-    fn scripts_name_their_program_and_no_place_on_this_machine() {
+    fn script_contains_no_path_of_this_machine() {
         for shell in Shell::value_variants() {
             let script = shell.script();
             assert!(script.contains("formsvc") && script.ends_with('\n'), "{shell:?}");
             assert!(!script.contains("/target/") && !script.contains('\r'), "{shell:?}");
-            assert!(script.contains(ASKED), "{shell:?}: {script}");
+            assert!(script.contains(env::COMPLETE.name), "{shell:?}: {script}");
         }
         assert!(Shell::Zsh.script().starts_with("#compdef formsvc\n"));
     }

@@ -1,5 +1,7 @@
 //! `formsvc help`
 
+mod output_topic;
+
 use clap::Args;
 
 use super::page;
@@ -7,38 +9,36 @@ use crate::base::env::ENV_VARS;
 use crate::base::suggest;
 use crate::error::{CODES, CliError, Code, FIELDS, usage};
 use crate::exit::EXITS;
-use crate::output;
-use crate::process::run::laid_out;
 use crate::settings::early::ParsedEarly;
 
 /// Explain a command or a topic: environment, output, exit-codes, errors
 ///
-/// A command is explained as its `--help` does.
+/// For a command, it prints the same text as `--help`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc help forms list\n  formsvc help exit-codes\n  formsvc help environment"
 )]
 pub(crate) struct Help {
-    /// A topic, or a command with the group it is in
+    /// A topic, or the words of a command
     #[arg(value_name = "TOPIC|COMMAND")]
     words: Vec<String>,
 }
 
-/// Something that is explained although it is no command.
+/// A page about a subject that is not a command.
 struct Topic {
     name: &'static str,
-    /// Lays the text out to a width.
+    /// Returns the text for a width.
     text: fn(usize) -> String,
 }
 
 const TOPICS: &[Topic] = &[
     Topic { name: "environment", text: environment },
-    Topic { name: "output", text: output::help },
+    Topic { name: "output", text: output_topic::text },
     Topic { name: "exit-codes", text: exit_codes },
     Topic { name: "errors", text: errors },
 ];
 
-/// The names of the topics.
+/// Returns the names of the topics.
 pub(crate) fn topics() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|topic| topic.name)
 }
@@ -51,7 +51,7 @@ impl Help {
         {
             return page::show(&(topic.text)(page::width()), early);
         }
-        let mut root = laid_out();
+        let mut root = page::laid_out_command();
         root.build();
         let mut path = vec![&root];
         for word in words {
@@ -126,14 +126,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topics_fit_their_width_and_are_no_commands() {
+    fn topic_fits_its_width_and_is_not_a_command() {
         let root = crate::cmd::command();
         for topic in TOPICS {
             assert!(root.find_subcommand(topic.name).is_none(), "{}", topic.name);
             for width in [40, 80, 100] {
                 let text = (topic.text)(width);
                 let text = anstream::adapter::strip_str(&text).to_string();
-                // Commands are there to be copied: they are not broken.
+                // Example commands are not broken.
                 let mut lines = text.lines().filter(|line| !line.contains("formsvc --demo"));
                 let wide = lines.find(|line| line.chars().count() > width);
                 assert_eq!(wide, None, "{} at {width}", topic.name);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_code_and_field_is_explained() {
+    fn every_variable_code_and_field_is_listed() {
         let (environment, codes, errors) = (environment(80), exit_codes(80), errors(80));
         assert!(ENV_VARS.iter().all(|var| environment.contains(var.name)));
         for row in EXITS {

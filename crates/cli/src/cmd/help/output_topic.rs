@@ -1,23 +1,21 @@
-//! The text of `formsvc help output`, as a table.
+//! `formsvc help output`
 
-use crate::cmd::page;
+use super::page;
 
-/// A part of the text.
-pub(crate) enum Part {
-    /// What follows is about this.
+enum Part {
+    /// A heading.
     About(&'static str),
     /// A paragraph.
     Text(&'static str),
-    /// Terms, and what each means.
+    /// Terms with their meanings.
     Terms(&'static [(&'static str, &'static str)]),
-    /// Commands to try, each as it is typed.
+    /// Example commands.
     Try(&'static [&'static str]),
 }
 
 use Part::{About, Terms, Text, Try};
 
-/// Formats, fields, expressions, templates, tables, times, colours, the pager, untrusted text.
-pub(crate) const HELP: &[Part] = &[
+const HELP: &[Part] = &[
     Text(
         "Data goes to standard output, everything else to standard error. On a terminal lists are \
          tables; in a pipe they are lines of tab-separated values.",
@@ -131,8 +129,8 @@ pub(crate) const HELP: &[Part] = &[
     ),
 ];
 
-/// The text, laid out to a width; only commands may be wider, which are there to be copied.
-pub(crate) fn help(width: usize) -> String {
+/// Returns the text for a width. Only example commands may be wider.
+pub(super) fn text(width: usize) -> String {
     let mut text = page::heading("Output");
     for part in HELP {
         text.push('\n');

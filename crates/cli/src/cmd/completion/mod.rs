@@ -1,19 +1,21 @@
 //! `formsvc completion`
 
+mod shell;
+
 use clap::{Args, ValueEnum};
 
 use super::page;
-use crate::complete::Shell;
 use crate::error::CliError;
+pub(crate) use shell::{Shell, is_plain};
 
 /// Print the completion script for a shell
 ///
-/// The script asks this program, so that forms and profiles are completed too. Forms come from a
-/// list that is kept for five minutes; the service is asked for no longer than a blink.
+/// The script calls formsvc to complete commands, flags and their values. Forms are those that the last
+/// `formsvc forms list` or another command received; completion sends no requests.
 #[derive(Debug, Args)]
-#[command(after_help = "Where the script goes:
-  bash        ~/.local/share/bash-completion/completions/formsvc, which needs
-              the package bash-completion; without it, a line in ~/.bashrc:
+#[command(after_help = "Where to save the script:
+  bash        ~/.local/share/bash-completion/completions/formsvc, if the
+              package bash-completion is installed; else add to ~/.bashrc:
               source <(formsvc completion bash)
   zsh         _formsvc in a folder of $fpath, before compinit runs
   fish        ~/.config/fish/completions/formsvc.fish
@@ -25,7 +27,7 @@ Examples:
   formsvc completion zsh > _formsvc
   formsvc completion fish > formsvc.fish")]
 pub(crate) struct Completion {
-    /// The shell
+    /// Shell for which the script is printed
     shell: Shell,
 }
 
@@ -35,7 +37,7 @@ impl Completion {
     }
 }
 
-/// The script of every shell, by the usual name of its file.
+/// Returns the usual file name and the script of each shell.
 pub fn completion_scripts() -> Vec<(&'static str, String)> {
     Shell::value_variants().iter().map(|shell| (shell.file(), shell.script())).collect()
 }

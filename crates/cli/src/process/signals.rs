@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP: the command is dropped where it waits, which removes what it has half done.
+//! SIGINT, SIGTERM and SIGHUP.
 
 use std::io;
 use std::time::Duration;
@@ -7,34 +7,31 @@ use tokio::time::Instant;
 
 use crate::exit::Exit;
 
-/// Signals so close to each other are one: who ends a group of processes, as timeout(1) does, signals the one
-/// it started and then all of them.
+/// Signals within this time count as one: timeout(1) signals the process and then its group.
 const ONE_SIGNAL: Duration = Duration::from_millis(50);
 
-/// Listens for signals, which end the process no longer once this exists.
+/// Receives signals. While it exists, they do not end the process by themselves.
 #[cfg(unix)]
-pub(crate) struct Signals {
+pub(super) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// None where whoever started the command wants it to outlive its terminal.
+    /// None if SIGHUP is ignored.
     hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
 impl Signals {
-    pub(crate) fn listen() -> io::Result<Self> {
+    pub(super) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            hang_up: (!outlives_its_terminal())
-                .then(|| signal(SignalKind::hangup()))
-                .transpose()?,
+            hang_up: (!ignores_hang_up()).then(|| signal(SignalKind::hangup())).transpose()?,
         })
     }
 
-    /// Waits for a signal and says how the run ends.
-    pub(crate) async fn next(&mut self) -> Exit {
+    /// Waits for a signal and returns its exit code.
+    pub(super) async fn next(&mut self) -> Exit {
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,
@@ -49,9 +46,9 @@ impl Signals {
     }
 }
 
-/// Whether SIGHUP is ignored, as nohup(1) arranges it. Where that cannot be told it is left as it is.
+/// Returns true if the process was started with SIGHUP ignored, as by nohup(1), or if this is unknown.
 #[cfg(unix)]
-fn outlives_its_terminal() -> bool {
+fn ignores_hang_up() -> bool {
     const SIGHUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -59,19 +56,19 @@ fn outlives_its_terminal() -> bool {
     ignored.is_none_or(|mask| mask & SIGHUP != 0)
 }
 
-/// Listens for Ctrl-C.
+/// Receives Ctrl-C.
 #[cfg(not(unix))]
-pub(crate) struct Signals;
+pub(super) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    #[expect(clippy::unnecessary_wraps, reason = "the same signature as where it can fail")]
-    pub(crate) fn listen() -> io::Result<Self> {
+    #[expect(clippy::unnecessary_wraps, reason = "the same signature as on Unix")]
+    pub(super) fn listen() -> io::Result<Self> {
         Ok(Self)
     }
 
-    /// Waits for Ctrl-C and says how the run ends; for ever where it cannot be waited for.
-    pub(crate) async fn next(&mut self) -> Exit {
+    /// Waits for Ctrl-C and returns its exit code. Never returns if Ctrl-C cannot be received.
+    pub(super) async fn next(&mut self) -> Exit {
         match tokio::signal::ctrl_c().await {
             Ok(()) => Exit::Interrupted,
             Err(_) => std::future::pending().await,
@@ -80,8 +77,8 @@ impl Signals {
 }
 
 impl Signals {
-    /// Waits for another signal than the one that was just heard of.
-    pub(crate) async fn another(&mut self) {
+    /// Waits for a further signal, after one was received just now.
+    pub(super) async fn another(&mut self) {
         let first = Instant::now();
         loop {
             self.next().await;

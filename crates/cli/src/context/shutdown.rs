@@ -1,0 +1,182 @@
+//! The end of a command by a signal or by its time limit.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use formsvc_export::WorkingFiles;
+use tokio::sync::SetOnce;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// The message of a command that reached its time limit.
+pub(crate) const TIME_LIMIT_REACHED: &str = "the time limit of `--max-time` was reached";
+
+/// State that a command shares with the thread that handles signals. Clones share it.
+///
+/// The first signal cancels a token. Then the future of the command is dropped, unless the command
+/// drains: it observes the token and ends by itself. If the command does not end in time, because
+/// its thread is inside a system call or a calculation, the process ends without it and removes the
+/// files that the command registered.
+#[derive(Clone, Default)]
+pub(crate) struct Shutdown(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    requested: CancellationToken,
+    deadline: SetOnce<Instant>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    exports: Vec<WorkingFiles>,
+    files: Vec<PathBuf>,
+    signal: Option<Exit>,
+    drain_time: Option<Duration>,
+    runs_until_stopped: bool,
+    continuation: Option<String>,
+    saved: Option<String>,
+}
+
+impl Shutdown {
+    /// Registers the working files of an export.
+    pub(crate) fn remove_at_exit(&self, files: WorkingFiles) {
+        self.state().exports.push(files);
+    }
+
+    /// Registers a file that is valid only while the process runs.
+    pub(crate) fn remove_file_at_exit(&self, path: PathBuf) {
+        self.state().files.push(path);
+    }
+
+    /// Removes the registered files.
+    pub(crate) fn remove_files(&self) {
+        let mut state = self.state();
+        state.exports.drain(..).for_each(|files| files.remove());
+        for path in state.files.drain(..) {
+            // The file may not exist any more.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    /// Lets the command end by itself after the token is cancelled, within a time.
+    pub(crate) fn drain_within(&self, time: Duration) -> CancellationToken {
+        self.state().drain_time = Some(time);
+        self.0.requested.clone()
+    }
+
+    /// Marks a command that runs until a signal ends it, so that the signal is not an error.
+    pub(crate) fn run_until_stopped(&self) {
+        self.state().runs_until_stopped = true;
+    }
+
+    /// Sets the command line that continues the work of this command.
+    pub(crate) fn set_continuation(&self, command: Option<String>) {
+        self.state().continuation = command;
+    }
+
+    /// Sets the description of the data that the command has saved so far.
+    pub(crate) fn set_saved(&self, saved: String) {
+        self.state().saved = Some(saved);
+    }
+
+    /// Sets the time limit of the command.
+    pub(super) fn set_deadline(&self, deadline: Instant) {
+        // A command has one time limit, so a second value is the same.
+        let _ = self.0.deadline.set(deadline);
+    }
+
+    /// Requests the end of the command because of a signal, which has this exit code.
+    pub(crate) fn request(&self, exit: Exit) {
+        self.state().signal = Some(exit);
+        self.0.requested.cancel();
+    }
+
+    /// Waits until the end of the command is requested, and returns the exit code of the signal.
+    pub(crate) async fn requested(&self) -> Exit {
+        self.0.requested.cancelled().await;
+        self.state().signal.unwrap_or(Exit::Terminated)
+    }
+
+    /// Returns the time in which the command ends by itself after a request.
+    pub(crate) fn drain_time(&self) -> Option<Duration> {
+        self.state().drain_time
+    }
+
+    /// Waits until the command has exceeded its time limit and the time to drain by `grace`. Never
+    /// returns without a limit.
+    pub(crate) async fn overdue(&self, grace: Duration) {
+        sleep_until(*self.0.deadline.wait().await).await;
+        sleep(self.drain_time().unwrap_or_default() + grace).await;
+    }
+
+    /// Returns the error of a command that a signal or its time limit ended.
+    pub(crate) fn error(&self, exit: Exit) -> CliError {
+        let state = self.state();
+        if state.runs_until_stopped && exit != Exit::Incomplete {
+            return CliError::silent(exit);
+        }
+        let message = match exit {
+            Exit::Interrupted => "interrupted",
+            Exit::HungUp => "the terminal was closed",
+            Exit::Incomplete => TIME_LIMIT_REACHED,
+            _ => "terminated",
+        };
+        let error = CliError::new(exit, message);
+        match (state.continuation.clone(), state.saved.clone()) {
+            (Some(command), Some(saved)) => error.hint(saved).continued_by(command),
+            (Some(command), None) => error.resumed_by(command),
+            (None, Some(saved)) => error.hint(saved),
+            (None, None) => error,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn overdue_includes_the_time_to_drain() {
+        let (shutdown, began, second) =
+            (Shutdown::default(), Instant::now(), Duration::from_secs(1));
+        shutdown.set_deadline(began + second);
+        let set_later = async { drop(shutdown.drain_within(10 * second)) };
+        tokio::join!(shutdown.overdue(2 * second), set_later);
+        assert_eq!(began.elapsed(), 13 * second);
+    }
+
+    #[tokio::test]
+    async fn request_cancels_the_token_and_has_an_exit_code() {
+        let shutdown = Shutdown::default();
+        let token = shutdown.drain_within(Duration::from_secs(1));
+        assert!(!token.is_cancelled());
+        shutdown.request(Exit::HungUp);
+        assert!(token.is_cancelled());
+        assert_eq!(shutdown.requested().await, Exit::HungUp);
+    }
+
+    #[test]
+    fn signal_error_names_saved_data_and_continuation() {
+        let shutdown = Shutdown::default();
+        shutdown.set_saved("7 rows are stored".to_owned());
+        shutdown.set_continuation(Some("formsvc submissions sync".to_owned()));
+        let mut text = Vec::new();
+        let error = shutdown.error(Exit::Interrupted);
+        error.print(&mut text, crate::error::ErrorFormat::Text, Some(80)).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("interrupted") && text.contains("7 rows are stored"), "{text}");
+        assert!(text.contains("formsvc submissions sync"), "{text}");
+        shutdown.run_until_stopped();
+        assert_eq!(shutdown.error(Exit::Interrupted).told(), "");
+        assert!(shutdown.error(Exit::Incomplete).told().contains("--max-time"));
+    }
+}
