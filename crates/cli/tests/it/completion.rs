@@ -148,9 +148,9 @@ fn fields_of_every_command_are_completed_without_a_request() {
             | ["webhook", "events", "list" | "tail"]
             | ["webhook", "secret", "list"]
             | ["webhook", "sign" | "verify"] => Some(&[]),
-            ["forms", _] | ["submissions", "list" | "tail"] | ["submissions", "sync", "verify"] => {
-                Some(&["penguins"])
-            }
+            ["forms", _]
+            | ["submissions", "count" | "list" | "tail"]
+            | ["submissions", "sync", "verify"] => Some(&["penguins"]),
             ["submissions", "view"] => Some(&["penguins", "sub_1"]),
             ["webhook", "events", "show"] => Some(&["1"]),
             ["webhook", "events", "diff"] => Some(&["1", "2"]),
@@ -171,7 +171,7 @@ fn fields_of_every_command_are_completed_without_a_request() {
         let known: Vec<String> = known.lines().map(|field| format!("--json={field}")).collect();
         assert_eq!(candidates(&home, &[&words[..], &["--json="]].concat()), known, "{words:?}");
     }
-    assert_eq!(with_fields, 28);
+    assert_eq!(with_fields, 29);
     assert_eq!(candidates(&home, &["forms", "list", "--json", "title,st"]), ["title,status"]);
     assert_eq!(candidates(&home, &["--json", "title,st", "forms"]), ["forms"]);
     assert!(home.service.asked_nothing());

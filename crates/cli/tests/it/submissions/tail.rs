@@ -116,7 +116,7 @@ fn outage_is_reported_once_and_loses_nothing() {
     let lines: Vec<&str> = said.stderr.lines().collect();
     assert_eq!(lines.len(), 4, "{lines:#?}");
     assert!(
-        lines[0].contains("503") && lines[0].ends_with("; asking again until the service answers")
+        lines[0].contains("503") && lines[0].ends_with("; retrying until the service responds")
     );
     assert!(
         lines[1].starts_with("the service is back after ") && lines[2].contains("502"),
@@ -297,7 +297,7 @@ fn tail_retries_an_outage_at_the_start() {
     let said = tail(&service, &["--count", "1"]);
     assert_eq!((said.code, ids(&said.stdout)), (Some(0), vec!["a".to_owned()]), "{}", said.stderr);
     let lines: Vec<&str> = said.stderr.lines().collect();
-    assert!(lines[0].ends_with("; asking again until the service answers"), "{lines:#?}");
+    assert!(lines[0].ends_with("; retrying until the service responds"), "{lines:#?}");
     assert!(lines.len() == 2 && lines[1].starts_with("the service is back after "), "{lines:#?}");
     // No server listens there, and the time is limited.
     let args = ["--base-url", "http://127.0.0.1:1", "--max-time", "200ms"];

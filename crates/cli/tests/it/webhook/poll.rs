@@ -108,7 +108,7 @@ fn each_submission_comes_once_across_restarts_and_outages() {
 
     world.says(AWAY);
     world.submit("two");
-    listener.wait_for("asking again until the service answers");
+    listener.wait_for("retrying until the service responds");
     world.says(WELL);
     assert_eq!(name_in(&world.receiver.got()), "two");
     listener.wait_for("the service is back");
@@ -223,7 +223,7 @@ fn it_is_ready_once_it_has_polled() {
     world.says(AWAY);
     let said = run("contact", &["--max-time", "100ms"]);
     is_not_ready(&said, 8);
-    assert!(said.stderr.contains("the time of `--max-time` is over"), "{}", said.stderr);
+    assert!(said.stderr.contains("the time limit of `--max-time` was reached"), "{}", said.stderr);
     world.says(WELL);
     // Nothing came before the time was over.
     let said = run("contact", &["--max-time", "1s"]);

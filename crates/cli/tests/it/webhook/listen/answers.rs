@@ -182,7 +182,7 @@ fn what_cannot_be_meant_is_refused_with_its_rule() {
         (&["--expect", "event='x"], "the closing ' is missing"),
         (&["--count", "0"], "from 1 up"),
         (&["--once", "--count", "2"], "--once"),
-        (&["--output", "csv"], "this command tells lines or JSON"),
+        (&["--output", "csv"], "this command prints lines or JSON"),
         (&["--json", "event"], "--output ndjson"),
         (&["--exit-on-stdin-eof", "--secret-stdin"], "cannot be used together"),
     ] {
