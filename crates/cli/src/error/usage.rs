@@ -184,11 +184,24 @@ fn missing_command(path: &[&Command]) -> CliError {
         .hint(format!("see `{name} --help`"))
 }
 
-/// No command is called so, at this place.
+/// First words of other programs, with the command to use instead.
+const OTHER_COMMANDS: &[(&str, &str)] = &[
+    ("get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
+    ("init", "`formsvc auth login` saves the service and your API key"),
+    ("ls", "did you mean `formsvc forms list`?"),
+    ("setup", "`formsvc auth login` saves the service and your API key"),
+    ("version", "`formsvc --version` prints the version"),
+];
+
+/// Returns the error for an unknown command, with the most similar commands.
 pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
     let name = full_name(path);
     let told =
         CliError::coded(Code::UnknownCommand, format!("`{name}` has no command `{}`", shown(word)));
+    let other = OTHER_COMMANDS.iter().find(|(other, _)| *other == word);
+    if let (Some((_, hint)), [_root]) = (other, path) {
+        return told.hint(*hint);
+    }
     let known = path.last().map(|group| names(group)).unwrap_or_default();
     let elsewhere = path.first().map(|root| homes(root, word)).unwrap_or_default();
     let near = suggest::did_you_mean(word, known);

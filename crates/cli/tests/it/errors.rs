@@ -211,3 +211,27 @@ fn verbose_log_has_one_line_per_event() {
     assert!(has("warn: formsvc_client::event: attempt failed, retry"), "{}", said.stderr);
     assert!(!said.stderr.contains(SECRET), "{}", said.stderr);
 }
+
+#[test]
+fn command_of_another_program_names_ours() {
+    for (word, hint) in [
+        ("version", "hint: `formsvc --version` prints the version"),
+        ("init", "hint: `formsvc auth login` saves the service and your API key"),
+        ("ls", "hint: did you mean `formsvc forms list`?"),
+        ("get", "hint: did you mean `formsvc forms view` or `formsvc submissions view`?"),
+    ] {
+        let output = run(&[word]);
+        assert_eq!(output.code, Some(2), "{word}: {}", output.stderr);
+        assert!(output.stderr.contains(hint), "{word}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn common_names_of_list_and_view_are_aliases() {
+    for args in
+        [&["forms", "ls"][..], &["forms", "get", "penguins"], &["submissions", "ls", "penguins"]]
+    {
+        let output = run(&[&["--demo"][..], args].concat());
+        assert_eq!(output.code, Some(0), "{args:?}: {}", output.stderr);
+    }
+}

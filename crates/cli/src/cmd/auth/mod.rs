@@ -26,6 +26,7 @@ use crate::settings::{OnBadSetting, Service};
 pub(crate) enum Auth {
     Login(login::Login),
     Status(status::Status),
+    #[command(alias = "ls")]
     List(list::List),
     Use(use_::Use),
     Logout(logout::Logout),

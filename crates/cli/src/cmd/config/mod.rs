@@ -21,6 +21,7 @@ use crate::settings::{OnBadSetting, Origin, Row, Store};
 /// Show and change the saved settings
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
+    #[command(alias = "ls")]
     List(list::List),
     Get(get::Get),
     Set(set::Set),

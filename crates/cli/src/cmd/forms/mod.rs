@@ -18,7 +18,9 @@ use crate::output::Field;
 /// List and show forms
 #[derive(Debug, Subcommand)]
 pub(crate) enum Forms {
+    #[command(alias = "ls")]
     List(list::List),
+    #[command(alias = "get")]
     View(view::View),
     Schema(schema::ShowSchema),
 }

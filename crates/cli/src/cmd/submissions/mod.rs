@@ -29,7 +29,9 @@ use crate::error::CliError;
 /// List, show, count, follow, export and synchronize the submissions of a form
 #[derive(Debug, Subcommand)]
 pub(crate) enum Submissions {
+    #[command(alias = "ls")]
     List(list::List),
+    #[command(alias = "get")]
     View(view::View),
     Count(count::Count),
     Tail(tail::Tail),

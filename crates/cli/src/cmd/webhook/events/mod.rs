@@ -20,7 +20,9 @@ use crate::error::CliError;
 /// Show, compare, export and delete recorded deliveries
 #[derive(Debug, Subcommand)]
 pub(crate) enum Events {
+    #[command(alias = "ls")]
     List(list::List),
+    #[command(alias = "get")]
     Show(show::Show),
     Tail(tail::Tail),
     Open(open::Open),
