@@ -96,7 +96,7 @@ async fn inspector_fits_all_screens_and_is_accessible() {
     }
     show(&browser, 7).await;
     browser.touch("Explain the signature").await;
-    browser.wait_for("once this is fixed.").await;
+    browser.wait_for("when the causes are fixed.").await;
     look(&browser, "explained", &mut flaws).await;
     browser.touch("Replay").await;
     browser.tick("Made now").await;

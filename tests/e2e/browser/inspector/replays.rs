@@ -108,7 +108,7 @@ async fn refused_delivery_is_signed_only_when_confirmed() {
     assert!(!browser.text().await.contains(question));
     browser.tick("Made now").await;
     let reason =
-        "Capture 1 may not be from the service: the request has no header X-Service-Signature.";
+        "Delivery 1 may not be from the service: the request has no header X-Service-Signature.";
     browser.wait_for(&format!("{reason} With a fresh signature, a receiver accepts it.")).await;
     send_to(&browser, &hook).await;
     let is_missing = "return document.querySelector('#replay-confirmed').matches(':invalid')";

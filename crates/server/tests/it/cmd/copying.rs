@@ -210,7 +210,7 @@ async fn a_database_in_use_is_neither_copied_from_nor_into() {
     bench.copy(&source, &to).succeeded();
     // It holds what servers share once it hears of others' work.
     let serving = to.open().await;
-    let mut tries = (0..40).map(|_| bench.copy(&to, &bench.server()));
+    let mut tries = (0..400).map(|_| bench.copy(&to, &bench.server()));
     let refused = tries.find(|run| run.code != 0).expect("it is seen that the source is used");
     refused.failed(10, "a server uses the source");
     bench.copy(&source, &to).failed(10, "a server uses the destination");
