@@ -229,7 +229,9 @@ async fn signature_mismatch_is_explained() {
     show(&browser, 1).await;
     browser.wait_for("No known secret made this signature over this body.").await;
     browser.keys("w").await;
-    browser.wait_for("The signature matches with the secret secret.txt when the causes are fixed.").await;
+    browser
+        .wait_for("The signature matches with the secret secret.txt when the causes are fixed.")
+        .await;
     browser.wait_for("line break added").await;
     listener.page.assert_undisturbed(&browser).await;
     browser.close().await;
