@@ -36,7 +36,7 @@ impl Delivery {
     }
 }
 
-/// The part of a delivery that lists contain: everything except headers, body and forwards.
+/// The part of a delivery that is shown in a list: everything except headers, body and forwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliverySummary {
     /// The number of the capture; `None` if the delivery is not stored.
@@ -165,8 +165,7 @@ impl Attempt {
 impl EventNames {
     /// Returns the event and the ids in a body. All are `None` if the body is not a JSON object.
     pub fn of_body(body: &[u8]) -> Self {
-        // The values are not parsed, because the parsed values of an untrusted body can use 80 times the size of the
-        // body.
+        // The body is not parsed into a tree of values, which can use 80 times the size of an untrusted body.
         #[derive(Deserialize)]
         struct Members<'b> {
             #[serde(borrow)]

@@ -161,7 +161,8 @@ fn curl_target(shared: &Shared, number: CaptureNumber, delivery: &Delivery) -> R
     targets.into_iter().flatten().next().expect("a URL is a target")
 }
 
-/// Returns the error for a request that the current page cannot send, so the page is from an earlier inspector.
+/// Returns the error for a request that the page of this inspector never sends. It comes from a page that an
+/// earlier inspector served.
 fn outdated() -> Problem {
     Problem::bad_request("the inspector does not understand the request")
         .hint("Reload the page: the listener may have been restarted.")

@@ -1,5 +1,5 @@
-//! The listener's own responses. Errors have the shape of the service (SPEC §7). The texts are constants, so a
-//! response contains nothing from the request.
+//! The listener's own responses. Error responses have the JSON format of the service's errors (SPEC §7).
+//! The texts are constants, so a response contains nothing from the request.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -17,7 +17,8 @@ pub enum Refusal {
     TooLarge,
     TooSlow,
     Unreadable,
-    /// The limit of deliveries in flight is reached, or the caller does not read the events.
+    /// The limit of deliveries in flight is reached, or the program that runs the listener does not
+    /// read its events.
     Busy,
     /// The delivery is not valid, and the limit of rejected deliveries in flight is reached. Such a delivery is not
     /// stored.

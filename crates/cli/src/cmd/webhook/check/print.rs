@@ -24,7 +24,7 @@ pub(super) fn reports(
     checks::result(&summaries, Some("--only"))
 }
 
-/// Lists checks: a block for each on a terminal, without cut texts, else rows.
+/// Lists checks. On a terminal, each check is a block of complete texts; otherwise each check is a row.
 pub(super) fn list(
     cx: &Context,
     mut listing: Listing,
@@ -45,7 +45,7 @@ pub(super) fn list(
     cx.output.list(listing)
 }
 
-/// Returns the result, with the rule if the check did not pass.
+/// Returns what the check found, and after a warning or a failure what was expected.
 fn found(report: &ReceiverReport) -> String {
     let (found, check) = (&report.found, report.check);
     match report.outcome {
@@ -56,7 +56,7 @@ fn found(report: &ReceiverReport) -> String {
     }
 }
 
-/// Returns the fix if the check did not pass.
+/// Returns the fix after a warning or a failure.
 pub(super) fn hint(report: &ReceiverReport) -> Option<&'static str> {
     matches!(report.outcome, Outcome::Warning | Outcome::Failed).then_some(report.check.fix)
 }

@@ -47,7 +47,7 @@ impl Report<'_> {
             ListenerEvent::Refused(refused) => self.live.lines([&*self.style.refused(refused)]),
             ListenerEvent::Delivered { delivery, warnings } => {
                 for warning in warnings {
-                    // The lines of the delivery contain the error of the target.
+                    // For users, this warning is omitted: the lines of the delivery show the error of the target.
                     if is_for_programs || warning.code != WarningCode::TargetDown {
                         self.warning(warning)?;
                     }
@@ -90,7 +90,7 @@ impl Report<'_> {
 fn settings(ready: &ReadyLine<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     match &ready.secrets[..] {
-        // A warning reports this.
+        // A warning reports that there is no secret.
         [] => {}
         [current] => lines.push(format!("verifies with the secret {current}")),
         secrets => lines.push(format!("verifies with the secrets {}", secrets.join(" and "))),
