@@ -90,7 +90,7 @@ impl CliError {
         self.because_of(cause)
     }
 
-    /// Why it failed, when the message already says what the error says.
+    /// Adds the causes of an error whose own text is already in the message.
     #[must_use]
     pub(crate) fn because_of(mut self, error: &dyn std::error::Error) -> Self {
         let mut next = error.source();

@@ -127,7 +127,7 @@ impl Drop for Open {
 }
 
 fn read_line(prompt: &str) -> io::Result<String> {
-    // Not locked while nobody answers: what a signal has said goes there too.
+    // Standard error is not locked during the prompt, so that a signal can print its message.
     io::stderr().write_all(prompt.as_bytes())?;
     let mut typed = String::new();
     if io::stdin().read_line(&mut typed)? == 0 {

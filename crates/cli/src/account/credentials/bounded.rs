@@ -4,8 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// What a call gives, if it does within a time. It runs on a thread that nobody waits for: one that does
-/// not return is left behind, and ends with the process.
+/// Returns the result of a call, or `None` after the time limit. The call runs on its own thread; a call that does
+/// not return ends with the process.
 pub(super) fn within<T: Send + 'static>(
     limit: Duration,
     call: impl FnOnce() -> T + Send + 'static,

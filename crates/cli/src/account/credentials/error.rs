@@ -37,7 +37,7 @@ pub(crate) enum StoreError {
     /// The content of the key file is not valid. `problem` contains no part of the content.
     #[error("`{}` is not a valid key file: {problem}", path.display())]
     Malformed { path: PathBuf, problem: String },
-    /// What was kept is not what comes back.
+    /// The store returns another key than the one that was just stored.
     #[error("the {0} does not give back the key that was just kept in it")]
     NotKept(Store),
     /// A copy could not be removed.
@@ -83,7 +83,7 @@ pub(crate) const ALTERNATIVES: &str = "without a keyring, keep the key in a file
      `formsvc auth login --store file`, or set FORMSVC_API_KEY, or pass `--api-key-file PATH`";
 
 impl StoreError {
-    /// Whether this says that the store cannot be used now, and nothing about what is in it.
+    /// Returns true if the store cannot be used now. Its content is then unknown.
     pub(crate) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Locked | Self::Absent(_) | Self::Silent | Self::Keyring(_))
             || matches!(self, Self::NoFolder)

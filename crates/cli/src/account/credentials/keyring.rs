@@ -203,7 +203,7 @@ fn unlocked() -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What the library says, in our words. What it read, it may hold on to: none of that gets out.
+/// Converts an error of the library, without the data that the library read.
 fn failed(error: Error) -> StoreError {
     match error {
         Error::NoStorageAccess(_) => StoreError::Locked,

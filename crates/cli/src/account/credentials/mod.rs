@@ -76,7 +76,7 @@ impl Stores {
         }
     }
 
-    /// Where a new key goes unless somebody says otherwise.
+    /// Returns the store of a new key if the user names none.
     pub(crate) fn preferred(&self) -> Store {
         if self.choice == StoreChoice::File { Store::File } else { Store::Keyring }
     }

@@ -32,7 +32,7 @@ pub(super) fn unlocked() -> Result<(), StoreError> {
 
 /// Whether an error says that there is no keyring.
 pub(super) fn absence(error: &(dyn StdError + 'static)) -> Option<Absence> {
-    // The bus has nobody by that name, and nobody to start.
+    // No service on the bus has this name, and none can be started.
     let nobody = |error: &zbus::Error| match error {
         zbus::Error::MethodError(name, ..) => name.as_str() == NOBODY,
         zbus::Error::FDO(error) => matches!(**error, zbus::fdo::Error::ServiceUnknown(_)),

@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::error::usage::KEY_PREFIX;
 use crate::exit::Exit;
 
-/// What is said of the name of something that is not there: all of it, unless it is a key.
+/// Returns a name for an error message, or `None` if it looks like an API key.
 pub(crate) fn unless_a_key(name: &str) -> Option<&str> {
     Some(name).filter(|name| !name.trim_start().starts_with(KEY_PREFIX))
 }

@@ -1,7 +1,7 @@
-//! How the API key of a run is found: what the caller gives, or what the profile keeps.
+//! Finds the API key of a run: from flags and variables, or from the profile.
 //!
-//! A key that a profile keeps, by a command or in a store, goes to the address it is kept for and to no
-//! other. What the caller gives goes where the caller says.
+//! A key of a profile, from a command or a store, is sent only to the base URL for which it was stored. A key from a
+//! flag or variable is sent to the base URL of the run.
 
 mod command;
 pub(crate) mod given;
@@ -264,7 +264,7 @@ impl From<Missing> for CliError {
     }
 }
 
-/// What the configuration says about the key of the profile.
+/// Settings of the profile's API key.
 struct Profile {
     origin: Option<String>,
     kept: Option<Store>,
