@@ -57,6 +57,7 @@ impl Context {
     pub(crate) fn new(settings: Settings, shutdown: Shutdown) -> Self {
         let options = settings.output_options();
         let progress = Progress::new(&options, &env::of_process);
+        shutdown.set_progress(progress.clone());
         for warning in &settings.resolved.warnings {
             progress.warn(warning);
         }

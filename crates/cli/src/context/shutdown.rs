@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::output::progress::Progress;
 
 /// The message of a command that reached its time limit.
 pub(crate) const TIME_LIMIT_REACHED: &str = "the time limit of `--max-time` was reached";
@@ -40,6 +41,7 @@ struct State {
     runs_until_stopped: bool,
     continuation: Option<String>,
     saved: Option<String>,
+    progress: Option<Progress>,
 }
 
 impl Shutdown {
@@ -90,8 +92,18 @@ impl Shutdown {
         let _ = self.0.deadline.set(deadline);
     }
 
+    /// Sets the progress whose line shows the `^C` of the terminal.
+    pub(super) fn set_progress(&self, progress: Progress) {
+        self.state().progress = Some(progress);
+    }
+
     /// Requests the end of the command because of a signal, which has this exit code.
     pub(crate) fn request(&self, exit: Exit) {
+        let progress = self.state().progress.clone();
+        if let (Exit::Interrupted, Some(progress)) = (exit, progress) {
+            // First, because the command may print as soon as the token is cancelled.
+            progress.interrupted();
+        }
         self.state().signal = Some(exit);
         self.0.requested.cancel();
     }

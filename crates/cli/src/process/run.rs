@@ -88,9 +88,6 @@ async fn run_command(command: Command, settings: Settings, shutdown: Shutdown) -
     let cx = Context::new(settings, shutdown);
     let stopped = async {
         let exit = cx.shutdown.requested().await;
-        if exit == Exit::Interrupted {
-            cx.progress.interrupted();
-        }
         if cx.shutdown.drain_time().is_some() {
             std::future::pending::<()>().await;
         }

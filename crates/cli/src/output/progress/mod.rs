@@ -217,9 +217,9 @@ impl Progress {
         }
     }
 
-    /// Ends the line in which the terminal shows `^C`.
+    /// Ends the line in which the terminal shows `^C`. Never waits for a thread that is inside a write.
     pub(crate) fn interrupted(&self) {
-        let state = self.state();
+        let Ok(state) = self.0.try_lock() else { return };
         let Mode::Moving { from, bar } = &state.mode else { return };
         let is_drawn = bar.is_some() && from.is_some_and(|from| from <= Instant::now());
         if !is_drawn {
