@@ -24,7 +24,8 @@ use crate::settings::args::{Rate, duration, rate, whole};
 ///
 /// It listens on loopback only and runs until it is interrupted. Its forms: the RAND health
 /// insurance experiment (randhie), election interviews (anes96), penguins, text that breaks
-/// software (naughty), and one to fill in (contact, at /f/contact).
+/// software (naughty), and a form without submissions (contact, at /f/contact). The submissions are
+/// spread over the 180 days before today (UTC).
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc sandbox --port 0 --ready-file sandbox.json\n  formsvc sandbox --generate big=100000 --rate-limit off\n  formsvc sandbox --fault errors=20% --fault latency=300ms\n  formsvc sandbox --webhook contact=http://localhost:9000/ --submit-every 2s"
@@ -65,30 +66,30 @@ pub(crate) struct Sandbox {
     /// (hooks.internal:8443) that is neither public nor this machine; can be repeated, or have commas
     #[arg(long, value_name = "ENTRY", value_delimiter = ',', value_parser = allow_entry)]
     egress_allow: Vec<AllowEntry>,
-    /// Have it fail in a way, as `NAME` or `NAME=VALUE`; can be repeated
+    /// Inject a fault: NAME or NAME=VALUE (repeatable)
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = fault, long_help = fault_help())]
     fault: Vec<FaultSetting>,
-    /// Have somebody submit so often, to the forms of `--webhook` in turn; without any, to `contact`
+    /// Add a submission every DURATION, in turn to the forms given with --webhook [default: contact]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     submit_every: Option<Duration>,
 }
 
-/// What whoever started the sandbox reads.
+/// The content of the ready file.
 #[derive(Serialize)]
 struct Ready<'a> {
     base_url: &'a str,
-    /// None when it was shown at an earlier start.
+    /// `None` if it was printed at an earlier start.
     api_key: Option<&'a str>,
     forms: &'a [formsvc_client::Form],
     webhooks: Vec<ReadyWebhook<'a>>,
 }
 
-/// An endpoint, as whoever started the sandbox reads of it.
+/// An endpoint in the ready file.
 #[derive(Serialize)]
 struct ReadyWebhook<'a> {
     form: &'a str,
     url: &'a str,
-    /// None when it was shown at an earlier start.
+    /// `None` if it was printed at an earlier start.
     secret: Option<&'a str>,
 }
 
@@ -225,10 +226,11 @@ fn fault(text: &str) -> Result<FaultSetting, String> {
 
 /// The table of faults, as help.
 fn fault_help() -> String {
-    let mut help = "Have it fail in a way; can be repeated. Nothing is random: a fault that meets a \
-        share of the requests meets the same ones every time. Faults are also set while the sandbox \
-        runs: see docs/FAULTS.md\n"
-        .to_owned();
+    let mut help =
+        "Inject a fault: NAME or NAME=VALUE (repeatable). Nothing is random: a fault with a \
+        percentage affects the same requests in every run. docs/FAULTS.md shows how to set faults \
+        while the sandbox runs\n"
+            .to_owned();
     for (side, about) in [
         (FaultSide::Api, "Answers of the REST API below /api/v1; the pages at /f/ are spared:"),
         (FaultSide::Delivery, "Deliveries to webhook endpoints:"),

@@ -1,7 +1,6 @@
 //! What a sandbox tells of deliveries: one line an attempt, once it is over.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use formsvc_client::types::PublicId;
 use formsvc_client::{Form, FormId};
@@ -11,6 +10,7 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use crate::base::sanitize::one_line;
+use crate::base::text;
 
 /// Lines that may wait for somebody to write them. Beyond, they are lost: a terminal that is stopped
 /// must not hold up deliveries.
@@ -55,7 +55,7 @@ fn outcome(status: Option<u16>, code: Option<&str>) -> String {
 fn line(now: Timestamp, form: &str, url: &str, outcome: &str, verdict: Verdict) -> String {
     let then = match verdict {
         Verdict::Delivered => String::new(),
-        Verdict::Retry { after, .. } => format!(", again in {}", pause(after)),
+        Verdict::Retry { after, .. } => format!(", again in {}", text::duration(after)),
         Verdict::Failed => ", given up".to_owned(),
         Verdict::Unchanged | Verdict::Release => ", not tried again".to_owned(),
     };
@@ -63,15 +63,10 @@ fn line(now: Timestamp, form: &str, url: &str, outcome: &str, verdict: Verdict) 
     one_line(&format!("{time} {form} -> {url}: {outcome}{then}")).into_owned()
 }
 
-fn pause(pause: Duration) -> String {
-    match pause.as_secs() {
-        0 => format!("{} ms", pause.as_millis()),
-        seconds => format!("{seconds} s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn told(url: &str, status: Option<u16>, code: Option<&str>, verdict: Verdict) -> String {
@@ -85,7 +80,7 @@ mod tests {
         let retry = |millis| Verdict::Retry { after: Duration::from_millis(millis), retries: 1 };
         for (status, code, verdict, expected) in [
             (Some(200), None, Verdict::Delivered, "200"),
-            (None, Some("connect_failed"), retry(11_900), "connect_failed, again in 11 s"),
+            (None, Some("connect_failed"), retry(11_900), "connect_failed, again in 11.9 s"),
             (Some(503), Some("status_not_2xx"), retry(50), "503, again in 50 ms"),
             (Some(302), Some("redirected"), Verdict::Failed, "302 redirected, given up"),
             (None, Some("timeout"), Verdict::Unchanged, "timeout, not tried again"),

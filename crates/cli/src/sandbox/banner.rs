@@ -34,7 +34,7 @@ pub(crate) fn banner(facts: &Facts) -> Vec<String> {
         let turn = if names.len() > 1 { ", in turn" } else { "" };
         let every = jiff::SignedDuration::try_from(*every).unwrap_or_default();
         let names = names.join(", ");
-        lines.push(format!("Somebody submits to {names}{turn}, every {every:#}.\n"));
+        lines.push(format!("A submission is added every {every:#} to {names}{turn}.\n"));
     }
     if !facts.faults.is_empty() {
         let faults: Vec<_> = facts.faults.iter().map(ToString::to_string).collect();
@@ -107,7 +107,7 @@ mod tests {
         assert!(said.contains("signed with the secret shown before"), "{said}");
         assert!(said.contains("is disabled"), "{said}");
         assert!(
-            said.contains("Somebody submits to contact, penguins, in turn, every 2s"),
+            said.contains("A submission is added every 2s to contact, penguins, in turn"),
             "{said}"
         );
         assert!(!said.contains("FORMSVC_API_KEY=") && said.contains("--new-key"), "{said}");

@@ -1,68 +1,94 @@
-//! The forms a sandbox begins with: real ones with what people answered, and one to fill in.
-//! `fixtures/forms/README.md` says where the real ones come from.
+//! The forms of a sandbox: four data sets, and the form `contact` without submissions.
+//! `fixtures/forms/README.md` names the sources of the data.
 
 use bytes::Bytes;
+use std::time::Duration;
+
 use formsvc_client::types::PublicId;
 use formsvc_client::{FormStatus, User};
+use formsvc_protocol::FormInstant;
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::fields::Fields;
-use formsvc_server::import::{self, ImportFormat, ImportOptions};
+use formsvc_server::import::{self, ImportFormat, ImportOptions, ImportTimes};
+use jiff::Timestamp;
 
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// A form made of a file.
+/// A form with the submissions of a data set.
 struct RealForm {
     public_id: &'static str,
     title: &'static str,
-    content: Content,
+    /// The data set, of which the first `submissions` records are imported: a demo imports them at each start.
+    text: &'static str,
+    format: ImportFormat,
+    submissions: u64,
+    /// Submissions that share a millisecond.
+    burst: u64,
+    /// The text of a missing value.
+    null: Option<&'static str>,
+    /// The question that a JSON array of texts answers.
+    label: Option<&'static str>,
 }
 
-enum Content {
-    /// Comma-separated values, and the text that stands for a missing one.
-    Csv(&'static str, Option<&'static str>),
-    /// The first 5,000 records of comma-separated values without line breaks in a cell: a demo loads its
-    /// forms each time, and 50 pages are enough to show.
-    FirstOfCsv(&'static str),
-    /// Tab-separated values, labels in single quotes.
-    Tabs(&'static str),
-    /// A JSON array of texts that answer one question.
-    Texts(&'static str, &'static str),
+impl RealForm {
+    const fn csv(public_id: &'static str, title: &'static str, text: &'static str) -> Self {
+        let format = ImportFormat::Csv;
+        Self { public_id, title, text, format, submissions: 0, burst: 1, null: None, label: None }
+    }
 }
 
-/// Listed newest first by the service, so the last one here comes out on top.
+/// Oldest first; the service lists the newest first.
 const REAL_FORMS: [RealForm; 4] = [
     RealForm {
-        public_id: "naughty",
-        title: "Big list of naughty strings",
-        content: Content::Texts(
+        format: ImportFormat::Json,
+        submissions: 461,
+        label: Some("What would you like to tell us?"),
+        ..RealForm::csv(
+            "naughty",
+            "Big list of naughty strings",
             include_str!("../../../../fixtures/forms/naughty.json"),
-            "What would you like to tell us?",
-        ),
+        )
     },
     RealForm {
-        public_id: "penguins",
-        title: "Palmer penguins",
-        content: Content::Csv(include_str!("../../../../fixtures/forms/penguins.csv"), Some("NA")),
+        submissions: 344,
+        null: Some("NA"),
+        ..RealForm::csv(
+            "penguins",
+            "Palmer penguins",
+            include_str!("../../../../fixtures/forms/penguins.csv"),
+        )
     },
     RealForm {
-        public_id: "anes96",
-        title: "American National Election Studies 1996",
-        content: Content::Tabs(include_str!("../../../../fixtures/forms/anes96.csv")),
+        format: ImportFormat::Tsv,
+        submissions: 944,
+        ..RealForm::csv(
+            "anes96",
+            "American National Election Studies 1996",
+            include_str!("../../../../fixtures/forms/anes96.csv"),
+        )
     },
     RealForm {
-        public_id: "randhie",
-        title: "RAND Health Insurance Experiment",
-        content: Content::FirstOfCsv(include_str!("../../../../fixtures/forms/randhie.csv")),
+        submissions: 5_000,
+        // Not a divisor of the length of a page, for the fault `cursor-millis`.
+        burst: 7,
+        ..RealForm::csv(
+            "randhie",
+            "RAND Health Insurance Experiment",
+            include_str!("../../../../fixtures/forms/randhie.csv"),
+        )
     },
 ];
 
-/// A form to fill in: its fields.
+/// The submissions of a form are spread over this time before the current day (UTC).
+const DAYS: u64 = 180;
+
+/// The fields of a form without submissions.
 const CONTACT_FIELDS: &str = include_str!("../../../../examples/contact.json");
 const CONTACT: &str = "contact";
 const CONTACT_TITLE: &str = "Contact us";
 
-/// The public ids of all.
+/// The public ids of all forms.
 pub(crate) const FORM_NAMES: [&str; REAL_FORMS.len() + 1] = {
     let mut names = [CONTACT; REAL_FORMS.len() + 1];
     let mut at = 0;
@@ -73,10 +99,10 @@ pub(crate) const FORM_NAMES: [&str; REAL_FORMS.len() + 1] = {
     names
 };
 
-/// Makes all of them, but for those that a kept database has already: they are left as they are.
+/// Creates the forms that the database does not have yet.
 pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
     if let Some(public_id) = wanted(admin, CONTACT).await? {
-        let fields = Fields::parse(CONTACT_FIELDS).expect("a test reads them");
+        let fields = Fields::parse(CONTACT_FIELDS).expect("a test parses them");
         let options = FormOptions {
             public_id: Some(public_id),
             title: CONTACT_TITLE.to_owned(),
@@ -93,7 +119,7 @@ pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The public id, unless there is such a form already.
+/// Returns the public id, unless the database has such a form.
 async fn wanted(admin: &Admin, name: &str) -> Result<Option<PublicId>, CliError> {
     let public_id = PublicId::new(name).expect("the names above are public ids");
     let kept = admin.store().form_by_public_id(&public_id).await;
@@ -112,25 +138,32 @@ async fn import(
     form: &RealForm,
     public_id: PublicId,
 ) -> Result<(), CliError> {
-    let (content, format) = match &form.content {
-        Content::Csv(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Csv),
-        Content::FirstOfCsv(text) => {
-            let records: String = text.split_inclusive('\n').take(5_000 + 1).collect();
-            (records.into(), ImportFormat::Csv)
+    let content: Bytes = match form.format {
+        ImportFormat::Json => form.text.into(),
+        // The labels are in single quotes, and all cells are numbers.
+        ImportFormat::Tsv => form.text.replace('\'', "").into(),
+        _ => {
+            let lines = usize::try_from(form.submissions).unwrap_or(usize::MAX).saturating_add(1);
+            form.text.split_inclusive('\n').take(lines).collect::<String>().into()
         }
-        // All cells are numbers, so that single quotes stand around labels only.
-        Content::Tabs(text) => (text.replace('\'', "").into(), ImportFormat::Tsv),
-        Content::Texts(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Json),
     };
-    let mut options = ImportOptions::new(owner.id.clone(), form.title, format);
+    let mut options = ImportOptions::new(owner.id.clone(), form.title, form.format);
     options.public_id = Some(public_id);
-    match form.content {
-        Content::Csv(_, null) => options.null = null.map(str::to_owned),
-        Content::Tabs(_) | Content::FirstOfCsv(_) => {}
-        Content::Texts(_, label) => options.label = Some(label.to_owned()),
-    }
+    options.null = form.null.map(str::to_owned);
+    options.label = form.label.map(str::to_owned);
+    options.times = Some(times(form, Timestamp::now()));
     let imported = import::form_from_bytes(admin, options, content).await;
     imported.map(drop).map_err(|error| failed(form.public_id, &error))
+}
+
+/// Returns the times of the submissions: the last burst is one interval before the current day.
+fn times(form: &RealForm, now: Timestamp) -> ImportTimes {
+    let span = Duration::from_hours(24 * DAYS);
+    let bursts = u32::try_from(form.submissions.div_ceil(form.burst)).unwrap_or(u32::MAX);
+    let today = now.as_second().div_euclid(86_400) * 86_400;
+    let first = today - i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    let first = FormInstant::from_micros(first * 1_000_000);
+    ImportTimes { first, interval: span / bursts, burst: form.burst }
 }
 
 #[cfg(test)]
@@ -138,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_to_fill_in_has_every_kind_of_field() {
+    fn contact_form_has_every_kind_of_field() {
         let fields = Fields::parse(CONTACT_FIELDS).unwrap();
         let mut kinds: Vec<_> =
             fields.defined().unwrap().iter().map(|field| field.kind.name()).collect();

@@ -49,8 +49,9 @@ use visitor::Visitor;
 const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
 const OWNER_NAME: &str = "Sandbox";
 
-/// Time requests under way have when it stops; nobody should wait long for a sandbox.
-const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
+/// Time limit of the requests in flight when the sandbox stops. Shorter than the time that a command has to end
+/// after Ctrl-C (2 s), so that the database is closed before the process ends.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Requested submissions that wait to be made.
 const PENDING_SUBMISSIONS: usize = 16;

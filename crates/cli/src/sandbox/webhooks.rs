@@ -5,6 +5,7 @@ use formsvc_client::{Form, FormId};
 use formsvc_server::admin::{Admin, Registrar, parse_id};
 use formsvc_server::egress::EndpointUrl;
 use formsvc_server::store::{ENDPOINTS_MAX, EndpointStatus};
+use formsvc_workbench::target;
 use secrecy::SecretString;
 
 use crate::error::CliError;
@@ -41,10 +42,13 @@ pub(crate) fn wanted(text: &str) -> Result<Wanted, String> {
     let (form, url) = text.split_once('=').ok_or(rule)?;
     let form = parse_id(form).map_err(|rule| format!("a public id {rule}"))?;
     if url.is_empty() {
-        Err(rule.into())
-    } else {
-        Ok(Wanted { form, url: url.to_owned(), secret: None })
+        return Err(rule.into());
     }
+    if !url.contains("://") {
+        let scheme = target::parse(url).map_or("https".to_owned(), |url| url.scheme().to_owned());
+        return Err(format!("the URL has no scheme: `{form}={scheme}://{url}`"));
+    }
+    Ok(Wanted { form, url: url.to_owned(), secret: None })
 }
 
 /// Judges all endpoints that were asked for before any is added: a secret that was made is shown once,
@@ -127,11 +131,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_has_a_form_and_a_url() {
+    fn webhook_flag_needs_a_form_and_a_url() {
         let found = wanted("contact=http://localhost:9000/?a=b").unwrap();
         assert_eq!((found.form.as_str(), &*found.url), ("contact", "http://localhost:9000/?a=b"));
         for bad in ["", "contact", "contact=", "=http://localhost/", "a/b=http://localhost/"] {
             assert!(wanted(bad).is_err(), "{bad:?}");
         }
+        let error = wanted("contact=localhost:9000").unwrap_err();
+        assert!(error.contains("`contact=http://localhost:9000`"), "{error}");
     }
 }

@@ -100,7 +100,7 @@ fn each_attempt_is_told_once_it_is_over() {
         assert!(time.len() == 9 && time.ends_with('Z'), "{line}");
         assert_eq!(rest, format!("contact -> {}: {end}", endpoint.url));
     };
-    told(&first, "503, again in 1 ms");
+    told(&first, "503, again in 1.0 ms");
     told(&second, "200");
 }
 
@@ -133,7 +133,7 @@ fn somebody_submits_to_the_forms_that_have_a_webhook_in_turn() {
     let endpoint = Endpoint::start(&[200]);
     let (one, two) = (endpoint.flag("penguins"), endpoint.flag("contact"));
     let sandbox = Sandbox::start(&[&one, &two, "--submit-every", "20ms", "--rate-limit", "off"]);
-    let told = "Somebody submits to penguins, contact, in turn, every 20ms";
+    let told = "A submission is added every 20ms to penguins, contact, in turn";
     assert!(sandbox.said.contains(told), "{}", sandbox.said);
     let mut missing = vec!["Palmer penguins", "Contact us"];
     while !missing.is_empty() {
