@@ -1,9 +1,10 @@
 //! The forms of a sandbox: four data sets, and the form `contact` without submissions.
 //! `fixtures/forms/README.md` names the sources of the data.
 
-use bytes::Bytes;
+use std::error::Error;
 use std::time::Duration;
 
+use bytes::Bytes;
 use formsvc_client::types::PublicId;
 use formsvc_client::{FormStatus, User};
 use formsvc_protocol::FormInstant;
@@ -12,158 +13,133 @@ use formsvc_server::fields::Fields;
 use formsvc_server::import::{self, ImportFormat, ImportOptions, ImportTimes};
 use jiff::Timestamp;
 
+use super::failed;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 /// A form with the submissions of a data set.
-struct RealForm {
+struct DataSet {
     public_id: &'static str,
     title: &'static str,
-    /// The data set, of which the first `submissions` records are imported: a demo imports them at each start.
     text: &'static str,
     format: ImportFormat,
-    submissions: u64,
-    /// Submissions that share a millisecond.
-    burst: u64,
+    /// Number of records that are imported. Each demo imports them anew.
+    submissions: u32,
     /// The text of a missing value.
     null: Option<&'static str>,
     /// The question that a JSON array of texts answers.
     label: Option<&'static str>,
 }
 
-impl RealForm {
-    const fn csv(public_id: &'static str, title: &'static str, text: &'static str) -> Self {
-        let format = ImportFormat::Csv;
-        Self { public_id, title, text, format, submissions: 0, burst: 1, null: None, label: None }
-    }
-}
-
 /// Oldest first; the service lists the newest first.
-const REAL_FORMS: [RealForm; 4] = [
-    RealForm {
+const DATA_SETS: [DataSet; 4] = [
+    DataSet {
+        public_id: "naughty",
+        title: "Big list of naughty strings",
+        text: include_str!("../../../../fixtures/forms/naughty.json"),
         format: ImportFormat::Json,
         submissions: 461,
+        null: None,
         label: Some("What would you like to tell us?"),
-        ..RealForm::csv(
-            "naughty",
-            "Big list of naughty strings",
-            include_str!("../../../../fixtures/forms/naughty.json"),
-        )
     },
-    RealForm {
+    DataSet {
+        public_id: "penguins",
+        title: "Palmer penguins",
+        text: include_str!("../../../../fixtures/forms/penguins.csv"),
+        format: ImportFormat::Csv,
         submissions: 344,
         null: Some("NA"),
-        ..RealForm::csv(
-            "penguins",
-            "Palmer penguins",
-            include_str!("../../../../fixtures/forms/penguins.csv"),
-        )
+        label: None,
     },
-    RealForm {
+    DataSet {
+        public_id: "anes96",
+        title: "American National Election Studies 1996",
+        text: include_str!("../../../../fixtures/forms/anes96.csv"),
         format: ImportFormat::Tsv,
         submissions: 944,
-        ..RealForm::csv(
-            "anes96",
-            "American National Election Studies 1996",
-            include_str!("../../../../fixtures/forms/anes96.csv"),
-        )
+        null: None,
+        label: None,
     },
-    RealForm {
+    DataSet {
+        public_id: "randhie",
+        title: "RAND Health Insurance Experiment",
+        text: include_str!("../../../../fixtures/forms/randhie.csv"),
+        format: ImportFormat::Csv,
         submissions: 5_000,
-        // Not a divisor of the length of a page, for the fault `cursor-millis`.
-        burst: 7,
-        ..RealForm::csv(
-            "randhie",
-            "RAND Health Insurance Experiment",
-            include_str!("../../../../fixtures/forms/randhie.csv"),
-        )
+        null: None,
+        label: None,
     },
 ];
 
 /// The submissions of a form are spread over this time before the current day (UTC).
-const DAYS: u64 = 180;
+const SPAN: Duration = Duration::from_hours(24 * 180);
+/// Submissions that share a millisecond. Not a divisor of the length of a page, for the fault `cursor-millis`.
+const BURST: u32 = 7;
 
-/// The fields of a form without submissions.
+/// The fields of the form without submissions.
 const CONTACT_FIELDS: &str = include_str!("../../../../examples/contact.json");
 const CONTACT: &str = "contact";
-const CONTACT_TITLE: &str = "Contact us";
 
 /// The public ids of all forms.
-pub(crate) const FORM_NAMES: [&str; REAL_FORMS.len() + 1] = {
-    let mut names = [CONTACT; REAL_FORMS.len() + 1];
-    let mut at = 0;
-    while at < REAL_FORMS.len() {
-        names[at] = REAL_FORMS[at].public_id;
-        at += 1;
-    }
-    names
+pub(crate) const FORM_NAMES: [&str; DATA_SETS.len() + 1] = {
+    let [naughty, penguins, anes96, randhie] = &DATA_SETS;
+    [CONTACT, naughty.public_id, penguins.public_id, anes96.public_id, randhie.public_id]
 };
 
 /// Creates the forms that the database does not have yet.
 pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
-    if let Some(public_id) = wanted(admin, CONTACT).await? {
-        let fields = Fields::parse(CONTACT_FIELDS).expect("a test parses them");
-        let options = FormOptions {
-            public_id: Some(public_id),
-            title: CONTACT_TITLE.to_owned(),
-            status: FormStatus::Published,
-        };
-        let made = admin.create_form_with(&owner.id, options, Some(fields), None).await;
-        made.map_err(|error| failed(CONTACT, &error))?;
-    }
-    for form in &REAL_FORMS {
-        if let Some(public_id) = wanted(admin, form.public_id).await? {
-            import(admin, owner, form, public_id).await?;
-        }
+    for name in FORM_NAMES {
+        load_form(admin, owner, name).await.map_err(|error| {
+            failed(format!("cannot load the form `{name}` into the sandbox")).because(&*error)
+        })?;
     }
     Ok(())
 }
 
-/// Returns the public id, unless the database has such a form.
-async fn wanted(admin: &Admin, name: &str) -> Result<Option<PublicId>, CliError> {
-    let public_id = PublicId::new(name).expect("the names above are public ids");
-    let kept = admin.store().form_by_public_id(&public_id).await;
-    let kept = kept.map_err(|error| failed(name, &error))?;
-    Ok(kept.is_none().then_some(public_id))
+async fn load_form(admin: &Admin, owner: &User, name: &str) -> Result<(), Box<dyn Error>> {
+    let public_id = PublicId::new(name)?;
+    if admin.store().form_by_public_id(&public_id).await?.is_some() {
+        return Ok(());
+    }
+    if let Some(data) = DATA_SETS.iter().find(|data| data.public_id == name) {
+        let mut options = ImportOptions::new(owner.id.clone(), data.title, data.format);
+        options.public_id = Some(public_id);
+        options.null = data.null.map(str::to_owned);
+        options.label = data.label.map(str::to_owned);
+        options.times = Some(data.times(Timestamp::now()));
+        import::form_from_bytes(admin, options, data.content()).await?;
+    } else {
+        let (title, status) = ("Contact us".to_owned(), FormStatus::Published);
+        let options = FormOptions { public_id: Some(public_id), title, status };
+        let fields = Some(Fields::parse(CONTACT_FIELDS)?);
+        admin.create_form_with(&owner.id, options, fields, None).await?;
+    }
+    Ok(())
 }
 
-fn failed(name: &str, error: &dyn std::error::Error) -> CliError {
-    let message = format!("cannot load the form `{name}` into the sandbox");
-    CliError::new(Exit::LocalIo, message).because(error)
-}
-
-async fn import(
-    admin: &Admin,
-    owner: &User,
-    form: &RealForm,
-    public_id: PublicId,
-) -> Result<(), CliError> {
-    let content: Bytes = match form.format {
-        ImportFormat::Json => form.text.into(),
-        // The labels are in single quotes, and all cells are numbers.
-        ImportFormat::Tsv => form.text.replace('\'', "").into(),
-        _ => {
-            let lines = usize::try_from(form.submissions).unwrap_or(usize::MAX).saturating_add(1);
-            form.text.split_inclusive('\n').take(lines).collect::<String>().into()
+impl DataSet {
+    fn content(&self) -> Bytes {
+        match self.format {
+            ImportFormat::Json => self.text.into(),
+            // The labels are in single quotes, and all cells are numbers.
+            ImportFormat::Tsv => self.text.replace('\'', "").into(),
+            _ => {
+                let lines = self.text.split_inclusive('\n').take(self.submissions as usize + 1);
+                lines.collect::<String>().into()
+            }
         }
-    };
-    let mut options = ImportOptions::new(owner.id.clone(), form.title, form.format);
-    options.public_id = Some(public_id);
-    options.null = form.null.map(str::to_owned);
-    options.label = form.label.map(str::to_owned);
-    options.times = Some(times(form, Timestamp::now()));
-    let imported = import::form_from_bytes(admin, options, content).await;
-    imported.map(drop).map_err(|error| failed(form.public_id, &error))
-}
+    }
 
-/// Returns the times of the submissions: the last burst is one interval before the current day.
-fn times(form: &RealForm, now: Timestamp) -> ImportTimes {
-    let span = Duration::from_hours(24 * DAYS);
-    let bursts = u32::try_from(form.submissions.div_ceil(form.burst)).unwrap_or(u32::MAX);
-    let today = now.as_second().div_euclid(86_400) * 86_400;
-    let first = today - i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
-    let first = FormInstant::from_micros(first * 1_000_000);
-    ImportTimes { first, interval: span / bursts, burst: form.burst }
+    /// Returns the times of the submissions: the last burst is one interval before the current day.
+    fn times(&self, now: Timestamp) -> ImportTimes {
+        let today = now.as_second().div_euclid(86_400) * 86_400;
+        let first = FormInstant::from_micros(today * 1_000_000);
+        let first = first.micros().saturating_sub_unsigned(SPAN.as_secs() * 1_000_000);
+        ImportTimes {
+            first: FormInstant::from_micros(first),
+            interval: SPAN / self.submissions.div_ceil(BURST),
+            burst: BURST.into(),
+        }
+    }
 }
 
 #[cfg(test)]
