@@ -34,6 +34,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Serialize, Serializer};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -45,7 +46,7 @@ use visitor::Visitor;
 const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
 const OWNER_NAME: &str = "Sandbox";
 
-/// Time in which a sandbox stops: requests in flight complete, and the database is closed.
+/// Time in which a sandbox stops. Requests in flight have half of it to complete.
 pub(crate) const STOP_TIME: Duration = Duration::from_secs(1);
 /// Pending requests for submissions, at most.
 const PENDING_SUBMISSIONS: usize = 16;
@@ -140,9 +141,12 @@ impl Sandbox {
         Ok(Self { info, attempts, submissions, running, _visitor: task })
     }
 
-    /// Completes the requests in flight and closes the database.
+    /// Completes the requests in flight and closes the database. Attempts to deliver that take longer are
+    /// repeated at the next start.
     pub(crate) async fn stop(self) -> Result<(), CliError> {
-        let stopped = self.running.shutdown().await.map(drop);
+        let stopped = timeout(STOP_TIME, self.running.shutdown())
+            .await
+            .map_or(Ok(()), |stopped| stopped.map(drop));
         stopped.map_err(|error| failed("cannot close the sandbox's database").because(&error))
     }
 }
@@ -184,7 +188,7 @@ fn serve_options(port: u16, rate_limit: Option<Rate>) -> ServeOptions {
     if rate_limit == RateLimit::Off {
         (public.per_address, public.per_form) = (RateLimit::Off, RateLimit::Off);
     }
-    let shutdown_deadline = STOP_TIME;
+    let shutdown_deadline = STOP_TIME / 2;
     ServeOptions { addr, rate_limit, public, shutdown_deadline, ..ServeOptions::default() }
 }
 

@@ -187,3 +187,16 @@ fn read(source: Source, options: &ImportOptions, sink: &mut Sink) -> Result<(), 
         ImportFormat::Json => json::array(source.once(), options.label.as_deref(), &mut keep),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn import_times_are_bursts_at_equal_intervals() {
+        let first = FormInstant::from_micros(1_000_000);
+        let times = ImportTimes { first, interval: Duration::from_micros(100), burst: 3 };
+        let micros = [0, 1, 2, 3, 5, 6].map(|number| times.at(number).micros() - first.micros());
+        assert_eq!(micros, [0, 1, 2, 100, 102, 200]);
+    }
+}
