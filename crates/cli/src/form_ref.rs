@@ -59,6 +59,20 @@ impl From<Form> for FormMatch {
     }
 }
 
+/// Returns all forms of the list, and the items that have no usable id.
+pub(crate) async fn all(cx: &Context) -> Result<(Vec<FormMatch>, Vec<SkippedItem>), CliError> {
+    let listed = cx.forms().await?;
+    let (mut forms, mut unusable) = (Vec::new(), Vec::new());
+    for item in listed.skipped() {
+        match FormMatch::invalid(item) {
+            Some(form) => forms.push(form),
+            None => unusable.push(item.clone()),
+        }
+    }
+    forms.extend(listed.into_iter().map(FormMatch::from));
+    Ok((forms, unusable))
+}
+
 /// Finds the form that FORM names, in the list of forms, or else by requesting it as an id.
 pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<FormMatch, CliError> {
     let forms = cx.forms().await?;

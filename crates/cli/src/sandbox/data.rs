@@ -24,6 +24,8 @@ struct DataSet {
     format: ImportFormat,
     /// Number of records that are imported. Each demo imports them anew.
     submissions: u32,
+    /// Consecutive submissions that share a millisecond. More than a page has, for the fault `cursor-millis`.
+    burst: u32,
     /// The text of a missing value.
     null: Option<&'static str>,
     /// The question that a JSON array of texts answers.
@@ -38,6 +40,7 @@ const DATA_SETS: [DataSet; 4] = [
         text: include_str!("../../../../fixtures/forms/naughty.json"),
         format: ImportFormat::Json,
         submissions: 461,
+        burst: 1,
         null: None,
         label: Some("What would you like to tell us?"),
     },
@@ -47,6 +50,7 @@ const DATA_SETS: [DataSet; 4] = [
         text: include_str!("../../../../fixtures/forms/penguins.csv"),
         format: ImportFormat::Csv,
         submissions: 344,
+        burst: 1,
         null: Some("NA"),
         label: None,
     },
@@ -56,6 +60,7 @@ const DATA_SETS: [DataSet; 4] = [
         text: include_str!("../../../../fixtures/forms/anes96.csv"),
         format: ImportFormat::Tsv,
         submissions: 944,
+        burst: 1,
         null: None,
         label: None,
     },
@@ -65,6 +70,7 @@ const DATA_SETS: [DataSet; 4] = [
         text: include_str!("../../../../fixtures/forms/randhie.csv"),
         format: ImportFormat::Csv,
         submissions: 5_000,
+        burst: 107,
         null: None,
         label: None,
     },
@@ -72,8 +78,6 @@ const DATA_SETS: [DataSet; 4] = [
 
 /// The submissions of a form are spread over this time before the current day (UTC).
 const SPAN: Duration = Duration::from_hours(24 * 180);
-/// Submissions that share a millisecond. Not a divisor of the length of a page, for the fault `cursor-millis`.
-const BURST: u32 = 7;
 
 /// The fields of the form without submissions.
 const CONTACT_FIELDS: &str = include_str!("../../../../examples/contact.json");
@@ -136,8 +140,8 @@ impl DataSet {
         let first = first.micros().saturating_sub_unsigned(SPAN.as_secs() * 1_000_000);
         ImportTimes {
             first: FormInstant::from_micros(first),
-            interval: SPAN / self.submissions.div_ceil(BURST),
-            burst: BURST.into(),
+            interval: SPAN / self.submissions.div_ceil(self.burst),
+            burst: self.burst.into(),
         }
     }
 }

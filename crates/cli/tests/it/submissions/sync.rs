@@ -329,7 +329,7 @@ fn full_disk_ends_a_sync_that_the_same_command_completes() {
     let (mut size, mut stored) = (16, Vec::new());
     loop {
         disk.resize(size);
-        let said = run(&["big", "--page-size", "50"]);
+        let said = run(&["big"]);
         if said.code == Some(0) {
             break;
         }
