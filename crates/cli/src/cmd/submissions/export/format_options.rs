@@ -1,12 +1,10 @@
 //! The format of an export: its flags, and the options of the engine.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use formsvc_export::{
     Compression, FORMATS, FileFormat, Format, FormatRow, ListStyle, RenderOptions, RowFilter,
     StoredRow, TableOptions,
@@ -18,9 +16,6 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Jq, labels};
 use crate::settings::args::whole;
-
-/// Largest column map, in bytes.
-const MAP_MAX: u64 = 16 << 20;
 
 /// Returns true if a format uses an option.
 type IsUsed = fn(Format) -> bool;
@@ -77,7 +72,6 @@ pub(super) struct FormatOptions {
     columns: Option<String>,
     #[arg(long, value_name = "FILE", help = help("--column-map", "Rename or merge labels: a JSON object of old and new labels"))]
     column_map: Option<PathBuf>,
-    /// The content of the column map.
     #[arg(skip)]
     new_labels: HashMap<String, String>,
     /// Export the submissions for which this jq expression is true, such as `(.data.Age | tonumber?) > 30`
@@ -85,34 +79,16 @@ pub(super) struct FormatOptions {
     filter: Option<String>,
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=100_000), hide_short_help = true, help = help("--max-columns", "Columns for this many labels at most; the other answers share the column `other_answers` [default: 2500]"))]
     max_columns: Option<usize>,
-    #[arg(long, value_name = "STYLE", hide_short_help = true, help = help("--lists", "How lists are written [default: json]"))]
-    lists: Option<Lists>,
+    #[arg(long, value_name = "STYLE", value_parser = ["json", "join", "columns"], hide_short_help = true, help = help("--lists", "How lists are written: `json` is one cell of JSON, `join` separates the items by `; `, `columns` adds one column per choice [default: json]"))]
+    lists: Option<String>,
     #[arg(long, value_name = "ZONE", hide_short_help = true, help = help("--time-zone", "Add the column `created_at_local` in this time zone, such as Europe/Berlin"))]
     time_zone: Option<String>,
-    #[arg(long, value_name = "PROFILE", hide_short_help = true, help = help("--csv-profile", "The dialect of CSV [default: rfc4180]"))]
-    csv_profile: Option<Profile>,
+    #[arg(long, value_name = "PROFILE", value_parser = ["rfc4180", "excel"], hide_short_help = true, help = help("--csv-profile", "The dialect of CSV: `excel` has lines that end in CR LF, and a byte order mark [default: rfc4180]"))]
+    csv_profile: Option<String>,
     #[arg(long, value_name = "CHAR", hide_short_help = true, help = help("--delimiter", "The character between cells"))]
     delimiter: Option<String>,
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"], help = help("--formula-guard", "Put an apostrophe before text that a spreadsheet would run as a formula [default: on]"))]
     formula_guard: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Lists {
-    /// One cell of JSON text
-    Json,
-    /// The items, separated by `; `
-    Join,
-    /// One column per choice
-    Columns,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Profile {
-    /// Lines end in LF, without a byte order mark
-    Rfc4180,
-    /// Lines end in CR LF, with a byte order mark
-    Excel,
 }
 
 /// Parses the name of a format, or an ending of its files.
@@ -153,10 +129,10 @@ impl FormatOptions {
     ) -> Result<RenderOptions, CliError> {
         let mut table = TableOptions::default();
         table.max_columns = self.max_columns.unwrap_or(table.max_columns);
-        table.lists = match self.lists {
-            None | Some(Lists::Json) => ListStyle::Json,
-            Some(Lists::Join) => ListStyle::Join,
-            Some(Lists::Columns) => ListStyle::Columns,
+        table.lists = match self.lists.as_deref() {
+            Some("join") => ListStyle::Join,
+            Some("columns") => ListStyle::Columns,
+            _ => ListStyle::Json,
         };
         if let Some(columns) = &self.columns {
             // The table's own columns stay.
@@ -168,7 +144,7 @@ impl FormatOptions {
         table.time_zone = self.time_zone.as_deref().map(time_zone).transpose()?;
         let mut options = RenderOptions::new(format)
             .table(table)
-            .excel(self.csv_profile == Some(Profile::Excel))
+            .excel(self.csv_profile.as_deref() == Some("excel"))
             .formula_guard(self.formula_guard.as_deref() != Some("off"))
             .filter(self.filter.as_deref().map(filter).transpose()?)
             .limit(limit);
@@ -181,13 +157,8 @@ impl FormatOptions {
 
 fn read_map(path: &Path) -> Result<HashMap<String, String>, CliError> {
     let what = || format!("cannot read the column map `{}`", path.display());
-    let failed = |error: std::io::Error| CliError::new(Exit::LocalIo, what()).because(&error);
-    let mut json = Vec::new();
-    // A pipe has no size before it ends.
-    let read = File::open(path).and_then(|file| file.take(MAP_MAX + 1).read_to_end(&mut json));
-    if read.map_err(failed)? as u64 > MAP_MAX {
-        return Err(CliError::usage(what()).cause("the file is longer than 16 MiB"));
-    }
+    let json = std::fs::read(path)
+        .map_err(|error| CliError::new(Exit::LocalIo, what()).because(&error))?;
     serde_json::from_slice(&json).map_err(|error| {
         let rule =
             "a column map is a JSON object of old and new labels, such as {\"Mail\":\"E-mail\"}";

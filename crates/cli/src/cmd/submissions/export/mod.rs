@@ -144,7 +144,7 @@ impl Export {
         cx: &Context,
     ) -> Result<(Vec<FormMatch>, Vec<SkippedItem>), CliError> {
         if self.all {
-            return form_ref::all(cx).await;
+            return Ok(form_ref::all(&cx.forms().await?));
         }
         let (mut forms, mut seen) = (Vec::new(), HashSet::new());
         for name in &self.forms {

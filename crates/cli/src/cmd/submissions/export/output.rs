@@ -157,37 +157,23 @@ pub(super) fn manifest_path(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Reports the remarks about an output.
+/// Reports the remarks about an output, with the flag that avoids the most common problems.
 pub(super) fn report_rendered(cx: &Context, rendered: &Rendered) {
     for remark in &rendered.remarks {
-        let advice = advice(remark).map_or(String::new(), |advice| format!("; {advice}"));
+        let advice = match remark {
+            Remark::GuardedCells(_) => "; programs read the exact text with `--formula-guard off`",
+            Remark::LabelsWithoutColumn(_) => "; `--max-columns` raises the limit",
+            Remark::MissingColumns(columns) if columns.iter().all(|it| it.similar.is_none()) => {
+                "; `formsvc forms schema` lists the labels"
+            }
+            Remark::LongCells(_) | Remark::CutCells(_) | Remark::ChangedLineBreaks(_) => {
+                "; `--format ndjson` keeps the full text"
+            }
+            Remark::DamagedRows(_) => "; `--fresh` fetches them again",
+            _ => "",
+        };
         cx.progress.remark(&format!("{remark}{advice}"));
     }
-}
-
-/// Returns the flags that avoid the problem of a remark.
-fn advice(remark: &Remark) -> Option<&'static str> {
-    Some(match remark {
-        Remark::GuardedCells(_) => "programs read the exact text with `--formula-guard off`",
-        Remark::LabelsWithoutColumn(_) => "`--max-columns` raises the limit",
-        Remark::HeadingsDifferInCase(_)
-        | Remark::HeadingsWithLineBreak(_)
-        | Remark::HeadingsWithDot(_) => "`--column-map` renames labels",
-        Remark::MissingColumns(columns)
-            if columns.iter().all(|column| column.similar.is_none()) =>
-        {
-            "`formsvc forms schema` lists the labels"
-        }
-        Remark::LongCells(_) => "`--format ndjson` or `parquet` avoids spreadsheets",
-        Remark::CutCells(_) => "`--format csv` or `ndjson` keeps the full text",
-        Remark::ChangedLineBreaks(_) => "`--format csv` or `ndjson` keeps line breaks",
-        Remark::FurtherSheets(_) => "`--format csv` or `parquet` has no such limit",
-        Remark::ReplacedCharacters(_) => {
-            "the exact text is in `--format ndjson`, and in the table `submissions` of SQLite"
-        }
-        Remark::DamagedRows(_) => "`--fresh` fetches them again",
-        _ => return None,
-    })
 }
 
 /// Returns the summary of an export. `times` are the wall time and the time of waits in it.
