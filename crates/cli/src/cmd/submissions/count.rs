@@ -8,7 +8,8 @@ use formsvc_export::RowSource as _;
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::database::{Database, DatabaseSource, check_stored};
 use super::export::{stored_json, time_zone};
@@ -75,6 +76,14 @@ struct Counter {
     last: Option<String>,
     /// Counts by the first day of each period.
     periods: BTreeMap<Date, u64>,
+}
+
+#[derive(Serialize)]
+struct PeriodRow {
+    period: String,
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bar: Option<String>,
 }
 
 impl Count {
@@ -179,19 +188,16 @@ impl Counter {
     }
 
     /// Returns all periods from the first to the last one, oldest first.
-    fn rows(&self, has_bars: bool) -> Vec<Value> {
+    fn rows(&self, has_bars: bool) -> Vec<PeriodRow> {
         let ends = self.periods.keys().next().zip(self.periods.keys().next_back());
         let (Some(by), Some((first, last))) = (self.by, ends) else { return Vec::new() };
         let most = self.periods.values().max().copied().unwrap_or(1);
         let row = |day: Date| {
             let count = self.periods.get(&day).copied().unwrap_or_default();
-            let mut row = json!({ "period": by.name(day), "count": count });
-            if has_bars {
-                // A period with submissions has a bar, however short.
-                let width = (count * BAR_MAX).div_ceil(most);
-                row["bar"] = "█".repeat(usize::try_from(width).unwrap_or_default()).into();
-            }
-            row
+            // A period with submissions has a bar, however short.
+            let width = (count * BAR_MAX).div_ceil(most);
+            let bar = has_bars.then(|| "█".repeat(usize::try_from(width).unwrap_or_default()));
+            PeriodRow { period: by.name(day), count, bar }
         };
         first.series(by.span()).take_while(|day| day <= last).map(row).collect()
     }
@@ -238,10 +244,8 @@ mod tests {
             let instant: Timestamp = time.parse().unwrap();
             counter.add(time, instant.unix_micros(), String::new).unwrap();
         }
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
         let rows = counter.rows(true).into_iter();
-        rows.map(|row| (text(&row["period"]), row["count"].as_u64().unwrap(), text(&row["bar"])))
-            .collect()
+        rows.map(|row| (row.period, row.count, row.bar.unwrap_or_default())).collect()
     }
 
     #[test]
