@@ -45,7 +45,7 @@ impl FormMatch {
         Some(Self { title, public_id, invalid: Some(item.clone()), ..form })
     }
 
-    fn names(&self) -> [Option<&str>; 3] {
+    fn names(&self) -> FormNames<'_> {
         [Some(self.id.as_str()), self.public_id.as_deref(), Some(&self.title)]
     }
 
@@ -141,15 +141,18 @@ pub(crate) async fn find_unlisted(
     }
 }
 
+/// The id, the public id and the title of a form.
+pub(crate) type FormNames<'a> = [Option<&'a str>; 3];
+
 /// Returns the forms that match by the first rule that any form meets: id, public id, title, prefix of
 /// either id. Titles are equal if their Unicode normal forms are: a keyboard and a service may write `é` in
-/// different ways. `names` returns the id, the public id and the title of a form.
+/// different ways.
 pub(crate) fn matching<'a, T>(
     forms: &'a [T],
     text: &str,
-    names: impl Fn(&T) -> [Option<&str>; 3],
+    names: impl Fn(&T) -> FormNames<'_>,
 ) -> Vec<&'a T> {
-    let rules: [fn([Option<&str>; 3], &str) -> bool; 4] = [
+    let rules: [fn(FormNames<'_>, &str) -> bool; 4] = [
         |[id, ..], text| id == Some(text),
         |[_, public_id, _], text| public_id == Some(text),
         |[.., title], text| title.is_some_and(|title| title.nfc().eq(text.nfc())),

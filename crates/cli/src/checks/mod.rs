@@ -78,7 +78,9 @@ pub(crate) fn print(
     if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::name))? {
         return Ok(());
     }
-    rows.iter().for_each(|row| listing.push(row));
+    for row in rows {
+        listing.push(row);
+    }
     cx.output.list(listing)
 }
 

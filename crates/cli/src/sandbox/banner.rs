@@ -23,22 +23,20 @@ pub(crate) fn banner(
          export FORMSVC_API_KEY={api_key}\n\
          formsvc forms list\n\n"
     );
-    for webhook in &info.webhooks {
-        text.push_str(&describe_webhook(base_url, webhook));
-    }
+    text.extend(info.webhooks.iter().map(|webhook| describe_webhook(base_url, webhook)));
     if let Some(every) = every {
         let names: Vec<_> = info.visited.iter().map(PublicId::as_str).collect();
         let turn = if names.len() > 1 { ", in turn" } else { "" };
         let every = jiff::SignedDuration::try_from(every).unwrap_or_default();
         let names = names.join(", ");
-        text.push_str(&format!("A submission is added every {every:#} to {names}{turn}.\n\n"));
+        text.extend([format!("A submission is added every {every:#} to {names}{turn}.\n\n")]);
     }
     if !faults.is_empty() {
         let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
         let faults = faults.join(", ");
-        text.push_str(&format!(
+        text.extend([format!(
             "Injected faults: {faults}. To end them:\n\ncurl -X DELETE {base_url}{CONTROL}\n\n"
-        ));
+        )]);
     }
     text + "Ctrl-C stops it."
 }

@@ -77,7 +77,7 @@ const DATA_SETS: [DataSet; 4] = [
 ];
 
 /// The submissions of a form are spread over this time before the current day (UTC).
-const SPAN: Duration = Duration::from_hours(24 * 180);
+const SPAN: Duration = Duration::from_secs(180 * 86_400);
 
 /// The fields of the form without submissions.
 const CONTACT_FIELDS: &str = include_str!("../../../../examples/contact.json");

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 /// The interval of a visitor that makes submissions only on request.
-const NEVER: Duration = Duration::from_hours(24 * 365);
+const NEVER: Duration = Duration::from_secs(365 * 86_400);
 
 /// The answers of the next submissions to a form.
 type FormAnswers = Box<dyn Iterator<Item = Answers> + Send>;
