@@ -69,12 +69,13 @@ fn command_that_continues_has_the_typed_start_and_no_fresh() {
     let folder = tempfile::tempdir().unwrap();
     let rows = format!("{}/rows.csv", folder.path().display());
     let export = ["submissions", "export", "survey", "--since", "20000d", "--fresh", "-o", &rows];
-    let said = run(&mut cut_off().formsvc(&export), folder.path());
+    let both = page(&format!("{NEWER},{OLDER}"), None);
+    let service = Canned::start(vec![one_form(), page(NEWER, CURSOR), revoked(), one_form(), both]);
+    let said = run(&mut service.formsvc(&export), folder.path());
     let (_, line) = said.stderr.split_once("continue with: ").unwrap();
     let expected = format!("formsvc submissions export survey --out {rows} --since 20000d\n");
     assert_eq!(line, expected, "{}", said.stderr);
     let words: Vec<&str> = line.split_whitespace().skip(1).collect();
-    let service = Canned::start(vec![one_form(), page(&format!("{NEWER},{OLDER}"), None)]);
     let said = run(&mut service.formsvc(&words), folder.path());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("continuing with 1 submission"), "{}", said.stderr);
