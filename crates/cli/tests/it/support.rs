@@ -54,7 +54,6 @@ pub(crate) fn succeed(args: &[&str]) -> String {
 pub(crate) struct Sandbox {
     child: Child,
     pub(crate) base_url: String,
-    /// Empty if an earlier start has printed it.
     pub(crate) api_key: String,
     /// The output before the sandbox was ready.
     pub(crate) said: String,
@@ -80,7 +79,7 @@ impl Sandbox {
         Self {
             child,
             base_url: ready["base_url"].as_str().unwrap().to_owned(),
-            api_key: ready["api_key"].as_str().unwrap_or_default().to_owned(),
+            api_key: ready["api_key"].as_str().unwrap().to_owned(),
             said,
             stderr,
             folder: Some(folder),
