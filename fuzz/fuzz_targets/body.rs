@@ -47,11 +47,11 @@ fn kind(body: &[u8]) -> Option<String> {
 fn check(event: &WebhookEvent) {
     let WebhookEvent::SubmissionCreated(submission) = event else { return };
     let members = members(submission.as_json()).expect("the submission was parsed");
-    let told = |name| string(&members, name).expect("it was read");
-    assert_eq!(submission.submission_id.as_str(), told("submission_id"));
-    assert_eq!(submission.form_id.as_str(), told("form_id"));
-    assert_eq!(submission.form_title, told("form_title"));
-    assert_eq!(submission.created_at.as_str(), told("created_at"));
+    let text = |name| string(&members, name).expect("it was read");
+    assert_eq!(submission.submission_id.as_str(), text("submission_id"));
+    assert_eq!(submission.form_id.as_str(), text("form_id"));
+    assert_eq!(submission.form_title, text("form_title"));
+    assert_eq!(submission.created_at.as_str(), text("created_at"));
     let data = members.iter().find(|(name, _)| name == "data").expect("the member exists").1;
     assert_eq!(submission.data.as_json(), data.get());
     submission.data.fields();
@@ -85,5 +85,8 @@ fuzz_target!(|body: &[u8]| {
     check(event.event());
     let stored = serde_json::to_string(event.event()).expect("it is JSON");
     assert_eq!(stored, event.as_json());
-    assert_eq!(&serde_json::from_str::<WebhookEvent>(&stored).expect("the stored event parses"), event.event());
+    assert_eq!(
+        &serde_json::from_str::<WebhookEvent>(&stored).expect("the stored event parses"),
+        event.event()
+    );
 });

@@ -33,7 +33,8 @@ fn goes_back_as_it_came(text: &str) {
     let form = service.client().form("frm_1");
     let mut pages = form.submissions().pages();
     let (first, second) = block_on(async {
-        let first = pages.try_next().await.expect("the page is valid").expect("the list has a page");
+        let first =
+            pages.try_next().await.expect("the page is valid").expect("the list has a page");
         let token = pages.resume_token();
         if !text.is_empty() {
             assert_eq!(token.cursor().map(Cursor::as_str), Some(text));
@@ -43,7 +44,10 @@ fn goes_back_as_it_came(text: &str) {
     assert!(first.has_more());
     if text.is_empty() {
         assert!(first.next_cursor().is_none());
-        assert_eq!(second.expect_err("an empty cursor ends the list").kind(), ErrorKind::Pagination);
+        assert_eq!(
+            second.expect_err("an empty cursor ends the list").kind(),
+            ErrorKind::Pagination
+        );
         return;
     }
     assert_eq!(first.next_cursor().map(Cursor::as_str), Some(text));
@@ -51,7 +55,10 @@ fn goes_back_as_it_came(text: &str) {
     // If the cursor is the time of the row, the client may replace it by a later one.
     let is_time = FormInstant::parse_cursor(text).is_ok();
     if !is_time {
-        assert_eq!(second.expect("the page is valid").expect("the list has a second page").len(), 1);
+        assert_eq!(
+            second.expect("the page is valid").expect("the list has a second page").len(),
+            1
+        );
         assert_eq!(asked, [None, Some(text.to_owned())]);
     }
     assert!(asked.len() >= 2);

@@ -42,7 +42,8 @@ fn plain(header: &[u8]) -> Option<Plain<'_>> {
 }
 
 fn hmac(text: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("HMAC accepts keys of any length");
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("HMAC accepts keys of any length");
     mac.update(&[text.as_bytes(), b".", BODY].concat());
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -117,6 +117,8 @@ fuzz_target!(|body: &[u8]| {
             let found = found.expect("the reference parser accepts the page");
             same(&found, &rows, &pagination);
         }
-        None => assert_eq!(found.expect_err("the rows are out of order").kind(), ErrorKind::Pagination),
+        None => {
+            assert_eq!(found.expect_err("the rows are out of order").kind(), ErrorKind::Pagination)
+        }
     }
 });
