@@ -1,4 +1,4 @@
-//! docs/CONFIG.md: the settings of the command line that last.
+//! docs/CONFIG.md: the settings of the configuration file.
 
 use formsvc_cli::settings::config::keys::{SETTINGS, Scope};
 
@@ -6,12 +6,11 @@ use crate::markdown::Section;
 
 /// The text before the table.
 const ABOUT: &str = "\
-`formsvc` keeps settings in `config.toml`, in the folder of its configuration: `formsvc config path` says
-where that is. The file is TOML, for people to edit; `formsvc config set` changes it without touching what
-else is written there, comments included.
+`formsvc` reads settings from `config.toml`; `formsvc config path` prints its path. You can edit the file.
+`formsvc config set` changes one setting and keeps everything else, comments included.
 
 ```toml
-profile = \"work\"     # the profile that is used unless another is named
+profile = \"work\"     # the default profile
 output = \"table\"     # for every profile
 
 [profiles.work]
@@ -25,31 +24,31 @@ max_rate = 60
 
 | To | Run |
 |---|---|
-| see what counts, and where it comes from | `formsvc config list --show-origin` |
+| see the effective settings and their origins | `formsvc config list --show-origin` |
 | see one value | `formsvc config get timeout` |
 | set one for every profile | `formsvc config set output json` |
 | set one for one profile | `formsvc config set base_url https://forms.example.com --profile work` |
 | go back to the default | `formsvc config unset output` |
 
-Stronger is: a flag, then a `FORMSVC_` variable, the project file, the profile, the top of the file, and
-last the default. A name nobody knows is a warning. A value that breaks its rule is an error, exit 2, which
-names file and line; `formsvc config` and `formsvc auth login` still run, so that it can be mended.
-`PAGER` and `NO_COLOR` are of every program, so that what is said to this one is stronger than they are.
+The first of these that has a value applies: a flag, a `FORMSVC_` variable, the project file, the profile, the
+top of the file, the default. An unknown name is a warning. A value that breaks its rule is an error (exit 2)
+that names the file and the line; `formsvc config` and `formsvc auth login` still work, so that you can repair
+the file. `PAGER` and `NO_COLOR` apply to all programs, so the settings of `formsvc` override them.
 
-The file names programs to run and where a key goes. It is refused, exit 10, when group or others can
-write it, or when it belongs to somebody other than you and root; the error has the `chmod` that mends it. It may
-be a link, in a folder that nobody else can write to.
+The file names programs to run and the service to which an API key is sent. So it is refused (exit 10) if its
+group or others can write to it, or if it does not belong to you or root; the error shows the `chmod` command that
+repairs it. The file may be a symbolic link in a folder that only you and root can write to.
 
-An API key is no setting: `formsvc auth login` keeps one in the keyring. A key that is kept for the address
-of a profile, or printed by its `api_key_command`, is sent to no other address.
+An API key is not a setting: `formsvc auth login` stores it in the keyring. A key that is stored for the base URL of
+a profile, or printed by its `api_key_command`, is sent to no other address.
 
 ## Project file
 
-`.formsvc.toml` in the current folder, or in the nearest folder above it as far as the one with `.git`,
-sets how output looks for whoever works there. Outside of a repository only the current folder's counts. It
-comes with what somebody cloned, so that it can neither redirect a key nor run anything: every setting that
-the table does not allow in a project has no effect there, which a warning says. A link is not followed.
-A project file that is broken, or a value in it that breaks its rule, is a warning and has no effect.
+`.formsvc.toml` sets the output of commands that run in its folder or below. `formsvc` reads the nearest one between
+the current folder and the root of the git repository; outside of a repository only the one in the current folder.
+The file may come from a repository of other people, so it can neither redirect a key nor run a program: a setting
+that the table does not allow in a project has no effect and causes a warning. A symbolic link is not followed. A
+project file that cannot be parsed, or a value in it that breaks its rule, causes a warning and has no effect.
 
 ";
 
@@ -76,8 +75,8 @@ pub(crate) fn page() -> String {
     });
     let section = Section {
         title: "Settings",
-        about: "The empty default is none. A flag or variable in the last column is stronger than any file.",
-        columns: &["Name", "Sets", "Values", "Default", "Stands in", "Also"],
+        about: "An empty default means none. A flag or variable in the last column overrides every file.",
+        columns: &["Name", "Sets", "Values", "Default", "Allowed in", "Flag and variable"],
         rows: rows.collect(),
     };
     format!(

@@ -23,6 +23,8 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
+        // A write beyond the limit of `ulimit -f` fails then, so that the command can report it.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,

@@ -124,7 +124,17 @@ impl Export {
             let what = format!("cannot create the folder `{}`", self.out.display());
             CliError::new(Exit::LocalIo, what).because(&error)
         })?;
-        Ok(file_names(forms, format).iter().map(|name| Some(self.out.join(name))).collect())
+        let paths = file_names(forms, format).into_iter().map(|name| {
+            let path = self.out.join(name);
+            // The user did not choose this name, and a cloned repository may contain any link.
+            if path.is_symlink() {
+                let what = format!("`{}` is a symbolic link", path.display());
+                let hint = "remove the link, or export this form alone to a file with `-o`";
+                return Err(CliError::new(Exit::LocalIo, what).hint(hint));
+            }
+            Ok(Some(path))
+        });
+        paths.collect()
     }
 }
 
