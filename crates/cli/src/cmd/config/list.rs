@@ -1,7 +1,7 @@
 //! `formsvc config list`
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 
 use super::effective;
 use crate::context::Context;
@@ -23,29 +23,17 @@ pub(crate) struct List {
     show_origin: bool,
 }
 
-/// A setting, as it is shown.
-#[derive(Debug, Serialize)]
-struct Shown {
-    name: &'static str,
-    value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<String>,
-}
-
 impl List {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let fields = if self.show_origin { WITH_ORIGIN } else { FIELDS };
         let mut listing = cx.output.listing(fields)?;
         for row in &cx.settings.resolved.rows {
-            let shown = |text: String| self.show_origin.then_some(text);
-            listing.push(&Shown {
-                name: row.setting.name,
-                value: effective(cx, row),
-                origin: self.show_origin.then(|| row.origin.kind()),
-                at: shown(row.origin.to_string()),
-            });
+            let mut shown = json!({ "name": row.setting.name, "value": effective(cx, row) });
+            if self.show_origin {
+                shown["origin"] = row.origin.kind().into();
+                shown["at"] = row.origin.to_string().into();
+            }
+            listing.push(&shown);
         }
         cx.output.list(listing)
     }
