@@ -197,7 +197,8 @@ impl Missing {
             ));
         }
         let hint = why.as_ref().and_then(StoreError::hint).unwrap_or_else(|| {
-            "store a key with `formsvc auth login`, set FORMSVC_API_KEY, or pass `--api-key-file PATH`;              `--demo` needs no key"
+            "store a key with `formsvc auth login`, set FORMSVC_API_KEY, or pass `--api-key-file PATH`; \
+             `--demo` needs no key"
                 .to_owned()
         });
         Self {

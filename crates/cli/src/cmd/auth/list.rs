@@ -1,7 +1,7 @@
 //! `formsvc auth list`
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -20,6 +20,14 @@ pub(in crate::cmd) const FIELDS: &[Field] =
 )]
 pub(crate) struct List {}
 
+#[derive(Serialize)]
+struct Row<'a> {
+    profile: &'a str,
+    base_url: Option<String>,
+    store: Option<&'static str>,
+    active: bool,
+}
+
 impl List {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let Self {} = self;
@@ -30,12 +38,12 @@ impl List {
         for name in &names {
             let profile = Profile::read(&entries, name);
             let is_command = !profile.api_key_command.is_empty();
-            listing.push(&json!({
-                "profile": name,
-                "base_url": profile.base_url,
-                "store": if is_command { Some("command") } else { profile.store.map(KeyStore::name) },
-                "active": *name == cx.settings.profile,
-            }));
+            listing.push(&Row {
+                profile: name,
+                base_url: profile.base_url,
+                store: if is_command { Some("command") } else { profile.store.map(KeyStore::name) },
+                active: *name == cx.settings.profile,
+            });
         }
         if names.is_empty() {
             cx.progress.remark("no profiles: `formsvc auth login` adds one");

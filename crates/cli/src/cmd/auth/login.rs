@@ -11,7 +11,7 @@ use crate::context::{Context, no_base_url};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::prompt;
-use crate::settings::{KeySource, KeyStore, Service, config};
+use crate::settings::{KeySource, KeyStore, Profile, Service, config};
 
 /// Verify an API key and store it for a profile
 ///
@@ -47,11 +47,11 @@ pub(crate) struct Login {
 impl Login {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
-        let saved = &cx.settings.saved_profile;
+        let saved = Profile::read(&config::load(&cx.settings.paths)?, &cx.settings.profile);
         let base_url = address(cx, base_url.as_ref().or(saved.base_url.as_ref())).await?;
         let account = Account::new(&cx.settings.profile, &base_url)?;
         // A base URL that is not valid has no key.
-        let old = Account::of_profile(saved).ok().flatten();
+        let old = Account::of_profile(&saved).ok().flatten();
         let old = old.filter(|old| old.origin() != account.origin());
         if let Some(old) = &old {
             self.may_replace(cx, old, &account).await?;
@@ -68,15 +68,15 @@ impl Login {
         };
         let user = self.verify(cx, &account, &key).await?;
         let stores = Stores::of(&cx.settings);
-        // After each step, the configuration names a store that has a key: a copy that is not needed any
-        // more is deleted last.
         let store = if by_command {
             None
         } else {
             let named = self.store.or(account.store().filter(|store| *store == KeyStore::File));
-            Some(store_key(cx, &stores, &account, &key, named).await?)
+            Some(choose_store(cx, &stores, named).await?)
         };
-        let is_first = self.save(cx, &account, store)?;
+        // A run that ends between two steps leaves a key, and a configuration that finds it: a copy that is
+        // not needed any more is deleted last.
+        let is_first = self.save(cx, &account, store.map(|store| (&stores, store, &key)))?;
         let removed = match store {
             Some(store) => stores.remove_other_copy(&account, store),
             None => stores.remove(&account).map(drop),
@@ -132,26 +132,26 @@ impl Login {
         Ok(Some(verified.inspect_err(|_| cx.progress.remark("no key was stored"))?.into_inner()))
     }
 
-    /// Saves the service and the store of the profile. Returns true if it is the first profile.
+    /// Stores the key, and saves the service and the store of the profile. Returns true if it is the first
+    /// profile. If the configuration cannot be changed, no key is stored.
     fn save(
         &self,
         cx: &Context,
         account: &Account,
-        store: Option<KeyStore>,
+        key: Option<(&Stores, KeyStore, &SecretString)>,
     ) -> Result<bool, CliError> {
         let (name, mut is_first) = (account.profile(), false);
         config::edit(&cx.settings.paths, |edit| {
             is_first = edit.set_first_profile(name)?;
             edit.set(&setting(name, "base_url"), account.origin())?;
-            match store {
-                Some(store) => edit.set(&setting(name, "store"), store.name())?,
-                None => edit.unset(&setting(name, "store"))?,
-            }
             let command = setting(name, "api_key_command");
-            match &*self.api_key_command {
-                [] => edit.unset(&command),
-                words => edit.set(&command, &serde_json::json!(words).to_string()),
-            }
+            let Some((stores, store, key)) = key else {
+                edit.unset(&setting(name, "store"))?;
+                return edit.set(&command, &serde_json::json!(self.api_key_command).to_string());
+            };
+            edit.set(&setting(name, "store"), store.name())?;
+            edit.unset(&command)?;
+            Ok(stores.write(account, key, store)?)
         })?;
         Ok(is_first)
     }
@@ -188,37 +188,27 @@ async fn new_key(
     }
 }
 
-/// Stores a key in the named store, or in the keyring. Without a keyring, the user may agree to the file.
-async fn store_key(
+/// Returns the named store, or the keyring. Without a keyring, the user may agree to the file.
+async fn choose_store(
     cx: &Context,
     stores: &Stores,
-    account: &Account,
-    key: &SecretString,
     named: Option<KeyStore>,
 ) -> Result<KeyStore, CliError> {
-    let mut store = named.unwrap_or_else(|| stores.preferred());
-    let mut written = stores.write(account, key, store);
-    if let Err(why) = &written
-        && named.is_none()
-        && why.is_unreachable()
-        && cx.settings.may_ask
-    {
+    let store = named.unwrap_or_else(|| stores.preferred());
+    let Some(why) = stores.check(store).err().filter(StoreError::is_unreachable) else {
+        return Ok(store);
+    };
+    if named.is_none() && cx.settings.may_ask {
         cx.progress.remark(&format!("{why}."));
         let place = stores.place(KeyStore::File);
         if prompt::confirm(&format!("Store the key in {place}, which only you can read?")).await? {
-            store = KeyStore::File;
-            written = stores.write(account, key, store);
+            return Ok(KeyStore::File);
         }
     }
-    // The hints name the login command: it repeats the flags of this one.
-    let with_flags = |why: StoreError| match why.hint() {
-        Some(hint) => {
-            let hint = hint.replace("formsvc auth login", &key::login_command(&cx.settings));
-            CliError::from(why).hint(hint)
-        }
-        None => why.into(),
-    };
-    written.map(|()| store).map_err(with_flags)
+    // The hint names the login command: it repeats the flags of this one.
+    let login = key::login_command(&cx.settings);
+    let hint = why.hint().unwrap_or_default().replace("formsvc auth login", &login);
+    Err(CliError::from(why).hint(hint))
 }
 
 fn report(cx: &Context, account: &Account, user: Option<&User>) {

@@ -1,12 +1,13 @@
 //! `formsvc config list`
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use super::effective;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
+use crate::settings::Origin;
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[Field::new("name"), Field::new("value")];
 const WITH_ORIGIN: &[Field] =
@@ -23,17 +24,28 @@ pub(crate) struct List {
     show_origin: bool,
 }
 
+#[derive(Serialize)]
+struct SettingRow {
+    name: &'static str,
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+}
+
 impl List {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let fields = if self.show_origin { WITH_ORIGIN } else { FIELDS };
         let mut listing = cx.output.listing(fields)?;
         for row in &cx.settings.resolved.rows {
-            let mut shown = json!({ "name": row.setting.name, "value": effective(cx, row) });
-            if self.show_origin {
-                shown["origin"] = row.origin.kind().into();
-                shown["at"] = row.origin.to_string().into();
-            }
-            listing.push(&shown);
+            let origin = self.show_origin.then_some(&row.origin);
+            listing.push(&SettingRow {
+                name: row.setting.name,
+                value: effective(cx, row),
+                origin: origin.map(Origin::kind),
+                at: origin.map(ToString::to_string),
+            });
         }
         cx.output.list(listing)
     }
