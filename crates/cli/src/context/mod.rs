@@ -131,7 +131,7 @@ impl Context {
         if let Some(network) = self.network.get() {
             return Ok(network);
         }
-        let mut network = NetworkSettings::from_vars(&env::of_process)?;
+        let mut network = NetworkSettings::from_vars(env::of_process)?;
         if let Some(origin) = &self.settings.cacert {
             network.add_root_certificate_file(origin.clone())?;
         }

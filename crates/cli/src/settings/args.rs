@@ -25,10 +25,10 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT)]
     pub base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
-    #[arg(long, global = true, help_heading = ACCOUNT)]
+    #[arg(long, global = true, help_heading = ACCOUNT, hide_short_help = true)]
     pub api_key_stdin: bool,
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
-    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT)]
+    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT, hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
     /// Output format [default: table on a terminal, tsv in a pipe]
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
@@ -40,16 +40,16 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT)]
     pub jq: Option<String>,
     /// Format the JSON with a template (see `formsvc help output`)
-    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT)]
+    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT, hide_short_help = true)]
     pub template: Option<String>,
     /// When to use colours [default: auto]
-    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT)]
+    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT, hide_short_help = true)]
     pub color: Option<Color>,
     /// Format of times on a terminal [default: relative]
     #[arg(long, global = true, value_name = "STYLE", help_heading = OUTPUT, hide_short_help = true)]
     pub time_style: Option<TimeStyle>,
     /// Never show long output in a pager
-    #[arg(long, global = true, help_heading = OUTPUT)]
+    #[arg(long, global = true, help_heading = OUTPUT, hide_short_help = true)]
     pub no_pager: bool,
     /// Print only errors on standard error
     #[arg(short, long, global = true, help_heading = MESSAGES)]

@@ -153,6 +153,6 @@ fn io_error(action: &'static str, path: &Path, source: io::Error) -> StoreError 
     FileError::Io { action, path: path.to_owned(), source }.into()
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests;

@@ -70,8 +70,8 @@ fn failed(program: &str, what: &str) -> CliError {
     CliError::new(Exit::Auth, format!("no API key: `{program}` (`api_key_command`) {what}"))
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret;
 

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
