@@ -105,7 +105,7 @@ impl Check {
         let secrets = cx.until(deadline, self.prepare_deliveries(cx)).await?;
         let mut results = Results::default();
         let receiver = format!("http://127.0.0.1:{}/", self.port);
-        let receiver = Url::parse(&receiver).map_err(|error| invalid_url(&error))?;
+        let receiver = Url::parse(&receiver).map_err(invalid_url)?;
         let (mut keys, mut url) = (Vec::new(), receiver);
         if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
             (keys, url) = self.check_api(cx, deadline, &mut results).await?;
@@ -164,7 +164,7 @@ impl Check {
             None => None,
         };
         let (base_url, key) = cx.until(deadline, cx.service()).await?;
-        let base_url = Url::parse(&base_url).map_err(|error| invalid_url(&error))?;
+        let base_url = Url::parse(&base_url).map_err(invalid_url)?;
         let options = ApiOptions {
             base_url: base_url.clone(),
             key: header_key(&key)?,
@@ -291,6 +291,6 @@ fn header_key(key: &SecretString) -> Result<Key, CliError> {
     Key::new(key).ok_or_else(|| CliError::new(Exit::Auth, what))
 }
 
-fn invalid_url(error: &url::ParseError) -> CliError {
-    CliError::usage("the URL of the service is not valid").because(error)
+fn invalid_url(error: url::ParseError) -> CliError {
+    CliError::usage("the URL of the service is not valid").because(&error)
 }
