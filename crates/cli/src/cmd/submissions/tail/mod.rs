@@ -26,9 +26,9 @@ use outage::{OutageBackoff, default_interval};
 /// Print new submissions as they arrive, oldest first
 ///
 /// Starts with the newest existing submissions, or those since a time. Then prints each new one once, until
-/// Ctrl-C. In a pipe, each submission is a JSON object on a line, written at once; on a terminal, it has the
-/// local time, the id if it fits, and the answers. If the service cannot be reached or is busy, the command
-/// retries, also at the start, and loses nothing. `--jq` and `--template` get each submission separately.
+/// Ctrl-C. In a pipe, a line is a JSON object, written at once; on a terminal, it has the local time, the id
+/// if it fits, and the answers. If the service cannot be reached or is busy, the command retries, also at
+/// the start, and loses nothing. `--jq` and `--template` get each submission separately.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions tail penguins -n 3 --count 3\n  formsvc --demo submissions tail anes96 --count 2 --jq .id\n  formsvc submissions tail contact --since 2h --interval 10s"
@@ -68,9 +68,6 @@ impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
-        if stream.has_clock() {
-            cx.check_zone();
-        }
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
         // The follow retries, and reports an outage only once.
         let no_retry = RequestOptions::new().retry(RetryPolicy::none());
