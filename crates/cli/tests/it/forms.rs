@@ -91,13 +91,6 @@ fn form_name_with_a_dash_needs_a_double_dash() {
 }
 
 #[test]
-fn misspelled_status_suggests_a_known_one() {
-    let said = run(&["--demo", "forms", "list", "--status", "pubished"]);
-    assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{}", said.stderr);
-    assert!(said.stderr.contains("hint: did you mean `published`?"), "{}", said.stderr);
-}
-
-#[test]
 fn title_in_another_normal_form_is_found() {
     let form = one_form().map(|form| {
         form.split_once("\r\n\r\n").unwrap().1.replace("\"Survey\"", "\"Cafe\u{301}\"")

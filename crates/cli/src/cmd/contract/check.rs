@@ -1,6 +1,6 @@
 //! `formsvc contract check`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -104,7 +104,9 @@ impl Check {
         // Before any request, because this reports wrong arguments.
         let secrets = cx.until(deadline, self.prepare_deliveries(cx)).await?;
         let mut results = Results::default();
-        let (mut keys, mut url) = (Vec::new(), receiver_url(self.port)?);
+        let receiver = format!("http://127.0.0.1:{}/", self.port);
+        let receiver = Url::parse(&receiver).map_err(invalid_url)?;
+        let (mut keys, mut url) = (Vec::new(), receiver);
         if API_CHECKS.iter().any(|check| self.is_wanted(&check.info)) {
             (keys, url) = self.check_api(cx, deadline, &mut results).await?;
         }
@@ -154,13 +156,15 @@ impl Check {
         results: &mut Results,
     ) -> Result<(Vec<SecretString>, Url), CliError> {
         let revoked_key = match &self.revoked_key_file {
-            Some(path) => Some(cx.until(deadline, read_key(cx, path)).await?),
+            Some(path) => {
+                let named_by = "--revoked-key-file";
+                let source = KeySource::File { path: path.clone(), named_by };
+                Some(cx.until(deadline, source.read(&cx.progress)).await?.key)
+            }
             None => None,
         };
         let (base_url, key) = cx.until(deadline, cx.service()).await?;
-        let base_url: Url = base_url.parse().map_err(|error: url::ParseError| {
-            CliError::usage(format!("the base URL `{base_url}` is not valid")).because(&error)
-        })?;
+        let base_url = Url::parse(&base_url).map_err(invalid_url)?;
         let options = ApiOptions {
             base_url: base_url.clone(),
             key: header_key(&key)?,
@@ -282,17 +286,11 @@ fn http_sender(cx: &Context, answer_max: usize) -> Result<HttpSender, CliError> 
         .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))
 }
 
-async fn read_key(cx: &Context, path: &Path) -> Result<SecretString, CliError> {
-    let source = KeySource::File { path: path.to_owned(), named_by: "--revoked-key-file" };
-    Ok(source.read(&cx.progress).await?.key)
-}
-
 fn header_key(key: &SecretString) -> Result<Key, CliError> {
     let what = "the API key contains characters that are not allowed in a header";
     Key::new(key).ok_or_else(|| CliError::new(Exit::Auth, what))
 }
 
-fn receiver_url(port: u16) -> Result<Url, CliError> {
-    let url = format!("http://127.0.0.1:{port}/").parse();
-    url.map_err(|error: url::ParseError| CliError::usage("invalid port").because(&error))
+fn invalid_url(error: url::ParseError) -> CliError {
+    CliError::usage("the URL of the service is not valid").because(&error)
 }

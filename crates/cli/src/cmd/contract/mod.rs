@@ -3,7 +3,7 @@
 mod check;
 mod show;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use formsvc_contract::api::API_CHECKS;
 use formsvc_contract::report::CheckInfo;
 use formsvc_contract::sender::SENDER_CHECKS;
@@ -27,23 +27,20 @@ pub(in crate::cmd) const LIST_FIELDS: &[Field] = &[
 #[derive(Debug, Subcommand)]
 pub(crate) enum Contract {
     Check(Box<check::Check>),
-    List(List),
+    /// List the checks of `contract check`
+    ///
+    /// Each check tests one statement of the specification. A check with a flag runs only with it.
+    #[command(
+        after_help = "Examples:\n  formsvc contract list\n  formsvc contract list --json check,flag"
+    )]
+    List,
 }
-
-/// List the checks of `contract check`
-///
-/// Each check tests one statement of the specification. A check with a flag runs only with it.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  formsvc contract list\n  formsvc contract list --json check,flag"
-)]
-pub(crate) struct List {}
 
 impl Contract {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         match self {
             Self::Check(check) => check.run(cx).await,
-            Self::List(List {}) => {
+            Self::List => {
                 let mut listing = cx.output.listing(LIST_FIELDS)?;
                 checks().for_each(|check| listing.push(check));
                 cx.output.list(listing)

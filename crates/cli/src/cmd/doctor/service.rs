@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use formsvc_client::{Client, Error, RequestOptions, Response, RetryPolicy, User};
 use formsvc_protocol::limits::RATE_LIMIT;
 use http::HeaderMap;
-use http::header::{DATE, RETRY_AFTER};
+use http::header::DATE;
 use url::{Host, Url};
 
 use super::clock;
@@ -69,7 +69,7 @@ pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<
     checks.extend([
         account(request, has_key),
         clock::check(date, request.sent, request.received),
-        rate_limit(request),
+        rate_limit(&client),
     ]);
     checks
 }
@@ -149,18 +149,12 @@ fn account(request: &TimedRequest, has_key: bool) -> Check {
     Check::failed(NAME, found).hint(error.is_auth().then_some(hint))
 }
 
-/// Shows the limit that the service announces in headers, which are optional.
-fn rate_limit(request: &TimedRequest) -> Check {
-    let headers = request.headers().into_iter().flatten().filter_map(|(name, value)| {
-        let is_limit = name.as_str().contains("ratelimit") || name == RETRY_AFTER;
-        is_limit.then(|| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())))
-    });
-    let headers: Vec<String> = headers.take(8).collect();
-    let found = if headers.is_empty() {
-        format!("not announced; the service allows {RATE_LIMIT} requests a minute")
-    } else {
-        headers.join(", ")
-    };
+/// Shows the limit that the service announces in a header, which is optional.
+fn rate_limit(client: &Client) -> Check {
+    let found = client.rate_policy().map_or_else(
+        || format!("not announced; the service allows {RATE_LIMIT} requests a minute"),
+        |policy| format!("{} requests in {} s", policy.requests, policy.window.as_secs()),
+    );
     Check::passed("rate limit", found)
 }
 

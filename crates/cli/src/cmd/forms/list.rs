@@ -6,7 +6,6 @@ use clap::Args;
 use formsvc_client::list::Forms;
 
 use super::{FIELDS, FormRow};
-use crate::base::suggest::did_you_mean;
 use crate::cmd::submissions::{counted, first_causes};
 use crate::context::Context;
 use crate::error::CliError;
@@ -41,25 +40,19 @@ impl List {
             listing.push(&FormRow::new(form, base_url));
         }
         if listing.is_empty() {
-            cx.progress.remark(&self.describe_empty(&forms)?);
+            cx.progress.remark(&self.describe_empty(&forms));
         }
         cx.output.list(listing)?;
         check_valid(&forms)
     }
 
-    /// Describes an empty list. Returns an error for a status that no form has and that is similar to one of a
-    /// form.
-    fn describe_empty(&self, forms: &Forms) -> Result<String, CliError> {
+    fn describe_empty(&self, forms: &Forms) -> String {
         let known: BTreeSet<&str> = forms.iter().map(|form| form.status.as_str()).collect();
         let Some(status) = self.status.as_ref().filter(|_| !known.is_empty()) else {
-            return Ok("no forms".to_owned());
+            return "no forms".to_owned();
         };
-        if let Some(similar) = did_you_mean(status, known.iter().copied()) {
-            let what = format!("no form has the status `{status}`");
-            return Err(CliError::usage(what).hint(similar));
-        }
         let known: Vec<&str> = known.into_iter().collect();
-        Ok(format!("no forms with the status `{status}`; there are {}", known.join(", ")))
+        format!("no forms with the status `{status}`; there are {}", known.join(", "))
     }
 }
 

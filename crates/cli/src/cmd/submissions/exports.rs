@@ -1,6 +1,6 @@
 //! `formsvc submissions exports`: unfinished exports.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use formsvc_export::{ExportError, SpoolFolder, SpoolInfo};
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
@@ -29,30 +29,24 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
 /// continues. It is removed when the export is complete, or after 7 days without use.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Exports {
-    List(List),
-    Clean(Clean),
+    /// List unfinished exports, with the command that continues each
+    #[command(
+        after_help = "Examples:\n  formsvc submissions exports list\n  formsvc submissions exports list --json form,submissions,command"
+    )]
+    List,
+    /// Remove the saved submissions of all unfinished exports that no process uses
+    #[command(
+        after_help = "Examples:\n  formsvc submissions exports clean\n  formsvc submissions exports clean --quiet"
+    )]
+    Clean,
 }
-
-/// List unfinished exports, with the command that continues each
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  formsvc submissions exports list\n  formsvc submissions exports list --json form,submissions,command"
-)]
-pub(crate) struct List {}
-
-/// Remove the saved submissions of all unfinished exports that no process uses
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  formsvc submissions exports clean\n  formsvc submissions exports clean --quiet"
-)]
-pub(crate) struct Clean {}
 
 impl Exports {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let folder = cx.settings.paths.state.as_ref().map(SpoolFolder::new);
         match self {
-            Self::List(_) => list(cx, folder.as_ref()),
-            Self::Clean(_) => {
+            Self::List => list(cx, folder.as_ref()),
+            Self::Clean => {
                 let removed = folder.as_ref().map(SpoolFolder::clean).transpose();
                 let removed = removed.map_err(ExportError::from)?.unwrap_or_default();
                 cx.progress.remark(&format!("removed {}", counted(removed, "unfinished export")));

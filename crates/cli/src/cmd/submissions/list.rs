@@ -10,7 +10,6 @@ use super::incomplete;
 use super::range::{Bounds, Range};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::{Field, Listing};
 use crate::settings::Service;
@@ -72,8 +71,8 @@ impl List {
         let bounds = self.range.bounds(cx)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        let end = self.fill(&client.form(form.id.clone()), &bounds, &mut listing).await;
-        let ListEnd { oldest, has_more, left_out } = end.map_err(|error| self.explain(error))?;
+        let end = self.fill(&client.form(form.id.clone()), &bounds, &mut listing).await?;
+        let ListEnd { oldest, has_more, left_out } = end;
         if listing.is_empty() {
             cx.progress.remark("no submissions");
         }
@@ -98,15 +97,6 @@ impl List {
             }
         }
         incomplete(&left_out)
-    }
-
-    /// Adds the values that `--before` accepts to an error of the service.
-    fn explain(&self, error: CliError) -> CliError {
-        if error.exit == Exit::Usage && self.before.is_some() {
-            error.hint_if_none("`--before` takes an RFC 3339 instant, or the cursor of a list")
-        } else {
-            error
-        }
     }
 
     /// Adds the submissions to a listing.

@@ -27,7 +27,8 @@ const SILENT_REQUESTS: u64 = 5;
 /// Show one submission with all its answers
 ///
 /// The service has only lists, so the form is read from its newest submission back to this one. `--around`
-/// starts nearer, and `--from` reads a database without a request. In a pipe the output is JSON, exactly as the service sent it.
+/// starts nearer, and `--from` reads a database without a request. In a pipe the output is JSON, exactly as
+/// the service sent it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc submissions view penguins sub_0198e1f2 --around today\n  formsvc submissions view contact sub_0198e1f2 --output json\n  formsvc submissions view contact sub_0198e1f2 --from sqlite:contact.db"
