@@ -6,7 +6,7 @@ use clap::Args;
 use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::{AnsweredBy, CaptureNumber, Delivery, Source};
 use formsvc_workbench::mask;
-use formsvc_workbench::record::{DeliveryRecord, millis};
+use formsvc_workbench::record::DeliveryRecord;
 use formsvc_workbench::store::CaptureQuery;
 use formsvc_workbench::verdict::{VerdictCode, sentence};
 use http::HeaderMap;
@@ -14,7 +14,8 @@ use http::HeaderMap;
 use super::super::args::capture_number;
 use super::super::captures;
 use super::super::fields::ALL_FIELDS;
-use super::super::text::verdict_label;
+use super::super::line::verdict_label;
+use crate::base::text::duration;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -87,35 +88,31 @@ fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 7] 
     }
     let mut attempt = summary.attempt.number.to_string();
     if let Some(gap) = summary.attempt.gap {
-        attempt = format!("{attempt}, {:.1} s after the previous one", gap.as_secs_f64());
+        attempt = format!("{attempt}, {} after the previous one", duration(gap));
     }
     if summary.attempt.is_duplicate {
         attempt += "; a duplicate: an earlier one got 2xx";
     }
     let response = summary.response.map(|response| {
-        let status = match response.status {
-            Some(status) => status.to_string(),
-            None => "none: the connection was closed on purpose".to_owned(),
-        };
+        let status = response.status.map_or("dropped".to_owned(), |status| status.to_string());
         let origin = match response.answered_by {
             AnsweredBy::Listener => "from the listener",
             AnsweredBy::Fault => "(injected)",
             AnsweredBy::Target => "from the target",
             AnsweredBy::NoRoute => "from the listener, because no route matched",
         };
-        format!("{status} {origin} after {} ms", millis(response.took))
+        format!("{status} {origin} after {}", duration(response.took))
     });
+    let response =
+        response.unwrap_or_else(|| "none yet, or the listener ended before it".to_owned());
     [
         ("capture", summary.number.unwrap_or_default().to_string()),
         ("received", format!("{:.3}", summary.received_at)),
         ("request", format!("{} {target}, {source}", summary.method)),
-        ("verdict", verdict_label(summary.verdict.code).to_owned()),
+        ("verdict", verdict_label(summary.verdict.code)),
         ("meaning", meaning),
         ("attempt", attempt),
-        (
-            "response",
-            response.unwrap_or_else(|| "none yet, or the listener ended before it".to_owned()),
-        ),
+        ("response", response),
     ]
 }
 
@@ -127,11 +124,11 @@ fn blocks(delivery: &Delivery, reveal: bool) -> Vec<(Cow<'static, str>, Cow<'sta
         (format!("body ({} bytes)", body.len()).into(), body_text(body).into()),
     ];
     for forward in &delivery.forwards {
-        let ms = millis(forward.took);
+        let took = duration(forward.took);
         let text = match &forward.result {
-            Err(error) => format!("no response after {ms} ms: {}", error.message),
+            Err(error) => format!("no response after {took}: {}", error.message),
             Ok(response) => format!(
-                "{} after {ms} ms\n{}\n{}{}",
+                "{} after {took}\n{}\n{}{}",
                 response.status,
                 header_lines(&response.headers, reveal),
                 body_text(&mask::response_body(&response.body, reveal)),

@@ -8,7 +8,6 @@ use formsvc_protocol::RetrySchedule;
 use formsvc_workbench::listen::ListenerHandle;
 use formsvc_workbench::poll::{INTERVAL, Poll, PollError, PollMark, PollStart};
 use formsvc_workbench::secrets::SigningSecrets;
-use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -126,20 +125,19 @@ fn report(cx: &Context, form: &FormMatch, continued: Option<&PollStart>, interva
         }
         Some(PollStart::Point(_)) => "continues where the previous run ended".to_owned(),
     };
-    cx.progress.remark(&format!("polls `{}` every {}", form.title, format_duration(interval)));
-    cx.progress.remark(&format!("  {start}"));
-    cx.progress.remark("  its deliveries have the header X-Formsvc-Synthetic: poll");
+    let interval = format_duration(interval);
+    cx.progress.remark(&format!("polls `{}` every {interval}, {start}", form.title));
 }
 
 impl PreparedPoll {
-    /// Starts to deliver submissions, on the runtime of the listener.
-    pub(super) fn start(self, listener: ListenerHandle, runtime: &Runtime) -> RunningPoll {
+    /// Starts a task that delivers submissions.
+    pub(super) fn start(self, listener: ListenerHandle) -> RunningPoll {
         let stop = CancellationToken::new();
         let deliver = move |method, request_target, headers, body| {
             let listener = listener.clone();
             async move { listener.deliver(method, request_target, headers, body).await }
         };
-        let task = runtime.spawn(self.0.run(deliver, stop.clone()));
+        let task = tokio::spawn(self.0.run(deliver, stop.clone()));
         RunningPoll { stop, task: Some(task), error: None }
     }
 }

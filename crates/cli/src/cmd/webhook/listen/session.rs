@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use formsvc_workbench::listen::{Ended, Goal, Listener, ListenerEvent, Totals};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::poll::RunningPoll;
 use super::report::Report;
+use crate::cmd::webhook::wait_until;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -80,7 +81,7 @@ impl Session<'_> {
             tokio::select! {
                 biased;
                 () = signal.cancelled() => return Ok(Ended::Stopped),
-                () = at(deadline) => return Ok(Ended::TimedOut),
+                () = wait_until(deadline) => return Ok(Ended::TimedOut),
                 () = poll.ended() => return Ok(Ended::PollEnded),
                 Some(event) = events.recv() => {
                     if let Some(ended) = print(event, report, goal, totals)? {
@@ -92,7 +93,7 @@ impl Session<'_> {
                     }
                 }
                 // Deliveries that arrived in time are printed first.
-                () = at(silence) => return Ok(Ended::Silence),
+                () = wait_until(silence) => return Ok(Ended::Silence),
                 () = &mut stdin_ended => return Ok(Ended::StdinEof),
             }
         }
@@ -116,14 +117,6 @@ fn print(
             totals.refused += 1;
             Ok(None)
         }
-    }
-}
-
-/// Waits until a time; forever if there is none.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use formsvc_contract::send::SIGNATURE;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
@@ -25,8 +24,7 @@ pub(super) struct Verified {
     is_by_previous_secret: bool,
     /// The time as of which the age is computed.
     at: Timestamp,
-    /// None accepts any age.
-    tolerance: Option<Duration>,
+    ignore_age: bool,
     /// Seconds from the time of the signature to `at`.
     age_secs: Option<i64>,
     pub(super) explanation: Option<Explanation>,
@@ -58,17 +56,14 @@ impl Verified {
         request: &Request,
         secrets: &SigningSecrets,
         at: Timestamp,
-        tolerance: Option<Duration>,
+        ignore_age: bool,
     ) -> Result<Self, CliError> {
         let Request { headers, body, .. } = request;
         let builder = secrets.builder().max_body(usize::try_from(BODY_MAX).unwrap_or(usize::MAX));
-        let builder = builder.tolerance(tolerance.unwrap_or(SIGNATURE_TOLERANCE));
         // Without a verifier, only the time is read.
         let age_secs = verify(None, headers, body, at).age_secs;
-        let verify_at = match tolerance {
-            Some(_) => at,
-            None => signed_at(at, age_secs).unwrap_or(at),
-        };
+        let signed_at = signed_at(at, age_secs).filter(|_| ignore_age);
+        let verify_at = signed_at.unwrap_or(at);
         let verifier = builder.clock(move || verify_at.into()).build().map_err(|error| {
             CliError::usage("these signing secrets cannot verify").because(&error)
         })?;
@@ -81,7 +76,7 @@ impl Verified {
             is_by_previous_secret: secret.is_some_and(|name| secrets.is_previous(name)),
             verdict,
             at,
-            tolerance,
+            ignore_age,
             age_secs,
             explanation: None,
         })
@@ -147,8 +142,8 @@ impl Verified {
     }
 
     fn meaning(&self) -> Cow<'static, str> {
-        let (age, limit) = (self.age_secs.unwrap_or_default().unsigned_abs(), self.tolerance);
-        let limit = limit.unwrap_or_default().as_secs();
+        let age = self.age_secs.unwrap_or_default().unsigned_abs();
+        let limit = SIGNATURE_TOLERANCE.as_secs();
         match self.code() {
             VerdictCode::SignatureTooOld => {
                 format!("the signature is valid, but {age} seconds old (limit {limit} seconds)")
@@ -157,7 +152,7 @@ impl Verified {
                 "the signature is valid, but its time is {age} seconds in the future (limit {limit} \
                  seconds)"
             ),
-            VerdictCode::Valid if self.tolerance.is_none() => {
+            VerdictCode::Valid if self.ignore_age => {
                 return "the signature is valid; its age was not checked".into();
             }
             VerdictCode::Valid if self.is_by_previous_secret => {
