@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
 use formsvc_workbench::filter::DeliveryFilter;
@@ -28,7 +28,8 @@ const LIMITS: &str = "Limits";
 /// The flags of responses.
 #[derive(Debug, Args)]
 pub(super) struct ResponseArgs {
-    /// What to do with a delivery without a valid signature
+    /// What to do with a delivery without a valid signature: respond with 401 as receivers must, respond with 200,
+    /// or also forward it
     #[arg(long, value_name = "ACTION", default_value = "reject", value_parser = on_invalid(), help_heading = RESPONSES)]
     pub(super) on_invalid: OnInvalid,
     /// Respond to the attempts of each submission with these statuses in order, such as 503,pass; the last one
@@ -86,9 +87,6 @@ pub(super) struct EndArgs {
     /// Exit with code 11 when no delivery arrives for this time
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = END)]
     expect_within: Option<Duration>,
-    /// Stop when standard input is closed
-    #[arg(long, help_heading = END)]
-    pub(super) exit_on_stdin_eof: bool,
 }
 
 /// The flags of the store and the inspector.
@@ -198,14 +196,7 @@ fn responses(text: &str) -> Result<Arc<[Fault]>, String> {
 }
 
 fn on_invalid() -> impl TypedValueParser<Value = OnInvalid> {
-    let values = OnInvalid::ALL.map(|(value, name)| {
-        PossibleValue::new(name).help(match value {
-            OnInvalid::Reject => "Respond with 401 as a receiver must, and do not forward it",
-            OnInvalid::Accept => "Respond with 200, and do not forward it",
-            OnInvalid::Forward => "Treat it as a valid delivery",
-        })
-    });
-    PossibleValuesParser::new(values).map(|name| {
+    PossibleValuesParser::new(OnInvalid::ALL.map(|(_, name)| name)).map(|name| {
         let row = OnInvalid::ALL.iter().find(|(_, known)| *known == name);
         row.expect("the parser accepts these names only").0
     })

@@ -34,7 +34,7 @@ use self::poll::{PollArgs, RunningPoll};
 use self::report::Report;
 #[cfg(feature = "sandbox")]
 use self::sandbox::SandboxArgs;
-use self::session::{DRAIN, Session, Until};
+use self::session::{DRAIN, Session};
 use super::args::SecretArgs;
 use super::line::LineStyle;
 use super::{captures, is_demo};
@@ -136,8 +136,7 @@ impl Listen {
         let client = None;
         let poll = self.poll.prepare(cx, client, &secrets, schedule, path);
         let poll = cx.until(deadline, poll).await?;
-        let stdin_eof = self.end.exit_on_stdin_eof;
-        let until = Until { signal: cx.shutdown.drain_within(DRAIN), deadline, stdin_eof };
+        let signal = cx.shutdown.drain_within(DRAIN);
         let (store, store_error) = self.open_store(cx).await?;
         let mut warnings = self.warnings(&secrets, store_error.as_ref());
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
@@ -161,14 +160,14 @@ impl Listen {
             report.ready(ready)?;
             #[cfg(feature = "sandbox")]
             if let Some(sandbox) = &sandbox {
-                let reads_stdin = stdin_eof || self.secrets.uses_stdin();
-                sandbox.report(cx, cx.settings.terminal.stdin && !reads_stdin);
+                sandbox.report(cx, cx.settings.terminal.stdin && !self.secrets.uses_stdin());
             }
             warnings.iter().try_for_each(|warning| report.warning(warning))?;
             let goal = Goal::new(self.end.goal(), Instant::now());
-            let poll = poll.map_or_else(RunningPoll::default, |poll| poll.start(listener.handle()));
+            let start = |poll| RunningPoll::start(poll, listener.handle());
+            let poll = poll.map(start).unwrap_or_default();
             let totals = Totals::default();
-            Session { listener, events, report, goal, poll, totals }.run(until).await
+            Session { listener, events, report, goal, poll, totals }.run(signal, deadline).await
         };
         let ended = ended.await;
         if let Some(inspector) = inspector {
@@ -179,11 +178,6 @@ impl Listen {
     }
 
     async fn read_secrets(&self, cx: &Context) -> Result<SigningSecrets, CliError> {
-        if self.end.exit_on_stdin_eof && self.secrets.uses_stdin() {
-            let what = "`--secret-stdin` and `--exit-on-stdin-eof` cannot be used together";
-            return Err(CliError::usage(what)
-                .hint("standard input ends with the secret; pass it with `--secret-file`"));
-        }
         // A sandbox does not sign generated submissions with a stored secret.
         #[cfg(feature = "sandbox")]
         if self.sandbox.is_used(cx) {

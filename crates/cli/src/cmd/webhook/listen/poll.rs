@@ -39,9 +39,6 @@ pub(super) struct PollArgs {
 
 const POLLING: &str = "Polling";
 
-/// A poll whose form the service knows.
-pub(super) struct PreparedPoll(Poll);
-
 /// A poll that delivers to a listener, or none.
 #[derive(Default)]
 pub(super) struct RunningPoll {
@@ -64,7 +61,7 @@ impl PollArgs {
         secrets: &SigningSecrets,
         schedule: RetrySchedule,
         path: &str,
-    ) -> Result<Option<PreparedPoll>, CliError> {
+    ) -> Result<Option<Poll>, CliError> {
         let Some(name) = &self.poll else { return Ok(None) };
         if secrets.is_empty() {
             return Err(PollError::NoSecret.into());
@@ -84,7 +81,7 @@ impl PollArgs {
         let handle = client.form(&form.id);
         mark.begin(&handle).await?;
         report(cx, &form, is_continued.then(|| mark.start()), interval);
-        Ok(Some(PreparedPoll(Poll {
+        Ok(Some(Poll {
             form: handle,
             form_title: form.title,
             interval,
@@ -92,7 +89,7 @@ impl PollArgs {
             schedule,
             path: path.to_owned(),
             mark,
-        })))
+        }))
     }
 }
 
@@ -129,20 +126,18 @@ fn report(cx: &Context, form: &FormMatch, continued: Option<&PollStart>, interva
     cx.progress.remark(&format!("polls `{}` every {interval}, {start}", form.title));
 }
 
-impl PreparedPoll {
-    /// Starts a task that delivers submissions.
-    pub(super) fn start(self, listener: ListenerHandle) -> RunningPoll {
+impl RunningPoll {
+    /// Starts a task that delivers submissions to the listener.
+    pub(super) fn start(poll: Poll, listener: ListenerHandle) -> Self {
         let stop = CancellationToken::new();
         let deliver = move |method, request_target, headers, body| {
             let listener = listener.clone();
             async move { listener.deliver(method, request_target, headers, body).await }
         };
-        let task = tokio::spawn(self.0.run(deliver, stop.clone()));
-        RunningPoll { stop, task: Some(task), error: None }
+        let task = tokio::spawn(poll.run(deliver, stop.clone()));
+        Self { stop, task: Some(task), error: None }
     }
-}
 
-impl RunningPoll {
     /// Waits until the poll ends by itself; forever without a poll.
     pub(super) async fn ended(&mut self) {
         let Some(task) = &mut self.task else { return std::future::pending().await };

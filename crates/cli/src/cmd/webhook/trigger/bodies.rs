@@ -70,22 +70,15 @@ async fn find(
 ) -> Result<Submission, CliError> {
     let around = place(cx, "--around", args.around.as_ref(), &now())?;
     let wanted = match id {
+        "" if around.is_some() => {
+            let what = "`--around` needs the id of a submission";
+            return Err(CliError::usage(what).hint("pass it: `--from-submission FORM/ID`"));
+        }
         "" => Wanted::Newest,
         id => Wanted::Id { id, around: around.as_ref() },
     };
     cx.progress.begin();
-    let mut is_first = true;
     let on_progress = |progress: SearchProgress| {
-        if std::mem::take(&mut is_first) {
-            let hint = match around {
-                Some(_) => "",
-                None => "; `--around TIME` starts the search at the time of the submission",
-            };
-            cx.progress.remark(&format!(
-                "not found in {} submissions, back to {}; the search continues{hint}",
-                progress.submissions, progress.oldest
-            ));
-        }
         cx.progress.submissions(progress.submissions, progress.oldest.as_str());
     };
     let form_handle = cx.client().await?.form(form.id.clone());

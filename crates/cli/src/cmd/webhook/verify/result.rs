@@ -1,10 +1,8 @@
 //! The result of verifying a request.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use formsvc_contract::send::SIGNATURE;
-use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_receiver::{Verifier, WebhookEvent, signature_header};
 use formsvc_workbench::delivery::CaptureNumber;
 use formsvc_workbench::secrets::SigningSecrets;
@@ -38,7 +36,7 @@ pub(super) struct VerifyRecord<'a> {
     verdict: &'static str,
     /// The ids of the causes.
     why: Option<String>,
-    meaning: Option<Cow<'static, str>>,
+    meaning: Option<&'static str>,
     secret: Option<&'a str>,
     /// True if a secret that a rotation replaces made the signature.
     previous: Option<bool>,
@@ -141,26 +139,16 @@ impl Verified {
         }
     }
 
-    fn meaning(&self) -> Cow<'static, str> {
-        let age = self.age_secs.unwrap_or_default().unsigned_abs();
-        let limit = SIGNATURE_TOLERANCE.as_secs();
+    fn meaning(&self) -> &'static str {
         match self.code() {
-            VerdictCode::SignatureTooOld => {
-                format!("the signature is valid, but {age} seconds old (limit {limit} seconds)")
-            }
-            VerdictCode::SignatureInFuture => format!(
-                "the signature is valid, but its time is {age} seconds in the future (limit {limit} \
-                 seconds)"
-            ),
             VerdictCode::Valid if self.ignore_age => {
-                return "the signature is valid; its age was not checked".into();
+                "the signature is valid; its age was not checked"
             }
             VerdictCode::Valid if self.is_by_previous_secret => {
-                "the signature is valid and recent, made with the previous secret".to_owned()
+                "the signature is valid and recent, made with the previous secret"
             }
-            code => return code.row().meaning.into(),
+            code => code.row().meaning,
         }
-        .into()
     }
 }
 
