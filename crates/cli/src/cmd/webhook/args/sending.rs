@@ -19,7 +19,7 @@ use crate::exit::Exit;
 /// Flags of requests to receivers.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cmd) struct SenderArgs {
-    /// Send this header to every target. It replaces a header of the same name; repeatable
+    /// Add this header to each request to a receiver. It replaces a header of the same name; repeatable
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parse_added_header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Accept any TLS certificate of a receiver. An attacker on the network path can read and change requests

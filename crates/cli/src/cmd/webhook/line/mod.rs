@@ -123,7 +123,7 @@ impl LineStyle {
     }
 
     /// Returns the parts that describe the verdict, the attempt and the response.
-    fn result(&self, delivery: &Delivery) -> Line {
+    pub(super) fn result(&self, delivery: &Delivery) -> Line {
         let summary = &delivery.summary;
         let mut parts = vec![self.verdict(delivery)];
         if summary.attempt.is_duplicate {

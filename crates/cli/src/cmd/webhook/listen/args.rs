@@ -116,6 +116,9 @@ pub(super) struct LimitArgs {
     /// Longest body of a delivery, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = whole::<usize>(1..=1 << 30), help_heading = LIMITS, hide_short_help = true)]
     pub(super) max_body: usize,
+    /// Time limit for the head of a request, and again for its body
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration, help_heading = LIMITS, hide_short_help = true)]
+    read_timeout: Duration,
     /// Deliveries that are handled at the same time; others get 503
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = whole::<usize>(1..=10_000), help_heading = LIMITS, hide_short_help = true)]
     pub(super) max_in_flight: usize,
@@ -176,6 +179,7 @@ impl LimitArgs {
     pub(super) fn limits(&self, deliveries: Option<u64>) -> ListenLimits {
         ListenLimits {
             body: self.max_body,
+            read_timeout: self.read_timeout,
             in_flight: self.max_in_flight,
             deliveries,
             ..ListenLimits::default()

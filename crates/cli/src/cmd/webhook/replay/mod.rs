@@ -36,7 +36,6 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("error"),
     Field::new("body_size").json_only(),
     Field::new("signature").json_only(),
-    Field::new("diff").json_only(),
 ];
 
 /// Send recorded deliveries again
@@ -46,13 +45,12 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// signature, unless `--verdict` is one of them. `--status` is the status of the recorded response; replays do
 /// not change it.
 ///
-/// The output has the status before and now; in a pipe, each replay is one line of JSON. Exits with 11 if a
-/// status is not 2xx, or not the one of `--expect`. `--timeout` is the time for a response [default: the
-/// service's 10s].
+/// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if
+/// a status is not 2xx, or not the one of `--expect`. A response may take 10 seconds, unless `--timeout` is given.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt --diff\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
+    after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
 )]
 pub(crate) struct Replay {
     #[command(flatten)]
@@ -69,11 +67,8 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
     expect: StatusSet,
     /// Print what would be sent, and send nothing
-    #[arg(long, conflicts_with_all = ["diff", "export"], help_heading = "Sending")]
+    #[arg(long, conflicts_with = "export", help_heading = "Sending")]
     dry_run: bool,
-    /// Print the differences between the recorded response and the new one, except the date
-    #[arg(long, conflicts_with = "export", help_heading = "Output")]
-    diff: bool,
     /// Print each request instead of sending it
     #[arg(long, value_name = "FORMAT", value_parser = export_format(true), help_heading = "Output")]
     export: Option<ExportFormat>,

@@ -1,7 +1,6 @@
 //! Sends captures one after another, and prints the responses.
 
 use formsvc_contract::send::HttpSender;
-use formsvc_workbench::compare::Difference;
 use formsvc_workbench::delivery::{CaptureNumber, Delivery};
 use formsvc_workbench::expectation::ResponseTally;
 use formsvc_workbench::export::{ExportFormat, Exporter};
@@ -15,15 +14,11 @@ use formsvc_workbench::simulate::unix_now;
 use formsvc_workbench::store::CaptureStore;
 use serde::Serialize;
 
-use super::super::events::print_differences;
 use super::super::{captures, expectation, line};
 use super::{FIELDS, Replay};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{ItemPrinter, Live, OutputFormat, TextStyle};
-
-/// Indent of the differences below a replay.
-const INDENT: &str = "    ";
 
 /// The captures to send, and the means to send them.
 pub(super) struct ReplayRun<'a> {
@@ -47,8 +42,6 @@ struct ReplayRecord<'a> {
     error: Option<String>,
     body_size: usize,
     signature: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    diff: Option<Vec<Difference>>,
 }
 
 impl ReplayRun<'_> {
@@ -82,7 +75,7 @@ impl ReplayRun<'_> {
         if self.args.dry_run {
             self.cx.progress.remark("nothing was sent: --dry-run");
         }
-        expectation::check(&tally, "replays", false, |status| Some(self.hint(status)))
+        expectation::check(&tally, "replay", false, |status| self.hint(status))
     }
 
     /// Prints the requests, and sends none.
@@ -120,7 +113,6 @@ impl ReplayRun<'_> {
     ) -> Result<(), CliError> {
         let summary = &resend.delivery.summary;
         let result = replayed.map(|replayed| replayed.result.as_ref());
-        let differences = replayed.and_then(|replayed| replayed.differences(self.args.reveal));
         let record = ReplayRecord {
             capture: summary.number.unwrap_or_default(),
             submission_id: summary.names.submission_id.as_deref(),
@@ -137,17 +129,10 @@ impl ReplayRun<'_> {
                 ReplaySignature::Fresh => "fresh",
                 ReplaySignature::AsReceived => "kept",
             },
-            diff: self.args.diff.then(|| differences.clone().unwrap_or_default()),
         };
         match printer {
             ItemPrinter::Json(stream) => stream.show(&record),
-            ItemPrinter::Lines(live) => {
-                self.print_lines(live, &record, replayed)?;
-                if self.args.diff && record.error.is_none() {
-                    print_response_diff(live, differences.as_deref())?;
-                }
-                Ok(())
-            }
+            ItemPrinter::Lines(live) => self.print_lines(live, &record, replayed),
         }
     }
 
@@ -177,26 +162,14 @@ impl ReplayRun<'_> {
     }
 
     /// Returns the most frequent cause of an unexpected status.
-    fn hint(&self, status: u16) -> &'static str {
-        match (status, self.plan.signature) {
+    fn hint(&self, status: u16) -> Option<&'static str> {
+        Some(match (status, self.plan.signature) {
             (401 | 403, ReplaySignature::AsReceived) => {
                 "receivers refuse signatures older than 5 minutes; without `--keep-signature` the replay \
                  gets a fresh signature"
             }
             (401 | 403, ReplaySignature::Fresh) => "check that the receiver has the same secret",
-            _ => "`--diff` compares the response with the recorded one",
-        }
+            _ => return None,
+        })
     }
-}
-
-fn print_response_diff(
-    live: &Live<'_>,
-    differences: Option<&[Difference]>,
-) -> Result<(), CliError> {
-    let note = match differences {
-        None => "there is no recorded response of a target to compare with",
-        Some([]) => "the same response, except the date",
-        Some(differences) => return print_differences(live, differences, INDENT),
-    };
-    live.line(&[(TextStyle::Plain, INDENT), (TextStyle::Dim, note)])
 }

@@ -38,8 +38,8 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// The delivery has the headers, the body and the signature of a delivery of the service. Answers and ids are
 /// generated: new ones for each delivery, or the same ones with the same `--seed`. Deliveries of `--file` and
 /// `--from-submission` keep their ids, so a second one is a duplicate. `--set` and `--unset` change one value
-/// and no other byte. Only `--form` and `--from-submission` send requests to the service. `--timeout` is the
-/// time for a response [default: the service's 10s].
+/// and no other byte. Only `--form` and `--from-submission` send requests to the service. A response may
+/// take 10 seconds, unless `--timeout` is given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc webhook trigger 4242/hook --secret-file secret.txt\n  formsvc webhook trigger --dry-run --set data.Name=Ada --unset data.Phone\n  formsvc --demo webhook trigger --dry-run --from-submission penguins\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --count 20\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --simulate-sender"
@@ -88,19 +88,19 @@ struct PayloadArgs {
     /// Send this file as the body, byte for byte; `-` is standard input
     #[arg(long, value_name = "PATH", conflicts_with_all = ["form", "from_submission"], help_heading = "Payload")]
     file: Option<PathBuf>,
-    /// Generate answers to the questions of this form (requests its newest submissions)
+    /// Generate answers to the questions of this form, which its newest submissions contain
     #[arg(long, value_name = "FORM", conflicts_with = "from_submission", help_heading = "Payload")]
     form: Option<String>,
-    /// Send a submission of the service: its id after the form, or the newest; repeatable
+    /// Send a real submission of this form: the newest, or the one with this id; repeatable
     #[arg(long, value_name = "FORM[/ID]", help_heading = "Payload")]
     from_submission: Vec<String>,
-    /// Search `--from-submission` from this time on instead of from the newest submission
+    /// Search the id of `--from-submission` from this time back, instead of from the newest submission
     #[arg(long, value_name = "WHEN", requires = "from_submission", help_heading = "Payload")]
     around: Option<When>,
-    /// Event, in the header and in the body
+    /// Name of the event, in the header and in the body
     #[arg(long, value_name = "NAME", value_parser = event, help_heading = "Payload")]
     event: Option<HeaderValue>,
-    /// Generate the same bodies for the same number
+    /// Generate the same bodies in every run with the same N
     #[arg(long, value_name = "N", help_heading = "Payload")]
     seed: Option<u64>,
 }

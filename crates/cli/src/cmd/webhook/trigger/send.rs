@@ -62,7 +62,7 @@ pub(super) async fn send(
         }
     }
     match (has_retries, failed) {
-        (false, _) => expectation::check(&tally, "deliveries", true, hint),
+        (false, _) => expectation::check(&tally, "delivery", true, hint),
         (true, 0) => Ok(()),
         (true, _) => {
             let what =

@@ -1,14 +1,10 @@
 //! The result of verifying a request.
 
-use std::sync::Arc;
-
-use formsvc_contract::send::SIGNATURE;
-use formsvc_receiver::{Verifier, WebhookEvent, signature_header};
+use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::CaptureNumber;
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::verdict::{Verdict, VerdictCode, verify};
 use formsvc_workbench::verify::Explanation;
-use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
@@ -36,7 +32,7 @@ pub(super) struct VerifyRecord<'a> {
     verdict: &'static str,
     /// The ids of the causes.
     why: Option<String>,
-    meaning: Option<&'static str>,
+    meaning: &'static str,
     secret: Option<&'a str>,
     /// True if a secret that a rotation replaces made the signature.
     previous: Option<bool>,
@@ -65,10 +61,7 @@ impl Verified {
         let verifier = builder.clock(move || verify_at.into()).build().map_err(|error| {
             CliError::usage("these signing secrets cannot verify").because(&error)
         })?;
-        let mut verdict = verify(Some(&verifier), headers, body, verify_at);
-        if verdict.code == VerdictCode::BadEvent {
-            verdict.secret = signer(&verifier, headers, body);
-        }
+        let verdict = verify(Some(&verifier), headers, body, verify_at);
         let secret = verdict.secret.as_deref();
         Ok(Self {
             is_by_previous_secret: secret.is_some_and(|name| secrets.is_previous(name)),
@@ -113,8 +106,7 @@ impl Verified {
         })
     }
 
-    /// Returns the JSON. `has_meaning` includes the meaning of the verdict.
-    pub(super) fn record(&self, request: &Request, has_meaning: bool) -> VerifyRecord<'_> {
+    pub(super) fn record(&self, request: &Request) -> VerifyRecord<'_> {
         let event = WebhookEvent::from_json(request.body.clone()).ok();
         let submission_id = match &event {
             Some(WebhookEvent::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
@@ -126,7 +118,7 @@ impl Verified {
             valid: self.is_valid(),
             verdict: self.code().row().name,
             why: self.explanation.as_ref().and_then(cause_ids),
-            meaning: has_meaning.then(|| self.meaning()),
+            meaning: self.meaning(),
             secret,
             previous: secret.map(|_| self.is_by_previous_secret),
             signed_at: signed_at(self.at, self.age_secs).map(seconds_of),
@@ -150,12 +142,6 @@ impl Verified {
             code => code.row().meaning,
         }
     }
-}
-
-/// Returns the name of the secret that made the signature.
-fn signer(verifier: &Verifier, headers: &HeaderMap, body: &[u8]) -> Option<Arc<str>> {
-    let header = signature_header(headers.get_all(SIGNATURE)).ok()?;
-    Some(verifier.verify_signature(header, body).ok()?.secret_name().into())
 }
 
 /// Returns the time of a signature, in whole seconds.
