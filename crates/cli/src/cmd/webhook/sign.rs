@@ -53,8 +53,8 @@ struct SignatureRecord<'a> {
 
 /// Print the signature header for a body
 ///
-/// The body is signed byte for byte, with a final line feed if it has one. With several secrets, there is one
-/// signature for each, as during a rotation.
+/// The header contains the time, as `t=` and Unix seconds, and a signature for each secret, as `v1=` and an
+/// HMAC-SHA256 of the time and the body. The body is signed byte for byte, with a final line feed if it has one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

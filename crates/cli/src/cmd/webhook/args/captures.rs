@@ -37,11 +37,11 @@ pub(in crate::cmd) struct CapturesArgs {
 /// Conditions on captures. A capture must meet all of them.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cmd) struct FilterArgs {
-    /// Status of the response: `ok` (2xx), `failed` (all others, and no response), a status, or a class such as 5xx
+    /// Status of the response: `ok` (2xx), `failed` (any other, or no response), a number, or a class such as 5xx
     #[arg(long = "status", id = "answered", value_name = "STATUS", help_heading = FILTER)]
     status: Option<StatusSet>,
-    /// Verdict, or `invalid` for all that a receiver refuses
-    #[arg(long, value_name = "VERDICT", value_parser = verdicts(), hide_possible_values = true, help_heading = FILTER)]
+    /// Verdict on the signature, or `invalid` for all verdicts that a receiver refuses
+    #[arg(long, value_name = "VERDICT", value_parser = verdicts(), help_heading = FILTER)]
     verdict: Option<String>,
     /// Id of the form, or the beginning of it
     #[arg(long = "form", id = "form_id", value_name = "ID", help_heading = FILTER)]

@@ -37,7 +37,7 @@ pub(in crate::cmd) use report::FIELDS;
     after_help = "Examples:\n  formsvc --demo webhook check\n  formsvc webhook check --list\n  formsvc webhook check 9000/hook --secret-file secret.txt\n  formsvc --demo webhook check --only stale,future --junit report.xml"
 )]
 pub(crate) struct Check {
-    /// Receiver: a URL, a port of this machine, or host:port/path
+    /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook
     #[arg(value_name = "URL", value_parser = target::parse)]
     url: Option<Url>,
     /// Run only these checks; repeatable or comma-separated

@@ -53,8 +53,8 @@ pub(super) struct ResponseArgs {
 /// The flags of targets.
 #[derive(Debug, Args)]
 pub(super) struct ForwardArgs {
-    /// Forward every delivery to this URL, port of this machine, or host:port/path; repeatable. A URL without a
-    /// path gets each delivery at the path where it arrived. A target has 10 seconds to respond, unless
+    /// Forward every delivery to this URL, host:port/path, or port/path on this machine; repeatable. A URL without
+    /// a path gets each delivery at the path where it arrived. A target has 10 seconds to respond, unless
     /// `--timeout` or FORMSVC_TIMEOUT is given
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = FORWARDING)]
     forward_to: Vec<Url>,

@@ -55,7 +55,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 pub(crate) struct Replay {
     #[command(flatten)]
     captures: CapturesArgs,
-    /// Receiver: a URL, a port of this machine, or host:port/path [default: the targets of the listener]
+    /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook [default: the targets of the listener]
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = "Sending")]
     to: Option<Url>,
     /// Send the recorded signature and body without changes
@@ -63,7 +63,7 @@ pub(crate) struct Replay {
     keep_signature: bool,
     #[command(flatten)]
     changes: ChangeArgs,
-    /// Expected status: 2xx, 401, … Exits with 11 if another arrives
+    /// Expected status of the responses, such as 2xx or 401. Exits with 11 if another arrives
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
     expect: StatusSet,
     /// Print what would be sent, and send nothing

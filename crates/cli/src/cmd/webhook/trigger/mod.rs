@@ -45,7 +45,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     after_help = "Examples:\n  formsvc webhook trigger 4242/hook --secret-file secret.txt\n  formsvc webhook trigger --dry-run --set data.Name=Ada --unset data.Phone\n  formsvc --demo webhook trigger --dry-run --from-submission penguins\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --count 20\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --simulate-sender"
 )]
 pub(crate) struct Trigger {
-    /// Receiver: a URL, a port of this machine, or host:port/path
+    /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook
     #[arg(value_name = "URL", value_parser = receiver, required_unless_present = "dry_run")]
     to: Option<Url>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub(crate) struct Trigger {
     /// Divide the pauses of `--simulate-sender` by N
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = factor, requires = "simulate_sender", help_heading = "Sending")]
     time_scale: f64,
-    /// Expected status: 2xx, 401, … Exits with 11 if another arrives
+    /// Expected status of the responses, such as 2xx or 401. Exits with 11 if another arrives
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
     expect: StatusSet,
     /// Print the bodies, and send nothing
