@@ -170,6 +170,7 @@ impl Listen {
             Session { listener, events, report, goal, poll, totals }.run(signal, deadline).await
         };
         let ended = ended.await;
+        cx.shutdown.remove_files();
         if let Some(inspector) = inspector {
             inspector.stop().await;
         }
