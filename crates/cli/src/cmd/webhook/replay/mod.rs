@@ -48,7 +48,6 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if
 /// a status is not 2xx, or not the one of `--expect`. A response may take 10 seconds, unless `--timeout` is given.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
 )]
