@@ -38,7 +38,7 @@ pub(super) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     pub(super) fn new(cx: &'a Context) -> Self {
-        let json = &cx.settings.json;
+        let json = &cx.settings.output.json;
         let is_made = json.jq.is_some() || json.template.is_some();
         let as_lines = json.format == Some(OutputFormat::Ndjson);
         let kept = (is_made && !as_lines).then(String::new);

@@ -15,8 +15,8 @@ use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::output::Field;
 use crate::output::prompt;
+use crate::settings::KeyStore;
 use crate::settings::Service;
-use crate::settings::Store;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("name"), Field::new("current"), Field::new("store")];
@@ -53,7 +53,7 @@ pub(crate) struct Add {
     name: String,
     /// Where to store the secrets [default: keyring]
     #[arg(long, value_name = "STORE")]
-    store: Option<Store>,
+    store: Option<KeyStore>,
 }
 
 /// List the names of the stored signing secrets, the current one first
@@ -100,7 +100,7 @@ impl Secret {
 impl Add {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
         // A wrong name or a locked keyring is reported before the secret is asked for.
-        let mut entry = load(cx, self.store == Some(Store::File)).await?;
+        let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
         if entry.secrets.iter().any(|(name, _)| *name == self.name) {
             let what = format!("there is a signing secret with the name `{}` already", self.name);
             return Err(CliError::usage(what).hint(format!(
@@ -117,7 +117,7 @@ impl Add {
         let stores = Stores::of(&cx.settings);
         let store = self.store.or(entry.store).unwrap_or_else(|| stores.preferred());
         write(cx, entry, store).await?;
-        let readable = if store == Store::File { ", which only you can read" } else { "" };
+        let readable = if store == KeyStore::File { ", which only you can read" } else { "" };
         let place = stores.place(store);
         cx.progress
             .remark(&format!("the signing secret `{}` is stored in {place}{readable}", self.name));
@@ -131,7 +131,11 @@ impl List {
         let mut listing = cx.output.listing(FIELDS)?;
         let entry = load(cx, false).await?;
         for (index, (name, _)) in entry.secrets.iter().enumerate() {
-            listing.push(&Row { name, current: index == 0, store: entry.store.map(Store::name) });
+            listing.push(&Row {
+                name,
+                current: index == 0,
+                store: entry.store.map(KeyStore::name),
+            });
         }
         if entry.secrets.is_empty() {
             cx.progress
@@ -185,12 +189,7 @@ async fn load(cx: &Context, optional: bool) -> Result<StoredSecrets, CliError> {
     let stores = Stores::of(&cx.settings);
     let profile = cx.settings.profile.clone();
     match aside(move || stores.signing_secrets(&profile)).await? {
-        Ok(entry) => {
-            if let Some(error) = &entry.passed_over {
-                cx.progress.warn(&format!("{error}; using the secrets in the file"));
-            }
-            Ok(entry)
-        }
+        Ok(entry) => Ok(entry),
         Err(StoreError::Absent(_)) => Ok(StoredSecrets::default()),
         Err(StoreError::NoFolder) if optional => Ok(StoredSecrets::default()),
         Err(error) if optional && error.is_unreachable() => {
@@ -209,7 +208,7 @@ fn failed(error: StoreError) -> CliError {
     error.into()
 }
 
-async fn write(cx: &Context, entry: StoredSecrets, store: Store) -> Result<(), CliError> {
+async fn write(cx: &Context, entry: StoredSecrets, store: KeyStore) -> Result<(), CliError> {
     let stores = Stores::of(&cx.settings);
     let profile = cx.settings.profile.clone();
     let write = move || stores.set_signing_secrets(&profile, &entry, store);

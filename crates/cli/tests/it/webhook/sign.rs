@@ -152,7 +152,7 @@ fn secret_file_readable_by_others_is_a_warning() {
     std::fs::set_permissions(secret, PermissionsExt::from_mode(0o644)).unwrap();
     let said = files.run(&sign(&["delivery.json"]));
     assert_eq!(said.code, Some(0));
-    assert!(said.stderr.contains("others can read the secret file"), "{}", said.stderr);
+    assert!(said.stderr.contains("other users can read the secret file"), "{}", said.stderr);
 }
 
 #[test]
