@@ -6,13 +6,11 @@ mod message;
 
 use formsvc_contract::send::Outgoing;
 use http::header;
-use url::Url;
 
 pub use self::curl::{CurlCommand, curl, curl_with_file, signed_curl};
 pub use self::message::message;
 
 use crate::delivery::{CaptureNumber, Delivery};
-use crate::http::as_received;
 use crate::mask;
 use crate::record::DeliveryRecord;
 
@@ -85,12 +83,9 @@ impl Exporter {
         if self.format == ExportFormat::Har { har::END } else { "" }
     }
 
-    /// Formats a delivery. If `to` is set, HTTP and curl exports use it as the URL; HAR and NDJSON ignore it.
-    pub fn delivery(&mut self, delivery: &Delivery, to: Option<&Url>) -> Vec<u8> {
+    /// Formats a delivery.
+    pub fn delivery(&mut self, delivery: &Delivery) -> Vec<u8> {
         let summary = &delivery.summary;
-        if let Some(to) = to.filter(|_| self.format.row().is_request) {
-            return self.request(summary.number, &as_received(delivery, to.clone()));
-        }
         self.has_masked |= mask::hides_in_request(&delivery.headers, &summary.request_target);
         let text = match self.format {
             ExportFormat::Http => message::received(delivery, self.reveal),

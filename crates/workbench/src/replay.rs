@@ -12,9 +12,9 @@ use crate::compare::{self, Difference};
 use crate::delivery::{CaptureNumber, Delivery, EventNames, TargetResponse};
 use crate::filter::DeliveryFilter;
 use crate::forward::Forwarder;
+use crate::http as headers;
 use crate::secrets::SigningSecrets;
 use crate::target::{self, without_password};
-use crate::{http as headers, mask};
 
 /// The way in which the user selected captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,13 +207,6 @@ impl<'a> ReplayPlan<'a> {
         }
         Ok(())
     }
-}
-
-/// Returns the URL of a capture's first forward, which can be suggested for captures that were not forwarded.
-/// Returns `None` if the URL contains a secret.
-pub fn suggested_target(delivery: &Delivery) -> Option<&str> {
-    let url = &*delivery.forwards.first()?.url;
-    (mask::url(url, false) == url).then_some(url)
 }
 
 impl<'a> Replay<'a> {

@@ -2,14 +2,12 @@
 
 mod dump;
 mod explanation;
-mod recorded;
 
 use formsvc_contract::send::SIGNATURE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 pub use self::dump::{DumpError, parse_dump};
 pub use self::explanation::{ExplainedCause, Explanation, explain, explain_request};
-pub use self::recorded::{RecordedError, RecordedRequest, parse_recorded};
 
 use crate::mask;
 

@@ -99,10 +99,6 @@ variables! {
         "character set of the pager less; utf-8 if not set";
     LV = "LV":
         "flags of the pager lv; -c if not set";
-    VISUAL = "VISUAL":
-        "command that edits a body, for `--edit`";
-    EDITOR = "EDITOR":
-        "command that edits a body, if VISUAL is not set";
     TZ = "TZ":
         "time zone of printed times";
     HOME = "HOME":
@@ -134,7 +130,7 @@ variables! {
     SSL_CERT_DIR = "SSL_CERT_DIR":
         "folders of such files, separated by colons (semicolons on Windows); adds to SSL_CERT_FILE";
     PATH = "PATH":
-        "folders of `api_key_command`, pager and editor";
+        "folders of `api_key_command` and of the pager";
     TMPDIR = "TMPDIR":
         "folder of temporary files, such as those of `sandbox`";
     COMPLETE = "FORMSVC_COMPLETE":

@@ -2,7 +2,7 @@
 
 use super::paint::TextStyle;
 use super::template::Shape;
-use super::{Output, OutputFormat, Program, written};
+use super::{Field, Output, OutputFormat, Program, Stream, written};
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
 
@@ -29,6 +29,22 @@ impl Output {
         // CSV or TSV from a setting is meant for lists, and ignored.
         let json = matches!(self.format, OutputFormat::Json | OutputFormat::Ndjson);
         Ok(Live { output: self, records: json || program.is_some(), program })
+    }
+}
+
+/// Prints items one by one: lines for people, JSON for programs.
+pub(crate) enum ItemPrinter<'a> {
+    Lines(Live<'a>),
+    Json(Stream<'a>),
+}
+
+impl Output {
+    /// Returns the printer of items with these fields.
+    pub(crate) fn items(&self, fields: &'static [Field]) -> Result<ItemPrinter<'_>, CliError> {
+        if self.is_for_reading() {
+            return Ok(ItemPrinter::Lines(self.live()?));
+        }
+        Ok(ItemPrinter::Json(self.stream(fields)?))
     }
 }
 

@@ -5,10 +5,8 @@
 //! sanitizing of data for a terminal.
 
 mod answer_columns;
-mod columns;
 mod detail;
 mod document;
-pub(crate) mod editor;
 mod field;
 mod findings;
 mod fit;
@@ -33,13 +31,12 @@ mod writing;
 
 use std::io::{self, IsTerminal, Write};
 
-pub(crate) use columns::{Column, Columns, ItemPrinter};
 pub(crate) use detail::Detail;
 pub(crate) use field::Field;
 pub(crate) use findings::Finding;
 pub(crate) use jq::Jq;
 pub(crate) use listing::{Listing, check_list_size, to_json};
-pub(crate) use live::Live;
+pub(crate) use live::{ItemPrinter, Live};
 pub(crate) use options::OutputOptions;
 pub(crate) use options::{Color, Json, OutputFormat, TimeStyle};
 pub(crate) use paint::{ColorRequest, TextStyle, is_dumb};

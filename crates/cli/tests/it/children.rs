@@ -1,4 +1,4 @@
-//! The environment of the programs that a command starts: the pager, the editor and the command that
+//! The environment of the programs that a command starts: the pager and the command that
 //! prints the API key.
 
 use std::os::unix::fs::PermissionsExt;
@@ -67,17 +67,6 @@ fn pager_environment_has_no_secret() {
     spy.prepare(&mut command, "");
     command.env("PAGER", spy.program()).env("TERM", "xterm");
     assert_eq!(Terminal::start(command, (80, 5)).finish(), Some(0));
-    spy.assert_no_secret();
-}
-
-#[test]
-fn editor_environment_has_no_secret() {
-    let spy = Spy::new();
-    let url = "http://127.0.0.1:9/";
-    let mut command = crate::support::formsvc(&["webhook", "trigger", url, "--edit", "--dry-run"]);
-    spy.prepare(&mut command, "");
-    let said = Said::from(command.env("EDITOR", spy.program()).output().unwrap());
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
     spy.assert_no_secret();
 }
 

@@ -63,7 +63,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "asks a receiver that verifies, which only its reader has",
     ),
     (
-        "formsvc webhook replay --last 1 --secret-file secret.txt --diff",
+        "formsvc webhook replay --last 1 --secret-file secret.txt",
         "sends what a listener received before",
     ),
     (
@@ -74,6 +74,7 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "formsvc submissions count survey --by week --from sqlite:survey.db",
         "reads a database of `submissions sync`",
     ),
+    ("formsvc webhook verify --capture 17 --explain", "verifies what a listener received before"),
     (
         "formsvc webhook replay 17 --to localhost:4242/hook --keep-signature",
         "sends what a listener received before",
@@ -198,10 +199,8 @@ impl Person {
         std::fs::write(home.join("body.json"), event).unwrap();
         let sign = "formsvc webhook sign body.json --secret-file secret.txt";
         let signed = format!(
-            "{sign} > body.sig && {sign} --http http://127.0.0.1:3000/hook > request.http && \
-             printf '%s' '{{\"schema\":1,\"type\":\"delivery\",\"at\":\"2026-01-01T00:00:00Z\",' \
-             '\"headers\":{{\"x-service-signature\":[\"' \"$({sign} --timestamp 2026-01-01T00:00:00Z)\" \
-             '\"]}},\"body_b64\":\"' \"$(base64 < body.json | tr -d '\\n')\" '\"}}' > came.ndjson"
+            "{sign} > body.sig && printf 'POST /hook HTTP/1.1\\r\\nX-Service-Signature: %s\\r\\n\\r\\n' \
+             \"$(cat body.sig)\" > request.http && cat body.json >> request.http"
         );
         assert!(in_shell(&signed, home).status().unwrap().success());
         let login = "pass show forms | formsvc auth login --no-verify --api-key-stdin --store file";

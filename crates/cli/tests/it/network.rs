@@ -284,7 +284,7 @@ fn unusable_proxy_stops_only_requests_to_other_machines() {
     for (args, url, is_local) in [
         (&["webhook", "trigger", "--secret-file", &*secret][..], &*local, true),
         (&["webhook", "trigger", "--secret-file", &*secret], far, false),
-        (&["webhook", "check", "--yes", "--secret-file", &*secret], far, false),
+        (&["webhook", "check", "--secret-file", &*secret], far, false),
         (&["webhook", "listen", "--no-store", "--port", "0", "--forward-to"], far, false),
         (&["--demo", "webhook", "replay", "1", "--to"], far, false),
     ] {

@@ -1,4 +1,6 @@
+use crate::http::as_received;
 use std::time::Duration;
+use url::Url;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
@@ -58,10 +60,10 @@ fn delivery(number: i64, body: &'static [u8]) -> Delivery {
     }
 }
 
-fn exported(exporter: &mut Exporter, to: Option<&Url>) -> String {
+fn exported(exporter: &mut Exporter) -> String {
     let mut out = exporter.begin().as_bytes().to_vec();
-    out.extend(exporter.delivery(&delivery(7, b"{}"), to));
-    out.extend(exporter.delivery(&delivery(8, b"\xff\n###"), to));
+    out.extend(exporter.delivery(&delivery(7, b"{}")));
+    out.extend(exporter.delivery(&delivery(8, b"\xff\n###")));
     out.extend_from_slice(exporter.end().as_bytes());
     String::from_utf8_lossy(&out).into_owned()
 }
@@ -77,7 +79,7 @@ fn http_export_keeps_request_and_separates_by_number() {
         )
     };
     let expected = format!("{}{{}}\n\n### capture 8\n{}\u{fffd}\n###", head(2), head(5));
-    assert_eq!(exported(&mut exporter, None), expected);
+    assert_eq!(exported(&mut exporter), expected);
     let warnings: Vec<_> = exporter.warnings().collect();
     assert!(warnings.len() == 1 && warnings[0].contains("begins with `###`"), "{warnings:?}");
 }
@@ -90,7 +92,7 @@ fn variable_in_http_export_is_a_warning() {
         (ExportFormat::Curl, b"{{", 0),
     ] {
         let mut exporter = Exporter::new(format, true);
-        exporter.delivery(&delivery(1, body), None);
+        exporter.delivery(&delivery(1, body));
         assert_eq!(exporter.warnings().count(), expected, "{format:?}");
     }
 }
@@ -99,31 +101,19 @@ fn variable_in_http_export_is_a_warning() {
 fn request_formats_mask_and_warn() {
     for format in [ExportFormat::Http, ExportFormat::Curl] {
         let mut exporter = Exporter::new(format, false);
-        let text = exported(&mut exporter, None);
+        let text = exported(&mut exporter);
         assert!(!text.contains(&SIGNED[..12]) && !text.contains("abc"), "{text}");
         assert!(exporter.warnings().any(|warning| warning.contains("masked")), "{format:?}");
         let mut revealing = Exporter::new(format, true);
-        assert!(exported(&mut revealing, None).contains(SIGNED));
+        assert!(exported(&mut revealing).contains(SIGNED));
         assert!(revealing.warnings().all(|warning| !warning.contains("masked")));
     }
 }
 
 #[test]
-fn request_goes_to_another_url() {
-    let to = Url::parse("http://u:p@host:8/a?b#c").unwrap();
-    let mut exporter = Exporter::new(ExportFormat::Http, true);
-    let text = exported(&mut exporter, Some(&to));
-    assert!(text.starts_with("POST /a?b HTTP/1.1\r\nhost: host:8\r\nx-service"), "{text}");
-    assert!(!text.contains("sender.test") && !text.contains(": 99"), "{text}");
-    let text = exported(&mut Exporter::new(ExportFormat::Curl, true), Some(&to));
-    assert!(text.starts_with("# capture 7\ncurl --globoff"), "{text}");
-    assert!(text.contains("\n\n# capture 8\nprintf %s"), "{text}");
-}
-
-#[test]
 fn har_export_has_request_and_response() {
     let mut exporter = Exporter::new(ExportFormat::Har, false);
-    let har: Value = serde_json::from_str(&exported(&mut exporter, None)).unwrap();
+    let har: Value = serde_json::from_str(&exported(&mut exporter)).unwrap();
     let entries = har["log"]["entries"].as_array().unwrap();
     assert_eq!((entries.len(), exporter.count()), (2, 2));
     let [entry, binary] = &entries[..] else { panic!("{entries:?}") };
@@ -150,7 +140,7 @@ fn har_export_has_request_and_response() {
 
 #[test]
 fn ndjson_export_has_one_record_per_line() {
-    let text = exported(&mut Exporter::new(ExportFormat::Ndjson, false), None);
+    let text = exported(&mut Exporter::new(ExportFormat::Ndjson, false));
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((lines.len(), &lines[1]["capture"]), (2, &8.into()));
     assert!(Exporter::new(ExportFormat::Ndjson, false).request(None, &outgoing()).is_empty());

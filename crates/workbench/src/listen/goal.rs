@@ -20,8 +20,6 @@ pub enum Ended {
     Met,
     /// The time limit of the run expired.
     TimedOut,
-    /// Standard input ended.
-    StdinEof,
     /// No delivery arrived within the time of [`GoalOptions::expect_within`].
     Silence,
     /// Polling cannot continue.
@@ -87,11 +85,10 @@ pub struct Expectation {
 
 impl Ended {
     /// All values with their names in JSON.
-    pub const ALL: [(Self, &str); 7] = [
+    pub const ALL: [(Self, &str); 6] = [
         (Self::Stopped, "signal"),
         (Self::Met, "met"),
         (Self::TimedOut, "timeout"),
-        (Self::StdinEof, "stdin_eof"),
         (Self::Silence, "silence"),
         (Self::PollEnded, "poll_ended"),
         (Self::Mismatch, "mismatch"),

@@ -25,7 +25,7 @@ pub use intake::{ListenLimits, ListenRules, ListenerEvent, RefusedRequest};
 pub use line::{ListenerLine, ReadyLine, SCHEMA, SCHEMA_VERSION};
 pub use policy::{Fault, Faults, OnInvalid};
 pub use response::{REFUSALS, Refusal, RefusalRow};
-pub use server::{Listener, ListenerHandle, Sockets, free_port_near};
+pub use server::{Listener, ListenerHandle, Sockets};
 pub use totals::{Times, Totals};
 
 pub use crate::record::instant;

@@ -25,7 +25,7 @@ const BACKLOG: u32 = 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time that incomplete requests have to complete when the listener shuts down.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
-/// Number of ports that [`free_port_near`] tries. [`Sockets::open`] tries as many ports if the port is 0.
+/// Number of ports that [`Sockets::open`] tries if the port is 0.
 const PORTS_TRIED: u16 = 20;
 
 /// Sockets that accept connections at one port.
@@ -105,13 +105,6 @@ fn is_without_ipv6(error: &io::Error) -> bool {
     #[cfg(not(unix))]
     let unsupported = 10_047;
     error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(unsupported)
-}
-
-/// Returns a free port among the 20 ports above `port`.
-pub fn free_port_near(bind: Option<IpAddr>, port: u16) -> Option<u16> {
-    let bind = bind.unwrap_or(Ipv4Addr::LOCALHOST.into());
-    let mut ports = (1..=PORTS_TRIED).filter_map(|offset| port.checked_add(offset));
-    ports.find(|port| std::net::TcpListener::bind((bind, *port)).is_ok())
 }
 
 impl Listener {

@@ -148,13 +148,6 @@ fn destination_selects_url_and_earlier_forward() {
 }
 
 #[test]
-fn suggested_target_contains_no_secret() {
-    assert_eq!(suggested_target(&forwarded(&["http://a.test/x"])), Some("http://a.test/x"));
-    assert_eq!(suggested_target(&forwarded(&["http://a.test/x?token=abcdefgh12345678"])), None);
-    assert_eq!(suggested_target(&forwarded(&[])), None);
-}
-
-#[test]
 fn replay_as_received_keeps_every_byte() {
     let mut delivery = delivery(1, VerdictCode::SignatureMismatch);
     for (name, value) in [

@@ -4,11 +4,9 @@ use bytes::Bytes;
 use formsvc_client::{FormId, Timestamp};
 use formsvc_contract::payload::{self, AnswerType};
 use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
-use formsvc_protocol::WebhookEvent;
 use formsvc_protocol::signature::sign;
 use http::{HeaderMap, HeaderValue, header};
 
-use super::answer_type;
 use crate::delivery::EventNames;
 use crate::edit::{self, Change, EditError};
 use crate::secrets::SigningSecrets;
@@ -45,15 +43,6 @@ pub struct UnsignedDelivery {
     pub event: HeaderValue,
     /// The submission id in the body; `None` if the body has no id.
     pub submission_id: Option<String>,
-}
-
-/// A change that is probably a mistake. The change is applied nevertheless.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UnusualChange {
-    /// No submission of the form has this label.
-    UnknownLabel { label: String, known: Vec<String> },
-    /// The question has numbers as answers, but the new value is not a number.
-    NotNumber { label: String, value: String },
 }
 
 impl Bodies {
@@ -108,21 +97,6 @@ impl Bodies {
             }
         }
     }
-
-    /// Returns the changes that are probably mistakes.
-    pub fn unusual_changes(&self) -> Vec<UnusualChange> {
-        let known = match &self.source {
-            BodySource::Sample => return Vec::new(),
-            BodySource::Form { questions, .. } => questions.clone(),
-            BodySource::Fixed(bodies) => {
-                match bodies.first().map(|body| serde_json::from_slice(body)) {
-                    Some(Ok(WebhookEvent { data, .. })) => questions_of(&data),
-                    _ => return Vec::new(),
-                }
-            }
-        };
-        self.changes.iter().filter_map(|change| unusual(change, &known)).collect()
-    }
 }
 
 impl UnsignedDelivery {
@@ -139,37 +113,6 @@ impl UnsignedDelivery {
     }
 }
 
-/// Returns the labels and types of answers. The type of an empty answer is text.
-fn questions_of(data: &formsvc_protocol::Answers) -> Vec<(String, AnswerType)> {
-    let fields = data.fields().into_iter();
-    fields
-        .map(|(label, value)| {
-            let kind = answer_type(value.as_json()).unwrap_or(AnswerType::Text);
-            (label.into_owned(), kind)
-        })
-        .collect()
-}
-
-fn unusual(change: &Change, known: &[(String, AnswerType)]) -> Option<UnusualChange> {
-    let Change::Set { path, value } = change else { return None };
-    let label = path.strip_prefix("data.")?;
-    let find = |label: &str| known.iter().find(|(known, _)| known == label);
-    let is_number = |kind| matches!(kind, AnswerType::Number | AnswerType::NumberText);
-    match find(label) {
-        Some((_, kind)) => {
-            let is_other = answer_type(value).is_some_and(|kind| !is_number(kind));
-            let (label, value) = (label.to_owned(), value.clone());
-            (is_number(*kind) && is_other).then_some(UnusualChange::NotNumber { label, value })
-        }
-        // The first name of the path is a known label, and the rest refers to a part of its answer.
-        None if label.split('.').next().and_then(find).is_some() => None,
-        None => {
-            let known = known.iter().map(|(label, _)| label.clone()).collect();
-            Some(UnusualChange::UnknownLabel { label: label.to_owned(), known })
-        }
-    }
-}
-
 /// Returns the time of a generated submission: the current time, or a fixed time for each index if there is a seed.
 fn created_at(seeded_index: Option<u64>) -> Timestamp {
     let nanos = match seeded_index {
@@ -183,6 +126,8 @@ fn created_at(seeded_index: Option<u64>) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
+
+    use formsvc_protocol::WebhookEvent;
 
     use super::*;
 
@@ -250,43 +195,5 @@ mod tests {
         verifier.verify_signature(&headers[SIGNATURE], &unsigned.body).unwrap();
         assert_eq!(headers[EVENT], "submission.created");
         assert_eq!(headers[header::USER_AGENT], "service-webhooks/1.0");
-    }
-
-    #[test]
-    fn unknown_label_and_text_for_number_are_unusual() {
-        let unusual = |change: &str| bodies(form(), &[change], None).unusual_changes().pop();
-        for usual in [
-            "data.n=7",
-            "data.n=-1.5",
-            "data.n=\"7\"",
-            "data.n=",
-            "data.n=null",
-            "data.v1.2=8",
-            "data.species=abc",
-            "data.species=7",
-            "data.list.0=abc",
-            "form_id=abc",
-        ] {
-            assert_eq!(unusual(usual), None, "{usual}");
-        }
-        for (label, value, shown) in
-            [("n", "abc", "\"abc\""), ("n", "true", "true"), ("v1.2", "[1]", "[1]")]
-        {
-            let expected =
-                UnusualChange::NotNumber { label: label.to_owned(), value: shown.to_owned() };
-            assert_eq!(unusual(&format!("data.{label}={value}")), Some(expected));
-        }
-        let Some(UnusualChange::UnknownLabel { label, known }) = unusual("data.speces=1") else {
-            panic!("the label is unknown")
-        };
-        assert_eq!((&*label, known.len()), ("speces", 4));
-    }
-
-    #[test]
-    fn fixed_body_has_the_questions_of_its_answers() {
-        let body = bodies(form(), &[], Some(1)).next(0).unwrap().body;
-        let fixed = |change| bodies(BodySource::Fixed(vec![body.clone()]), &[change], None);
-        assert!(fixed("data.species=1").unusual_changes().is_empty());
-        assert_eq!(fixed("data.n=abc").unusual_changes().len(), 1);
     }
 }

@@ -19,7 +19,7 @@ mod retries;
 mod submission;
 
 pub use answer_type::answer_type;
-pub use bodies::{Bodies, BodySource, UnsignedDelivery, UnusualChange};
+pub use bodies::{Bodies, BodySource, UnsignedDelivery};
 pub use retries::{AttemptResult, Retries};
 pub use submission::{
     FindError, SILENT_REQUESTS, SearchProgress, Wanted, find_questions, find_submission,

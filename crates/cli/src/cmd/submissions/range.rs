@@ -16,10 +16,10 @@ pub(crate) struct Range {
     /// Only submissions made at this time or later: 2026-03-01T09:30:00Z, 2026-03-01, yesterday, or 7d or
     /// 2h ago
     #[arg(long, value_name = "WHEN")]
-    since: Option<When>,
+    pub(crate) since: Option<When>,
     /// Only submissions made before this time. The service sends the newer ones all the same
     #[arg(long, value_name = "WHEN")]
-    until: Option<When>,
+    pub(crate) until: Option<When>,
 }
 
 /// A range of instants.

@@ -3,26 +3,24 @@
 use formsvc_workbench::expectation::ResponseTally;
 use formsvc_workbench::forward::advice;
 
+use crate::base::text::count;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 
-/// Returns an error unless every response was expected. `requests` were sent: "deliveries". `hint` returns
+/// Returns an error unless every response was expected. `request` is the noun of a request: "delivery". `hint` returns
 /// advice about a status. The body of the response is part of the error unless it was printed.
 pub(super) fn check(
     tally: &ResponseTally,
-    requests: &str,
+    request: &str,
     is_body_printed: bool,
     hint: impl Fn(u16) -> Option<&'static str>,
 ) -> Result<(), CliError> {
     let ResponseTally { expected, sent, unexpected, no_response, .. } = tally;
     if let Some((status, body)) = &tally.first_unexpected {
-        let what = match sent {
-            1 => format!("expected status {expected}, but the receiver responded {status}"),
-            _ => format!(
-                "expected status {expected}, but {unexpected} of {sent} responses have another, such \
-                 as {status}"
-            ),
-        };
+        let what = format!(
+            "expected status {expected}, but {unexpected} of {} had another, such as {status}",
+            count(*sent, "response")
+        );
         let mut error = CliError::coded(Code::Unmet, what);
         if !body.is_empty() && !is_body_printed {
             error = error.cause(format!("the response is: {body}"));
@@ -33,10 +31,7 @@ pub(super) fn check(
         });
     }
     if let Some(failure) = &tally.first_error {
-        let what = match sent {
-            1 => "no response".to_owned(),
-            _ => format!("no response to {no_response} of {sent} {requests}"),
-        };
+        let what = format!("no response to {no_response} of {}", count(*sent, request));
         let error = CliError::new(Exit::Network, what).cause(failure.to_string());
         return Err(match advice(failure) {
             Some(hint) => error.hint(hint),
@@ -56,14 +51,14 @@ mod tests {
     fn unexpected_status_error_has_count_body_and_hint() {
         let mut tally = ResponseTally::new(StatusSet::Success);
         tally.add(Ok((204, b"")));
-        assert!(check(&tally, "deliveries", false, |_| None).is_ok());
+        assert!(check(&tally, "delivery", false, |_| None).is_ok());
         tally.add(Ok((500, format!("v1={}", "ab".repeat(32)).as_bytes())));
         let error = |is_body_printed| {
-            check(&tally, "deliveries", is_body_printed, |_| Some("fix it")).unwrap_err()
+            check(&tally, "delivery", is_body_printed, |_| Some("fix it")).unwrap_err()
         };
         assert_eq!(error(false).exit, Exit::Unmet);
         let text = error(false).told();
-        assert!(text.contains("1 of 2 responses have another, such as 500"), "{text}");
+        assert!(text.contains("1 of 2 responses had another, such as 500"), "{text}");
         assert!(text.contains("response is: v1=abab…") && text.contains("fix it"), "{text}");
         assert!(!error(true).told().contains("abab"));
     }
@@ -72,7 +67,10 @@ mod tests {
     fn single_unexpected_status_error_names_both_statuses() {
         let mut tally = ResponseTally::new(StatusSet::Class(2));
         tally.add(Ok((302, b"")));
-        let text = check(&tally, "deliveries", false, |_| None).unwrap_err().told();
-        assert!(text.contains("expected status 2xx, but the receiver responded 302"), "{text}");
+        let text = check(&tally, "delivery", false, |_| None).unwrap_err().told();
+        assert!(
+            text.contains("expected status 2xx, but 1 of 1 response had another, such as 302"),
+            "{text}"
+        );
     }
 }

@@ -6,20 +6,22 @@ pub(crate) mod check;
 pub(in crate::cmd) mod events;
 mod expectation;
 pub(in crate::cmd) mod fields;
+mod line;
 mod listen;
 pub(in crate::cmd) mod replay;
 pub(in crate::cmd) mod secret;
 pub(super) mod sign;
-mod text;
 mod trigger;
 pub(super) mod verify;
 
 use clap::Subcommand;
+use tokio::time::{Instant, sleep_until};
 
 pub(in crate::cmd) use trigger::FIELDS as TRIGGER_FIELDS;
 
 use crate::context::Context;
 use crate::error::CliError;
+use crate::settings::Service;
 
 /// Receive, verify, send and replay webhook deliveries, and check receivers
 #[derive(Debug, Subcommand)]
@@ -39,6 +41,9 @@ pub(crate) enum Webhook {
 
 impl Webhook {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
+        if cfg!(not(feature = "sandbox")) && is_demo(cx) {
+            return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
+        }
         match self {
             Self::Listen(listen) => Box::pin(listen.run(cx)).await,
             Self::Trigger(trigger) => trigger.run(cx).await,
@@ -49,5 +54,18 @@ impl Webhook {
             Self::Secret(secret) => secret.run(cx).await,
             Self::Events(events) => events.run(cx).await,
         }
+    }
+}
+
+/// Returns true with `--demo`.
+fn is_demo(cx: &Context) -> bool {
+    matches!(cx.settings.service, Service::Demo)
+}
+
+/// Waits until a time; forever if there is none.
+async fn wait_until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }

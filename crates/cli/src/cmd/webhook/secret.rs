@@ -29,10 +29,10 @@ const WITHOUT_KEYRING: &str = "`--store file` stores it in a file that only you 
 
 /// Store the signing secrets of your endpoints, for `listen`, `verify` and `replay`
 ///
-/// They are in the keyring of the system, or in a file that only you can read, beside the API key of the
-/// profile. During a rotation, add the new secret and remove the old one later: all of them verify, and the
-/// newest one is the current one. Secrets in flags and variables take precedence. `trigger`, `sign` and
-/// `check` never use stored secrets.
+/// They are stored in the keyring of the system, or in a file that only you can read, separately for each profile.
+/// During a rotation, add the new secret and remove the old one later. All stored secrets verify deliveries; the
+/// newest one is the current one, which signs first. Secrets in flags and variables take precedence. `trigger`,
+/// `sign` and `check` never use stored secrets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Secret {
     Add(Add),
@@ -100,7 +100,7 @@ impl Secret {
 impl Add {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
         // A wrong name or a locked keyring is reported before the secret is asked for.
-        let mut entry = read(cx, self.store).await?;
+        let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
         if entry.secrets.iter().any(|(name, _)| *name == self.name) {
             let what = format!("there is a signing secret with the name `{}` already", self.name);
             return Err(CliError::usage(what).hint(format!(
@@ -116,34 +116,12 @@ impl Add {
         entry.add(&self.name, secret).map_err(|error| CliError::usage(error.to_string()))?;
         let stores = Stores::of(&cx.settings);
         let store = self.store.or(entry.store).unwrap_or_else(|| stores.preferred());
-        let place = self.save(cx, entry, store).await?;
-        cx.progress.remark(&format!("the signing secret `{}` is stored in {place}", self.name));
+        write(cx, entry, store).await?;
+        let readable = if store == KeyStore::File { ", which only you can read" } else { "" };
+        let place = stores.place(store);
+        cx.progress
+            .remark(&format!("the signing secret `{}` is stored in {place}{readable}", self.name));
         Ok(())
-    }
-
-    /// Stores the secrets and returns the place. Without a keyring, the user may agree to the file.
-    async fn save(
-        &self,
-        cx: &Context,
-        entry: StoredSecrets,
-        store: KeyStore,
-    ) -> Result<String, CliError> {
-        let stores = Stores::of(&cx.settings);
-        let (keyring, file) = (stores.place(KeyStore::Keyring), stores.place(KeyStore::File));
-        let may_ask = self.store.is_none() && cx.settings.may_ask;
-        match write(cx, &entry, store).await? {
-            Ok(()) if store == KeyStore::Keyring => Ok(keyring),
-            Ok(()) => Ok(format!("{file}, which only you can read")),
-            Err(error) if store == KeyStore::Keyring && error.is_unreachable() => {
-                let question = format!("{error}. Store it in {file}, which only you can read?");
-                if may_ask && prompt::confirm(&question).await? {
-                    write(cx, &entry, KeyStore::File).await?.map_err(failed)?;
-                    return Ok(file);
-                }
-                Err(failed(error))
-            }
-            Err(error) => Err(failed(error)),
-        }
     }
 }
 
@@ -151,7 +129,7 @@ impl List {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
         let Self {} = self;
         let mut listing = cx.output.listing(FIELDS)?;
-        let entry = read(cx, None).await?;
+        let entry = load(cx, false).await?;
         for (index, (name, _)) in entry.secrets.iter().enumerate() {
             listing.push(&Row {
                 name,
@@ -171,7 +149,7 @@ impl Remove {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut entry = StoredSecrets::default();
         if !self.all {
-            entry = read(cx, None).await?;
+            entry = load(cx, false).await?;
             if !entry.remove(&self.name) {
                 let what = format!("there is no stored signing secret `{}`", self.name);
                 return Err(CliError::new(Exit::NotFound, what)
@@ -180,7 +158,7 @@ impl Remove {
         }
         let stores = Stores::of(&cx.settings);
         let store = entry.store.unwrap_or_else(|| stores.preferred());
-        write(cx, &entry, store).await?.map_err(failed)?;
+        write(cx, entry, store).await?;
         let removed = if self.all {
             "all stored signing secrets of this profile are removed".to_owned()
         } else {
@@ -192,19 +170,9 @@ impl Remove {
 }
 
 /// Returns the stored secrets. A keyring that cannot be read is not an error: its secrets are missing, and a
-/// warning says so unless there is no keyring at all.
+/// warning says so.
 pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliError> {
-    let stores = Stores::of(&cx.settings);
-    let profile = cx.settings.profile.clone();
-    let entry = match aside(move || stores.signing_secrets(&profile)).await? {
-        Ok(entry) => entry,
-        Err(StoreError::Absent(_) | StoreError::NoFolder) => StoredSecrets::default(),
-        Err(error) if error.is_unreachable() => {
-            cx.progress.warn(&format!("stored signing secrets cannot be read: {error}"));
-            StoredSecrets::default()
-        }
-        Err(error) => return Err(failed(error)),
-    };
+    let entry = load(cx, true).await?;
     let mut secrets = SigningSecrets::default();
     for (name, secret) in entry.secrets {
         secrets.add(&name, secret).map_err(|error| CliError::usage(error.to_string()))?;
@@ -215,16 +183,17 @@ pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliEr
     Ok(secrets)
 }
 
-/// Reads the stored secrets. Without a keyring, those of the file; also if the keyring cannot be read and the
-/// user chose the file.
-async fn read(cx: &Context, chosen: Option<KeyStore>) -> Result<StoredSecrets, CliError> {
+/// Reads the stored secrets. Without a keyring, those of the file. If the keyring is `optional` and cannot be read,
+/// a warning reports it, and there are no secrets.
+async fn load(cx: &Context, optional: bool) -> Result<StoredSecrets, CliError> {
     let stores = Stores::of(&cx.settings);
     let profile = cx.settings.profile.clone();
     match aside(move || stores.signing_secrets(&profile)).await? {
         Ok(entry) => Ok(entry),
         Err(StoreError::Absent(_)) => Ok(StoredSecrets::default()),
-        Err(error) if error.is_unreachable() && chosen == Some(KeyStore::File) => {
-            cx.progress.warn(&format!("{error}; secrets in it are not used any more"));
+        Err(StoreError::NoFolder) if optional => Ok(StoredSecrets::default()),
+        Err(error) if optional && error.is_unreachable() => {
+            cx.progress.warn(&format!("stored signing secrets cannot be read: {error}"));
             Ok(StoredSecrets::default())
         }
         Err(error) => Err(failed(error)),
@@ -239,14 +208,11 @@ fn failed(error: StoreError) -> CliError {
     error.into()
 }
 
-async fn write(
-    cx: &Context,
-    entry: &StoredSecrets,
-    store: KeyStore,
-) -> Result<Result<(), StoreError>, CliError> {
+async fn write(cx: &Context, entry: StoredSecrets, store: KeyStore) -> Result<(), CliError> {
     let stores = Stores::of(&cx.settings);
-    let (profile, entry) = (cx.settings.profile.clone(), entry.clone());
-    aside(move || stores.set_signing_secrets(&profile, &entry, store)).await
+    let profile = cx.settings.profile.clone();
+    let write = move || stores.set_signing_secrets(&profile, &entry, store);
+    aside(write).await?.map_err(failed)
 }
 
 async fn read_secret() -> Result<SecretString, CliError> {

@@ -11,13 +11,12 @@ use formsvc_protocol::EventKind;
 use formsvc_protocol::signature::HEADER;
 use formsvc_workbench::{export, target};
 use http::HeaderValue;
-use http::header::CONNECTION;
 use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::args::{BodySource, SecretArgs, require, skew, unix_secs};
+use super::args::{BodySource, SecretArgs, require, unix_secs};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -54,8 +53,8 @@ struct SignatureRecord<'a> {
 
 /// Print the signature header for a body
 ///
-/// The body is signed byte for byte, with a final line feed if it has one. With several secrets, there is one
-/// signature for each, as during a rotation.
+/// The header contains the time, as `t=` and Unix seconds, and a signature for each secret, as `v1=` and an
+/// HMAC-SHA256 of the time and the body. The body is signed byte for byte, with a final line feed if it has one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -69,18 +68,12 @@ pub(crate) struct Sign {
     /// Time of the signature, in Unix seconds or as a time [default: now]
     #[arg(long, value_name = "TIME", value_parser = unix_secs)]
     timestamp: Option<i64>,
-    /// Add this to the time: -10m is ten minutes before it, 10m is after it
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, value_parser = skew)]
-    skew: Option<i64>,
-    /// Make an unusual or invalid signature
+    /// Make a signature that receivers must refuse, or an unusual one that they must accept
     #[arg(long, value_name = "NAME", default_value = "fresh", value_parser = variant())]
     variant: Variant,
     /// Print a curl command that sends the delivery to this URL
-    #[arg(long, value_name = "URL", value_parser = target::parse, conflicts_with = "http")]
-    curl: Option<Url>,
-    /// Print the HTTP request that sends the delivery to this URL
     #[arg(long, value_name = "URL", value_parser = target::parse)]
-    http: Option<Url>,
+    curl: Option<Url>,
     #[command(flatten)]
     secrets: SecretArgs,
 }
@@ -96,20 +89,19 @@ impl Sign {
         let Json { fields, jq, template, format } = &cx.settings.output.json;
         // Only flags change the output: scripts get the value, whatever the configuration file contains.
         let is_plain = fields.is_none() && jq.is_none() && template.is_none() && format.is_none();
-        let url = self.curl.as_ref().or(self.http.as_ref());
-        if url.is_some() {
-            cx.output.refuse_flags("`--curl` and `--http` have their own format")?;
+        if self.curl.is_some() {
+            cx.output.refuse_flags("`--curl` prints a command")?;
         }
         let mut listing = cx.output.listing(FIELDS)?;
-        let time = self.time()?;
+        let time = self.timestamp.unwrap_or_else(|| Timestamp::now().as_second()).unsigned_abs();
         let path = self.payload.as_deref();
         let flag = "`formsvc webhook sign PATH`";
         let source = BodySource::new(path, self.secrets.uses_stdin(), flag)?;
         let secrets = require(self.secrets.read(cx).await?, "signing")?;
         let body = source.read().await?;
         let signatures = self.variant.sign(&secrets.texts(), time, &body);
-        if let Some(url) = url {
-            return cx.output.exactly(&self.request(url, &source, &signatures, body)?);
+        if let Some(url) = &self.curl {
+            return cx.output.exactly(&curl(url, &source, &signatures, body)?);
         }
         let texts: Vec<&str> =
             signatures.values().iter().filter_map(|value| value.to_str().ok()).collect();
@@ -134,50 +126,31 @@ impl Sign {
         });
         cx.output.item(&listing)
     }
+}
 
-    /// Returns the time of the signature in Unix seconds.
-    fn time(&self) -> Result<u64, CliError> {
-        let base = self.timestamp.unwrap_or_else(|| Timestamp::now().as_second());
-        let time = base.checked_add(self.skew.unwrap_or_default());
-        time.and_then(|time| time.try_into().ok()).ok_or_else(|| {
-            CliError::usage("the time of the signature is before 1970, the start of Unix seconds")
-        })
-    }
-
-    /// Returns the text of `--curl` or `--http`. It contains the signatures without masks.
-    fn request(
-        &self,
-        url: &Url,
-        source: &BodySource,
-        signatures: &Signatures,
-        body: Bytes,
-    ) -> Result<Vec<u8>, CliError> {
-        let mut outgoing = delivery(url.clone(), signatures, body);
-        Ok(match (&self.curl, source) {
-            (None, _) => {
-                // A program that sends this text reads the response until the connection is closed.
-                outgoing.headers.insert(CONNECTION, HeaderValue::from_static("close"));
-                export::message(&outgoing, true)
-            }
-            (Some(_), BodySource::Stdin) => export::curl(&outgoing, true).on_lines().into_bytes(),
-            (Some(_), BodySource::File(path)) => match path.to_str() {
-                Some(path) => export::curl_with_file(&outgoing, path, true).on_lines().into_bytes(),
-                None => return Err(CliError::usage("the name of the file is not UTF-8 text")),
-            },
-        })
-    }
+/// Returns the curl command of the delivery that the service would send. It contains the signatures without masks.
+fn curl(
+    url: &Url,
+    source: &BodySource,
+    signatures: &Signatures,
+    body: Bytes,
+) -> Result<Vec<u8>, CliError> {
+    let event = HeaderValue::from_static(EventKind::SubmissionCreated.as_str());
+    let mut outgoing = Outgoing::delivery(url.clone(), event, HeaderValue::from_static(""), body);
+    signatures.put(&mut outgoing.headers);
+    let command = match source {
+        BodySource::Stdin => export::curl(&outgoing, true),
+        BodySource::File(path) => {
+            let path = path.to_str();
+            let path =
+                path.ok_or_else(|| CliError::usage("the name of the file is not UTF-8 text"))?;
+            export::curl_with_file(&outgoing, path, true)
+        }
+    };
+    Ok(command.on_lines().into_bytes())
 }
 
 /// Returns the time of a signature header; `None` if it has no number.
 fn time_of(header: &str) -> Option<i64> {
     header.split(',').find_map(|part| part.trim().strip_prefix("t="))?.parse().ok()
-}
-
-/// Returns the delivery that the service would send, with these signatures.
-fn delivery(url: Url, signatures: &Signatures, body: Bytes) -> Outgoing {
-    let event = HeaderValue::from_str(EventKind::SubmissionCreated.as_str())
-        .expect("names of events are visible ASCII");
-    let mut outgoing = Outgoing::delivery(url, event, HeaderValue::from_static(""), body);
-    signatures.put(&mut outgoing.headers);
-    outgoing
 }

@@ -313,7 +313,7 @@ fn signing_secrets_are_stored_in_the_keyring_beside_the_key() {
     assert!(home.files_with(secret).is_empty());
     let said = session.run(&["webhook", "secret", "list", "--output", "tsv"]);
     assert_eq!(said.stdout, "new\ttrue\tkeyring\n", "{}", said.stderr);
-    let listen = ["webhook", "listen", "--port=0", "--no-store", "--exit-on-stdin-eof"];
+    let listen = ["webhook", "listen", "--port=0", "--no-store", "--max-time=1ms"];
     ended(&session.run(&listen), 0, &["verifies with the secret new"]);
     // The API key is removed alone.
     ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring"]);

@@ -198,21 +198,20 @@ fn forwarding_uses_the_proxy_except_for_loopback() {
 }
 
 #[test]
-fn a_target_has_the_time_that_is_said_for_answers() {
+fn timeout_flag_and_variable_limit_the_targets() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("config.toml"), "timeout = \"20s\"\n").unwrap();
     let config = folder.path().to_str().unwrap();
     let is_warned = |flags: &[&str], name: &str, value: &str| {
         let mut command = formsvc(&["webhook", "listen", "--port", "0", "--no-store"]);
-        command.args(["--forward-to", "4242", "--exit-on-stdin-eof"]).args(flags);
+        command.args(["--forward-to", "4242", "--max-time", "1ms"]).args(flags);
         let said: Said = command.env(name, value).output().unwrap().into();
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         said.stderr.contains("targets have 20s to respond")
     };
     assert!(is_warned(&[], "FORMSVC_TIMEOUT", "20s"));
-    assert!(is_warned(&["--forward-timeout", "20s"], "FORMSVC_TIMEOUT", "1s"));
-    // That of the run, and that of requests to the service.
-    assert!(!is_warned(&["--timeout", "20s"], "FORMSVC_TIMEOUT", "20s"));
+    assert!(is_warned(&["--timeout", "20s"], "FORMSVC_TIMEOUT", "1s"));
+    // The timeout of the configuration is that of requests to the service.
     assert!(!is_warned(&[], "FORMSVC_CONFIG_DIR", config));
 }
 

@@ -15,7 +15,7 @@ fn sign<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_value_that_is_longer_than_a_line_is_whole_to_be_copied() {
+fn long_signature_is_printed_on_one_line() {
     let files = Files::new();
     let args = sign(&["--timestamp", "1767225600", "--output", "table", "delivery.json"]);
     let said = files.formsvc(&args).env("COLUMNS", "60").output().unwrap();
@@ -24,7 +24,7 @@ fn a_value_that_is_longer_than_a_line_is_whole_to_be_copied() {
 }
 
 #[test]
-fn the_value_is_that_of_an_independent_signer_whether_the_body_comes_by_file_or_pipe() {
+fn signature_equals_that_of_another_implementation() {
     let files = Files::new();
     let expected = format!("t=1767225600,v1={MAC}\n");
     let at = ["--timestamp", "1767225600"];
@@ -37,12 +37,12 @@ fn the_value_is_that_of_an_independent_signer_whether_the_body_comes_by_file_or_
             (Some(0), expected.clone(), String::new())
         );
     }
-    let dated = ["--timestamp", "2026-01-01T00:10:00Z", "--skew", "-10m", "delivery.json"];
+    let dated = ["--timestamp", "2026-01-01T00:00:00Z", "delivery.json"];
     assert_eq!(files.succeed(&sign(&dated)), expected);
 }
 
 #[test]
-fn a_line_feed_counts_and_several_secrets_sign_each() {
+fn line_feed_is_signed_and_each_secret_signs() {
     let files = Files::new();
     files.write("old.txt", OLD_SECRET.as_bytes());
     let at = ["--timestamp", "1767225600"];
@@ -64,7 +64,7 @@ fn a_line_feed_counts_and_several_secrets_sign_each() {
 }
 
 #[test]
-fn a_format_that_is_set_elsewhere_changes_nothing_for_scripts() {
+fn output_variable_does_not_change_the_signature() {
     let files = Files::new();
     let args = sign(&["--timestamp", "1767225600", "delivery.json"]);
     let done = files.formsvc(&args).env("FORMSVC_OUTPUT", "json").output().unwrap();
@@ -72,7 +72,7 @@ fn a_format_that_is_set_elsewhere_changes_nothing_for_scripts() {
 }
 
 #[test]
-fn secrets_come_by_file_stdin_or_variable_and_never_by_argument() {
+fn secret_is_a_file_stdin_or_variable_not_an_argument() {
     let files = Files::new();
     let at = ["webhook", "sign", "--timestamp", "1767225600", "delivery.json"];
     let expected = format!("t=1767225600,v1={MAC}\n");
@@ -101,7 +101,7 @@ fn secrets_come_by_file_stdin_or_variable_and_never_by_argument() {
 }
 
 #[test]
-fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
+fn missing_or_invalid_secret_has_a_hint() {
     let files = Files::new();
     files.write("empty.txt", b"\n");
     files.write("two.txt", b"whsec_of_one_endpoint\nwhsec_of_another\n");
@@ -123,11 +123,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
         (sign(&["--secret-file", "short.txt"]), 2, "has fewer than 16 bytes"),
         (sign(&["--secret-file", "secret.txt", "--secret-stdin"]), 2, "cannot be used together"),
         (vec!["webhook", "sign", "--secret-stdin"], 2, "standard input cannot contain both"),
-        (
-            sign(&["--secret-file", "secret.txt", "--timestamp", "0", "--skew=-1s"]),
-            2,
-            "before 1970",
-        ),
+        (sign(&["--secret-file", "secret.txt", "--timestamp", "1969-12-31"]), 2, "before 1970"),
         (
             sign(&["--secret-file", "secret.txt", "--curl", "ftp://x"]),
             2,
@@ -149,7 +145,7 @@ fn what_is_missing_or_no_secret_is_told_with_what_to_do() {
 
 #[cfg(unix)]
 #[test]
-fn a_secret_file_that_others_can_read_is_told() {
+fn secret_file_readable_by_others_is_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let files = Files::new();
     let secret = files.path().join("secret.txt");
@@ -160,7 +156,7 @@ fn a_secret_file_that_others_can_read_is_told() {
 }
 
 #[test]
-fn variants_are_what_the_table_says_and_data_says_what_a_receiver_does() {
+fn variants_differ_and_json_has_the_expectation() {
     let files = Files::new();
     let variant = |name: &'static str, more: &[&'static str]| {
         let args = ["delivery.json", "--timestamp", "1767225600", "--variant", name];
@@ -189,18 +185,11 @@ fn variants_are_what_the_table_says_and_data_says_what_a_receiver_does() {
     }
 }
 
-/// What `--http` prints is verified as a dump, and the command of `--curl` is what a shell takes.
 #[cfg(unix)]
 #[test]
-fn a_request_can_be_read_again_and_a_command_be_run() {
+fn curl_command_runs_in_a_shell() {
     let files = Files::new();
     let url = "http://127.0.0.1:3000/a?b=c'd";
-    let dump = files.succeed(&sign(&["delivery.json", "--http", url]));
-    files.write("request.http", dump.as_bytes());
-    let verify =
-        ["webhook", "verify", "--http-dump", "request.http", "--secret-file", "secret.txt"];
-    files.succeed(&verify);
-
     // In place of curl, a program that shows its arguments.
     files.write("curl", b"#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
     let made =
@@ -218,7 +207,7 @@ fn a_request_can_be_read_again_and_a_command_be_run() {
 
 #[cfg(unix)]
 #[test]
-fn a_secret_that_is_typed_does_not_show() {
+fn typed_secret_is_hidden() {
     use crate::terminal::Terminal;
 
     let files = Files::new();
@@ -234,10 +223,9 @@ fn a_secret_that_is_typed_does_not_show() {
     terminal.assert_restored();
 }
 
-/// Reading what nobody types ends with the signal.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_ends_the_wait_for_a_body() {
+fn signal_ends_the_wait_for_a_body() {
     use std::process::Stdio;
 
     use crate::support::{signal, wait_until_inside};

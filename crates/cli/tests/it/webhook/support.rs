@@ -40,9 +40,16 @@ impl Files {
         path
     }
 
-    /// The binary, at work in the folder.
+    /// Returns a command that runs in the folder. The argument `@delivery.sig` is replaced by the content of that
+    /// file, as `$(cat delivery.sig)` in a shell.
     pub(crate) fn formsvc(&self, args: &[&str]) -> Command {
-        let mut command = formsvc(args);
+        let signature = std::fs::read_to_string(self.path().join("delivery.sig"));
+        let signature = signature.unwrap_or_default();
+        let args: Vec<_> = args
+            .iter()
+            .map(|arg| if *arg == "@delivery.sig" { signature.trim_end() } else { arg })
+            .collect();
+        let mut command = formsvc(&args);
         command.current_dir(self.path());
         command
     }

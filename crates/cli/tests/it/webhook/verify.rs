@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::support::{BODY, Files, OLD_SECRET};
 
-const VERIFY: &[&str] = &["webhook", "verify", "delivery.json", "--signature-file", "delivery.sig"];
+const VERIFY: &[&str] = &["webhook", "verify", "delivery.json", "-H", "@delivery.sig"];
 
 /// Files with a signature of this variant.
 fn signed(variant: &str) -> Files {
@@ -20,7 +20,7 @@ fn verify<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_right_signature_is_exit_0_and_a_wrong_one_11_with_the_verdict_as_data() {
+fn verify_exits_0_if_valid_and_11_otherwise() {
     for (variant, code, verdict) in [
         ("fresh", 0, "valid"),
         ("two-v1", 0, "valid"),
@@ -44,7 +44,7 @@ fn a_right_signature_is_exit_0_and_a_wrong_one_11_with_the_verdict_as_data() {
 }
 
 #[test]
-fn the_error_has_its_code_and_shows_neither_secret_nor_the_right_mac() {
+fn error_has_a_code_and_shows_no_secret_or_mac() {
     let files = signed("tampered");
     let args = verify(&["--error-format", "json"]);
     let said = files.run(&args);
@@ -61,7 +61,7 @@ fn the_error_has_its_code_and_shows_neither_secret_nor_the_right_mac() {
 
 /// What was shown is no signature; and a body that is no event is none for a listener either.
 #[test]
-fn what_is_masked_or_no_event_is_told_as_that() {
+fn masked_signature_and_bad_event_are_reported() {
     let files = signed("fresh");
     files.write(
         "masked.http",
@@ -87,22 +87,20 @@ fn what_is_masked_or_no_event_is_told_as_that() {
     let said = files.run(&verify(&["--explain", "--output", "json"]));
     assert_eq!(said.code, Some(11));
     let item: Value = serde_json::from_str(&said.stdout).unwrap();
-    assert_eq!((&item["verdict"], &item["secret"]), (&"bad_event".into(), &"secret.txt".into()));
+    assert_eq!(item["verdict"], "bad_event");
     assert_eq!(item["explanation"], Value::Null);
     assert!(said.stderr.contains("a valid one is JSON with `event`"), "{}", said.stderr);
 }
 
 #[test]
-fn the_age_is_judged_as_of_a_time_within_a_tolerance_or_not_at_all() {
+fn age_is_computed_as_of_a_time_or_ignored() {
     let files = signed("stale");
     for (more, code) in [
         (&[][..], 11),
         (&["--ignore-age"], 0),
-        (&["--tolerance", "10m"], 0),
         (&["--at", "6m"], 0),
         (&["--at", "1h"], 11),
         (&["--at", "2000-01-01T00:00:00Z"], 11),
-        (&["--tolerance", "2h"], 2),
         (&["--at", "never"], 2),
         (&["--at", "6m", "--ignore-age"], 2),
     ] {
@@ -115,7 +113,7 @@ fn the_age_is_judged_as_of_a_time_within_a_tolerance_or_not_at_all() {
 }
 
 #[test]
-fn the_secret_that_matched_is_named_and_a_previous_one_told() {
+fn matching_secret_is_named_and_may_be_previous() {
     let files = signed("fresh");
     files.write("new.txt", OLD_SECRET.as_bytes());
     let args = ["--secret-file", "new.txt", "--secret-file", "secret.txt", "--output", "json"];
@@ -126,7 +124,7 @@ fn the_secret_that_matched_is_named_and_a_previous_one_told() {
 }
 
 #[test]
-fn the_signature_comes_by_file_flag_or_with_its_name_and_the_body_by_pipe() {
+fn header_flag_takes_a_value_or_a_named_header() {
     let files = signed("fresh");
     let value = std::fs::read_to_string(files.path().join("delivery.sig")).unwrap();
     let named = format!("X-Service-Signature: {}", value.trim());
@@ -140,7 +138,7 @@ fn the_signature_comes_by_file_flag_or_with_its_name_and_the_body_by_pipe() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_to_do() {
+fn missing_input_has_a_hint() {
     let files = signed("fresh");
     for (args, code, tells) in [
         (
@@ -173,7 +171,7 @@ fn what_is_missing_is_told_with_what_to_do() {
 }
 
 #[test]
-fn an_explanation_names_what_fits_and_what_to_do() {
+fn explanation_has_the_cause_and_a_fix() {
     for (variant, change, why, tells) in [
         ("fresh", "\n", "body_ends", "printf %s"),
         ("uppercase", "", "v1_upper_case", "in lower case"),
@@ -194,7 +192,7 @@ fn an_explanation_names_what_fits_and_what_to_do() {
 }
 
 #[test]
-fn an_explanation_says_when_there_is_none_and_what_was_tried() {
+fn explanation_without_a_cause_lists_what_was_tried() {
     let files = signed("tampered");
     let said = files.run(&verify(&["--explain", "--output", "json"]));
     let item: Value = serde_json::from_str(&said.stdout).unwrap();
@@ -210,7 +208,7 @@ fn an_explanation_says_when_there_is_none_and_what_was_tried() {
 }
 
 #[test]
-fn the_api_key_in_place_of_the_secret_is_noticed() {
+fn api_key_as_secret_is_recognized() {
     let files = Files::new();
     let key = "fsk_5Yp2mXq8RtVw1ZbNc3Kd7LfGh9JsAeUo4Ti6MxQvBnW";
     files.write("key.txt", key.as_bytes());
@@ -224,7 +222,7 @@ fn the_api_key_in_place_of_the_secret_is_noticed() {
 
 /// Names and values of headers are strangers' words, and so is what a request says.
 #[test]
-fn nothing_of_a_stranger_acts_on_a_terminal() {
+fn request_text_has_no_terminal_control_characters() {
     let files = signed("fresh");
     let value = std::fs::read_to_string(files.path().join("delivery.sig")).unwrap();
     let dump = format!("POST / HTTP/1.1\nx-\u{1b}[2Jevil: {value}\n{BODY}");
@@ -243,45 +241,10 @@ fn nothing_of_a_stranger_acts_on_a_terminal() {
     assert!(!said.stderr.contains('\u{1b}'), "{:?}", said.stderr);
 }
 
-#[test]
-fn each_delivery_of_a_listener_s_lines_is_judged_as_of_its_arrival() {
-    use base64::Engine as _;
-    let files = signed("fresh");
-    let line = |capture: u64, time: &str, signature: &str, body: &str| {
-        let body = base64::engine::general_purpose::STANDARD.encode(body);
-        serde_json::json!({
-            "schema": 1, "type": "delivery", "capture": capture, "at": time,
-            "headers": {"x-service-signature": [signature]}, "body_b64": body,
-        })
-    };
-    let sign = ["webhook", "sign", "--secret-file", "secret.txt", "delivery.json"];
-    let old = files.succeed(&[&sign[..], &["--timestamp", "2026-01-01T00:00:00Z"]].concat());
-    let lines = format!(
-        "{}\n{}\n{}\n",
-        serde_json::json!({"schema": 1, "type": "ready"}),
-        line(1, "2026-01-01T00:00:01.250Z", old.trim(), BODY),
-        line(2, "2026-01-01T00:00:02.000Z", old.trim(), &format!("{BODY}\n")),
-    );
-    let args = ["webhook", "verify", "--ndjson", "--secret-file", "secret.txt", "--explain"];
-    let args = [&args[..], &["--json", "capture,verdict,why", "--output", "ndjson"]].concat();
-    let said = files.feed(&args, lines.as_bytes());
-    assert_eq!(said.code, Some(11), "{}", said.stderr);
-    assert_eq!(
-        said.stdout.lines().collect::<Vec<_>>(),
-        [
-            r#"{"capture":1,"verdict":"valid","why":null}"#,
-            r#"{"capture":2,"verdict":"signature_mismatch","why":"body_ends"}"#,
-        ]
-    );
-    assert!(said.stderr.contains("1 of 2 deliveries are not valid"), "{}", said.stderr);
-    let first = lines.lines().nth(1).unwrap();
-    assert_eq!(files.feed(&args[..6], first.as_bytes()).code, Some(0));
-}
-
 /// From the sender to the listener to its store and its lines, and from either to a verdict.
 #[cfg(unix)]
 #[test]
-fn a_capture_and_its_line_are_judged_as_of_their_arrival_and_explained() {
+fn capture_is_verified_as_of_its_arrival() {
     use super::listen::listener::{Listener, SECRET, event, signature};
 
     let files = Files::new();
@@ -293,25 +256,21 @@ fn a_capture_and_its_line_are_judged_as_of_their_arrival_and_explained() {
     let body = event("sub_1");
     assert_eq!(listener.deliver(&body).status(), 200);
     assert_eq!(listener.post(&signature(SECRET, 0, &body), &format!("{body}\n")).status(), 200);
-    let lines = listener.finish().stdout;
+    assert_eq!(listener.finish().code, Some(0));
 
-    let verify = |args: &[&str], stdin: &str| {
-        files.write("lines", stdin.as_bytes());
+    let verify = |args: &[&str]| {
         let mut command = files.formsvc(&[&["webhook", "verify", "--explain"], args].concat());
         command.env("FORMSVC_SIGNING_SECRET", SECRET).env("FORMSVC_STATE_DIR", &state);
         let done = command.output().unwrap();
         (done.status.code(), String::from_utf8(done.stdout).unwrap())
     };
-    assert_eq!(verify(&["--capture", "1", "--json", "verdict"], "").0, Some(0));
-    let second = verify(&["--capture", "2", "--json", "capture,verdict,why"], "");
+    assert_eq!(verify(&["--capture", "1", "--json", "verdict"]).0, Some(0));
+    let second = verify(&["--capture", "2", "--json", "capture,verdict,why"]);
     let expected = "{\"capture\":2,\"verdict\":\"signature_mismatch\",\"why\":\"body_ends\"}\n";
     assert_eq!(second, (Some(11), expected.to_owned()));
     // Seen from an hour later it is stale; as of its arrival it is not.
     let later = ["--capture", "1", "--at", "2999-01-01T00:00:00Z", "--json", "why"];
-    assert_eq!(verify(&later, ""), (Some(11), "{\"why\":\"stale\"}\n".to_owned()));
-    let by_line = ["--ndjson", "lines", "--output", "ndjson", "--json", "capture,why"];
-    let expected = "{\"capture\":1,\"why\":null}\n{\"capture\":2,\"why\":\"body_ends\"}\n";
-    assert_eq!(verify(&by_line, &lines), (Some(11), expected.to_owned()));
+    assert_eq!(verify(&later), (Some(11), "{\"why\":\"stale\"}\n".to_owned()));
 }
 
 #[test]

@@ -10,10 +10,9 @@ use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::replay::Selection;
 use formsvc_workbench::store::{CaptureQuery, CaptureStore};
 use formsvc_workbench::verdict::VERDICTS;
-use jiff::Timestamp;
 
-use crate::base::when::{LOCAL, When, now};
-use crate::cmd::place;
+use crate::base::when::When;
+use crate::cmd::Range;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::settings::args::whole;
@@ -38,11 +37,11 @@ pub(in crate::cmd) struct CapturesArgs {
 /// Conditions on captures. A capture must meet all of them.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cmd) struct FilterArgs {
-    /// Status of the response: `ok` (2xx), `failed` (all others, and no response), a status, or a class such as 5xx
+    /// Status of the response: `ok` (2xx), `failed` (any other, or no response), a number, or a class such as 5xx
     #[arg(long = "status", id = "answered", value_name = "STATUS", help_heading = FILTER)]
     status: Option<StatusSet>,
-    /// Verdict, or `invalid` for all that a receiver refuses
-    #[arg(long, value_name = "VERDICT", value_parser = verdicts(), hide_possible_values = true, help_heading = FILTER)]
+    /// Verdict on the signature, or `invalid` for all verdicts that a receiver refuses
+    #[arg(long, value_name = "VERDICT", value_parser = verdicts(), help_heading = FILTER)]
     verdict: Option<String>,
     /// Id of the form, or the beginning of it
     #[arg(long = "form", id = "form_id", value_name = "ID", help_heading = FILTER)]
@@ -53,7 +52,7 @@ pub(in crate::cmd) struct FilterArgs {
     /// Id of the submission, or the beginning of it
     #[arg(long, value_name = "ID", help_heading = FILTER)]
     submission: Option<String>,
-    /// Received at this time or later: 2026-03-01T09:30:00Z, yesterday, or 10m or 2h ago
+    /// Received at this time or later: 2026-03-01T09:30:00Z, 2026-03-01, yesterday, or an age such as 10m
     #[arg(long, value_name = "WHEN", help_heading = FILTER)]
     since: Option<When>,
     /// Received before this time
@@ -63,11 +62,6 @@ pub(in crate::cmd) struct FilterArgs {
     #[arg(long, value_name = "TEXT", help_heading = FILTER)]
     grep: Option<String>,
 }
-
-/// A flag and its value.
-type FlagValue = (&'static str, String);
-/// A condition: the flag, its value, and the field and operator of a filter.
-type Condition = (&'static str, String, &'static str, &'static str);
 
 fn verdicts() -> PossibleValuesParser {
     PossibleValuesParser::new(VERDICTS.iter().map(|row| row.name).chain(["invalid"]))
@@ -102,23 +96,21 @@ impl CapturesArgs {
         cx: &Context,
         store: &CaptureStore,
     ) -> Result<(Selection, Vec<CaptureNumber>), CliError> {
-        let conditions = self.filter.conditions(cx)?;
-        match (self.numbers.is_empty(), conditions.is_empty()) {
-            (false, false) => {
-                let what = "numbers and conditions both select captures";
-                return Err(CliError::usage(what).hint("pass one or the other"));
+        let filter = self.filter.resolve(cx)?;
+        if !self.numbers.is_empty() {
+            if filter.is_empty() {
+                return Ok((Selection::Numbers, self.named(store).await?));
             }
-            (false, true) => return Ok((Selection::Numbers, self.named(store).await?)),
-            (true, true) if self.last.is_none() => {
-                let error = CliError::coded(Code::MissingArgument, "no captures are selected");
-                return Err(error.hint(
-                    "pass numbers, such as `17` or `17-20`, or `--last 1` for the newest; \
-                     `formsvc webhook events list` lists them",
-                ));
-            }
-            (true, _) => {}
+            let what = "numbers and conditions both select captures";
+            return Err(CliError::usage(what).hint("pass one or the other"));
         }
-        let filter = filter_of(&conditions)?;
+        if filter.is_empty() && self.last.is_none() {
+            let error = CliError::coded(Code::MissingArgument, "no captures are selected");
+            return Err(error.hint(
+                "pass numbers, such as `17` or `17-20`, or `--last 1` for the newest; \
+                 `formsvc webhook events list` lists them",
+            ));
+        }
         let selection = Selection::of_filter(&filter);
         let query = CaptureQuery { filter, limit: self.last, ..CaptureQuery::default() };
         Ok((selection, numbers(store, query).await?))
@@ -150,68 +142,37 @@ async fn numbers(
 }
 
 impl FilterArgs {
-    /// Returns the filter, and the flags with absolute times.
-    pub(in crate::cmd) fn resolve(
-        &self,
-        cx: &Context,
-    ) -> Result<(DeliveryFilter, Vec<FlagValue>), CliError> {
-        let conditions = self.conditions(cx)?;
-        let filter = filter_of(&conditions)?;
-        Ok((filter, conditions.into_iter().map(|(flag, value, ..)| (flag, value)).collect()))
+    /// Returns the filter. Reports the instants of local dates.
+    pub(in crate::cmd) fn resolve(&self, cx: &Context) -> Result<DeliveryFilter, CliError> {
+        let range = Range { since: self.since.clone(), until: self.until.clone() }.bounds(cx)?;
+        let instant = |at: &formsvc_client::Timestamp| at.to_string();
+        self.filter(range.since.as_ref().map(instant), range.until.as_ref().map(instant))
     }
 
-    fn conditions(&self, cx: &Context) -> Result<Vec<Condition>, CliError> {
-        let now = now();
-        let instant = |flag, when: Option<&When>| {
-            let at = place(cx, flag, when, &now)?;
-            // Both types have the years 0 to 9999.
-            Ok::<_, CliError>(at.and_then(|at| Timestamp::from_nanosecond(at.unix_nanos()).ok()))
-        };
-        let since = instant("--since", self.since.as_ref())?;
-        let until = instant("--until", self.until.as_ref())?;
-        if let (Some(since), Some(until)) = (since, until)
-            && since >= until
-        {
-            let [since, until] = [since, until]
-                .map(|at| at.to_zoned(now.time_zone().clone()).strftime(LOCAL).to_string());
-            let what = format!("`--since` {since} is not before `--until` {until}");
-            return Err(
-                CliError::usage(what).hint("the range begins at --since and ends before --until")
-            );
-        }
-        Ok(self.conditions_between(since, until))
-    }
-
-    fn conditions_between(
+    fn filter(
         &self,
-        since: Option<Timestamp>,
-        until: Option<Timestamp>,
-    ) -> Vec<Condition> {
-        let rows = [
-            ("--status", self.status.map(|status| status.to_string()), "status", "="),
-            ("--verdict", self.verdict.clone(), "verdict", "="),
-            ("--form", self.form.clone(), "form_id", "="),
-            ("--event", self.event.clone(), "event", "="),
-            ("--submission", self.submission.clone(), "submission_id", "="),
-            ("--since", since.map(|at| at.to_string()), "at", ">="),
-            ("--until", until.map(|at| at.to_string()), "at", "<"),
-            ("--grep", self.grep.clone(), "body", "~"),
+        since: Option<String>,
+        until: Option<String>,
+    ) -> Result<DeliveryFilter, CliError> {
+        let prefix = |id: &String| format!("{id}*");
+        let conditions = [
+            ("--status", "status", "=", self.status.map(|status| status.to_string())),
+            ("--verdict", "verdict", "=", self.verdict.clone()),
+            ("--form", "form_id", "=", self.form.as_ref().map(prefix)),
+            ("--event", "event", "=", self.event.clone()),
+            ("--submission", "submission_id", "=", self.submission.as_ref().map(prefix)),
+            ("--since", "at", ">=", since),
+            ("--until", "at", "<", until),
+            ("--grep", "body", "~", self.grep.clone()),
         ];
-        rows.into_iter()
-            .filter_map(|(flag, value, field, op)| Some((flag, value?, field, op)))
-            .collect()
+        let mut filter = DeliveryFilter::default();
+        for (flag, field, op, value) in conditions {
+            let Some(value) = value else { continue };
+            let added = filter.and(field, op, &value);
+            added.map_err(|rule| CliError::usage(format!("`{flag}`: {rule}")))?;
+        }
+        Ok(filter)
     }
-}
-
-fn filter_of(conditions: &[Condition]) -> Result<DeliveryFilter, CliError> {
-    let mut filter = DeliveryFilter::default();
-    for (flag, value, field, op) in conditions {
-        let is_prefix = matches!(*field, "form_id" | "submission_id");
-        let operand = if is_prefix { format!("{value}*") } else { value.clone() };
-        let added = filter.and(field, op, &operand);
-        added.map_err(|rule| CliError::usage(format!("`{flag}`: {rule}")))?;
-    }
-    Ok(filter)
 }
 
 #[cfg(test)]
@@ -239,14 +200,12 @@ mod tests {
             until: None,
             grep: Some("a b".to_owned()),
         };
-        let at = Timestamp::UNIX_EPOCH;
-        let conditions = args.conditions_between(Some(at), Some(at));
+        let at = || Some("1970-01-01T00:00:00Z".to_owned());
         let expected = DeliveryFilter::parse(
             "status=5xx && verdict=invalid && form_id=frm_* && event=submission.created && \
              submission_id=sub_1* && at>=1970-01-01T00:00:00Z && at<1970-01-01T00:00:00Z && \
              body~'a b'",
         );
-        assert_eq!(filter_of(&conditions).unwrap(), expected.unwrap());
-        assert_eq!((conditions.len(), conditions[2].0, &*conditions[2].1), (8, "--form", "frm_"));
+        assert_eq!(args.filter(at(), at()).unwrap(), expected.unwrap());
     }
 }

@@ -24,7 +24,7 @@ pub(in crate::cmd) const SECRET_ADVICE: &str = "pass `--secret-file PATH` or `--
 /// Flags that locate the secrets.
 #[derive(Debug, Default, Args)]
 pub(in crate::cmd) struct SecretArgs {
-    /// File with one signing secret. During a rotation, repeat the flag, the new secret first [env:
+    /// File with one signing secret. During a rotation, repeat the flag; the new secret must be first [env:
     /// FORMSVC_SIGNING_SECRET_FILE]
     #[arg(long, value_name = "PATH", help_heading = "Secrets")]
     secret_file: Vec<PathBuf>,

@@ -12,18 +12,14 @@ use formsvc_workbench::export::{ExportFormat, FORMATS};
 use formsvc_workbench::forward::parse_added_header;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::account::key::aside;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::editor;
-use crate::output::pretty::pretty;
-use crate::settings::Origin;
 
 /// Flags of requests to receivers.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cmd) struct SenderArgs {
-    /// Send this header to every target. It replaces a header of the same name; repeatable
+    /// Add this header to each request to a receiver. It replaces a header of the same name; repeatable
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = parse_added_header, help_heading = "Requests")]
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Accept any TLS certificate of a receiver. An attacker on the network path can read and change requests
@@ -54,16 +50,8 @@ impl SenderArgs {
 /// Returns the time limit of a response: that of a flag or variable, or else the service's. A timeout in a
 /// configuration file applies only to requests to the service.
 pub(in crate::cmd) fn response_timeout(cx: &Context) -> Duration {
-    timeout_setting(cx, Origin::is_of_this_run).unwrap_or(DELIVERY_TIMEOUT)
-}
-
-/// Returns the setting `timeout` if it is from such an origin.
-pub(in crate::cmd) fn timeout_setting(
-    cx: &Context,
-    is_origin: impl Fn(&Origin) -> bool,
-) -> Option<Duration> {
-    let row = cx.settings.resolved.row("timeout")?;
-    cx.settings.timeout.filter(|_| is_origin(&row.origin))
+    let row = cx.settings.resolved.row("timeout").filter(|row| row.origin.is_of_this_run());
+    row.and(cx.settings.timeout).unwrap_or(DELIVERY_TIMEOUT)
 }
 
 /// Flags that change a body.
@@ -75,9 +63,6 @@ pub(in crate::cmd) struct ChangeArgs {
     /// Remove one value; repeatable
     #[arg(long, value_name = "PATH", help_heading = "Payload")]
     unset: Vec<String>,
-    /// Edit the body in $VISUAL or $EDITOR before it is sent
-    #[arg(long, help_heading = "Payload")]
-    pub(in crate::cmd) edit: bool,
 }
 
 impl ChangeArgs {
@@ -88,31 +73,10 @@ impl ChangeArgs {
     }
 
     /// Returns the changed body; `None` without a flag.
-    pub(in crate::cmd) async fn apply(&self, body: &Bytes) -> Result<Option<Bytes>, CliError> {
+    pub(in crate::cmd) fn apply(&self, body: &Bytes) -> Result<Option<Bytes>, CliError> {
         let changes = self.changes();
-        if changes.is_empty() && !self.edit {
-            return Ok(None);
-        }
-        let body = edit::apply(body, &changes)?;
-        Ok(Some(if self.edit { edit_in_editor(body).await? } else { body }))
+        if changes.is_empty() { Ok(None) } else { Ok(Some(edit::apply(body, &changes)?)) }
     }
-}
-
-/// Opens a body in the user's editor and returns the result. JSON is indented for editing; a body that the
-/// user does not change keeps its bytes. The line feed that editors add at the end is removed.
-pub(in crate::cmd) async fn edit_in_editor(body: Bytes) -> Result<Bytes, CliError> {
-    let indented = pretty(&body);
-    let shown = indented.as_ref().map_or(body.clone(), |text| text.clone().into());
-    let to_edit = shown.clone();
-    let ending = if indented.is_some() { ".json" } else { ".txt" };
-    let mut edited = aside(move || editor::edited(&to_edit, ending)).await??;
-    if edited == shown {
-        return Ok(body);
-    }
-    if edited.ends_with(b"\n") && !body.ends_with(b"\n") {
-        edited.pop();
-    }
-    Ok(edited.into())
 }
 
 /// Returns the parser of an export format, or only of formats that contain requests to send.

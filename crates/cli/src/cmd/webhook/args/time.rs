@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Span, SpanRelativeTo};
+use jiff::{Span, SpanRelativeTo};
 
 use crate::base::when::{When, now};
 
@@ -20,13 +20,6 @@ pub(in crate::cmd) fn unix_secs(text: &str) -> Result<i64, String> {
         return Err("expected a time before the year 10000".to_owned());
     }
     if secs < 0 { Err("it is before 1970, the start of Unix seconds".to_owned()) } else { Ok(secs) }
-}
-
-/// Parses `-10m`, `+30s`, `2h` into seconds.
-pub(in crate::cmd) fn skew(text: &str) -> Result<i64, &'static str> {
-    let rule = "expected a duration with its unit, such as -10m, 30s or +2h";
-    let duration: SignedDuration = text.parse().map_err(|_| rule)?;
-    Ok(duration.as_secs())
 }
 
 /// Parses `7d`, `12h`, `2w`.
@@ -52,14 +45,6 @@ mod tests {
         for bad in ["", "-5", "1e9", "1969-12-31T23:59:59Z", "999999999999", "9e99", "soon"] {
             assert!(unix_secs(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn skew_has_a_sign_and_a_unit() {
-        for (text, secs) in [("-10m", -600), ("+30s", 30), ("2h", 7200), ("1m 1s", 61)] {
-            assert_eq!(skew(text), Ok(secs), "{text}");
-        }
-        assert!(skew("5").is_err() && skew("").is_err());
     }
 
     #[test]

@@ -45,14 +45,9 @@ struct DemoDelivery {
     outcome: DemoOutcome,
 }
 
-#[derive(Clone, Copy)]
-enum DemoOutcome {
-    /// The listener refused it.
-    Refused,
-    /// Status and body of the target.
-    Target(u16, &'static str),
-    TargetDown,
-}
+/// Status of the response, with the body of the target or the reason why it did not respond. `None` is a refusal
+/// by the listener.
+type DemoOutcome = Option<(u16, Result<&'static str, &'static str>)>;
 
 fn deliveries() -> [DemoDelivery; 7] {
     let accepted = |submission, secs_ago| DemoDelivery {
@@ -62,18 +57,18 @@ fn deliveries() -> [DemoDelivery; 7] {
         signature_age: 0,
         attempt: (1, None),
         is_duplicate: false,
-        outcome: DemoOutcome::Target(200, "ok"),
+        outcome: Some((200, Ok("ok"))),
     };
-    let busy = DemoOutcome::Target(503, "the database is locked, try again later\n");
-    let (refused, down) = (DemoOutcome::Refused, DemoOutcome::TargetDown);
+    let busy = Some((503, Ok("the database is locked, try again later\n")));
+    let down = "nothing is listening on localhost:4242; is your server running?";
     [
         accepted(0, 540),
         DemoDelivery { outcome: busy, ..accepted(1, 480) },
         DemoDelivery { attempt: (2, Some(11)), signature_age: 1, ..accepted(1, 469) },
-        DemoDelivery { secret: OTHER, outcome: refused, ..accepted(2, 300) },
+        DemoDelivery { secret: OTHER, outcome: None, ..accepted(2, 300) },
         DemoDelivery { attempt: (2, Some(300)), is_duplicate: true, ..accepted(0, 240) },
-        DemoDelivery { signature_age: 412, outcome: refused, ..accepted(3, 120) },
-        DemoDelivery { outcome: down, ..accepted(4, 30) },
+        DemoDelivery { signature_age: 412, outcome: None, ..accepted(3, 120) },
+        DemoDelivery { outcome: Some((502, Err(down))), ..accepted(4, 30) },
     ]
 }
 
@@ -142,27 +137,22 @@ fn delivery(unsigned: UnsignedDelivery, demo: &DemoDelivery, now: Timestamp) -> 
 }
 
 fn set_outcome(delivery: &mut Delivery, outcome: DemoOutcome) {
-    let (status, result) = match outcome {
-        DemoOutcome::Refused => {
-            let answered_by = AnsweredBy::Listener;
-            delivery.summary.response =
-                Some(Response { status: Some(401), answered_by, took: TOOK });
-            return;
+    let (status, answered_by) = match outcome {
+        None => (401, AnsweredBy::Listener),
+        Some((status, _)) => (status, AnsweredBy::Target),
+    };
+    delivery.summary.response = Some(Response { status: Some(status), answered_by, took: TOOK });
+    let Some((_, result)) = outcome else { return };
+    let result = match result {
+        Ok(body) => {
+            let (headers, body) = (HeaderMap::new(), Bytes::from_static(body.as_bytes()));
+            Ok(TargetResponse { status, headers, body, is_truncated: false })
         }
-        DemoOutcome::Target(status, text) => {
-            let text_plain = HeaderValue::from_static("text/plain; charset=utf-8");
-            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, text_plain)]);
-            let body = Bytes::from_static(text.as_bytes());
-            (status, Ok(TargetResponse { status, headers, body, is_truncated: false }))
-        }
-        DemoOutcome::TargetDown => {
-            let message = "nothing is listening on localhost:4242; is your server running?";
+        Err(message) => {
             let kind = ForwardErrorKind::Unreachable;
-            (502, Err(ForwardError { kind, message: message.to_owned() }))
+            Err(ForwardError { kind, message: message.to_owned() })
         }
     };
-    let answered_by = AnsweredBy::Target;
-    delivery.summary.response = Some(Response { status: Some(status), answered_by, took: TOOK });
     delivery.forwards = vec![Forward { url: TARGET.to_owned(), result, took: TOOK }];
     delivery.relayed_forward = Some(0);
 }

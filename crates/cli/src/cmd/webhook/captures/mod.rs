@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use formsvc_workbench::delivery::{CaptureNumber, Delivery};
 use formsvc_workbench::store::CaptureStore;
 
+#[cfg(feature = "sandbox")]
+use super::is_demo;
 use crate::account::key::aside;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::Service;
 
 #[cfg(feature = "sandbox")]
 pub(super) use demo::secrets as demo_secrets;
@@ -28,11 +29,9 @@ pub(super) fn folder(cx: &Context) -> Result<PathBuf, CliError> {
 /// Opens the store. Returns `None` if it does not exist. With `--demo`, creates a store in memory with some
 /// captures.
 pub(super) async fn open(cx: &Context) -> Result<Option<CaptureStore>, CliError> {
-    if let Service::Demo = cx.settings.service {
-        #[cfg(feature = "sandbox")]
+    #[cfg(feature = "sandbox")]
+    if is_demo(cx) {
         return demo::store(cx).await.map(Some);
-        #[cfg(not(feature = "sandbox"))]
-        return Err(CliError::usage("this build has no sandbox, which `--demo` needs"));
     }
     let folder = folder(cx)?;
     Ok(aside(move || CaptureStore::open_existing(&folder)).await??)

@@ -51,7 +51,7 @@ impl Diff {
         let new = captures::get(&store, self.new).await?;
         let differences = compare::deliveries(&old, &new, self.reveal);
         if cx.output.is_for_reading() {
-            print_differences(&cx.output.live()?, &differences, "")?;
+            print_differences(&cx.output.live()?, &differences)?;
         } else {
             for difference in &differences {
                 listing.push(difference);
@@ -68,11 +68,7 @@ impl Diff {
 }
 
 /// Prints differences for people: a line for each old and each new value, below the part of the message.
-pub(in super::super) fn print_differences(
-    live: &Live<'_>,
-    differences: &[Difference],
-    indent: &str,
-) -> Result<(), CliError> {
+fn print_differences(live: &Live<'_>, differences: &[Difference]) -> Result<(), CliError> {
     let mut last_part = None;
     for Difference { part, path, old, new, .. } in differences {
         if last_part.replace(*part) != Some(*part) {
@@ -82,7 +78,7 @@ pub(in super::super) fn print_differences(
                 Part::Headers => "headers",
                 Part::Body => "body",
             };
-            live.line(&[(TextStyle::Plain, indent), (TextStyle::Heading, heading)])?;
+            live.line(&[(TextStyle::Heading, heading)])?;
         }
         let name = if path.is_empty() { String::new() } else { format!("{path}: ") };
         for (sign, look, value) in
@@ -90,7 +86,6 @@ pub(in super::super) fn print_differences(
         {
             for line in value.iter().flat_map(|value| value.split('\n')) {
                 live.line(&[
-                    (TextStyle::Plain, indent),
                     (TextStyle::Plain, "  "),
                     (look, sign),
                     (TextStyle::Plain, &name),

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use formsvc_export::{Destination, Existing};
-use formsvc_workbench::export::{ExportFormat, Exporter, FORMATS};
-use formsvc_workbench::target;
-use url::Url;
+use formsvc_workbench::export::{ExportFormat, Exporter};
 
 use super::super::args::{CapturesArgs, export_format};
 use super::super::captures;
 use crate::base::sanitize::SanitizingWriter;
+use crate::base::text::count;
 use crate::context::Context;
 use crate::error::CliError;
 
@@ -19,7 +18,7 @@ use crate::error::CliError;
 ///
 /// The file appears when it is complete, and only its owner can read it. Signatures and secrets in headers are
 /// masked unless `--reveal` is given, so receivers refuse the requests. `webhook replay --export` exports
-/// requests with a fresh signature. The signing secret is never exported.
+/// requests with a fresh signature and another URL. The signing secret is never exported.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events export 2 --as curl\n  formsvc --demo webhook events export --status failed --as har -o failed.har\n  formsvc --demo webhook events export 1-3 --as http --reveal"
@@ -33,13 +32,6 @@ pub(crate) struct Export {
     /// Output file; `-` is standard output
     #[arg(short, long = "out", value_name = "PATH|-", default_value = "-")]
     out: PathBuf,
-    /// URL of the requests of `curl` and `http`: a URL, a port of this machine, or host:port/path [default: the
-    /// URL that received them]
-    #[arg(long, value_name = "URL", value_parser = target::parse)]
-    to: Option<Url>,
-    /// Do not replace an existing file
-    #[arg(long)]
-    no_clobber: bool,
     /// Do not mask signatures and secrets. They allow others to replay the deliveries
     #[arg(long)]
     reveal: bool,
@@ -48,12 +40,6 @@ pub(crate) struct Export {
 impl Export {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         cx.output.refuse_flags("the format is `--as`; `events show` takes fields and jq")?;
-        if self.to.is_some() && !self.format.row().is_request {
-            let formats = FORMATS.iter().filter(|row| row.is_request);
-            let formats: Vec<_> = formats.map(|row| format!("`--as {}`", row.name)).collect();
-            let what = format!("`--to` needs a format of requests: {}", formats.join(" or "));
-            return Err(CliError::usage(what));
-        }
         let store = captures::require(cx).await?;
         let (_, numbers) = self.captures.select(cx, &store).await?;
         if numbers.is_empty() {
@@ -65,7 +51,7 @@ impl Export {
         put(exporter.begin().as_bytes())?;
         for number in &numbers {
             let delivery = captures::get(&store, *number).await?;
-            put(&exporter.delivery(&delivery, self.to.as_ref()))?;
+            put(&exporter.delivery(&delivery))?;
         }
         put(exporter.end().as_bytes())?;
         let ends_with_body = self.format == ExportFormat::Http && exporter.count() > 0;
@@ -77,8 +63,8 @@ impl Export {
             cx.progress.warn(warning);
         }
         if let Some(file) = self.file() {
-            let (count, s) = (exporter.count(), if exporter.count() == 1 { "" } else { "s" });
-            cx.progress.remark(&format!("{count} capture{s} → {}", file.display()));
+            let captures = count(exporter.count() as u64, "capture");
+            cx.progress.remark(&format!("{captures} → {}", file.display()));
         }
         Ok(())
     }
@@ -96,8 +82,7 @@ impl Export {
             cx.progress.share_terminal();
             return Ok(Destination::stream(Box::new(SanitizingWriter::new(out))));
         };
-        let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
-        let destination = Destination::file(path, existing)?.owner_only();
+        let destination = Destination::file(path, Existing::Replace)?.owner_only();
         cx.shutdown.remove_at_exit(destination.working_files());
         Ok(destination)
     }

@@ -8,11 +8,9 @@ use formsvc_workbench::store::CaptureQuery;
 use super::super::args::{FilterArgs, capture_number};
 use super::super::captures;
 use super::super::fields::FIELDS;
-use super::super::text::verdict_label;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::args::whole;
-use crate::settings::repeat_command::CommandLine;
 
 /// List recorded deliveries, newest first
 ///
@@ -25,7 +23,7 @@ use crate::settings::repeat_command::CommandLine;
 pub(crate) struct List {
     #[command(flatten)]
     filter: FilterArgs,
-    /// Most captures to list
+    /// List at most N captures
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
     /// List only captures with lower numbers
@@ -36,7 +34,8 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        let (filter, flags) = self.filter.resolve(cx)?;
+        let filter = self.filter.resolve(cx)?;
+        let is_filtered = !filter.is_empty();
         // One more, to find out whether there are more.
         let limit = Some(self.limit.saturating_add(1));
         let query = CaptureQuery { filter, before: self.before, limit, ..CaptureQuery::default() };
@@ -47,29 +46,19 @@ impl List {
         let has_more = listed.len() > self.limit;
         listed.truncate(self.limit);
         if listed.is_empty() {
-            cx.progress.remark(&match flags[..] {
-                [] => captures::none_message(cx),
-                _ => "no captures match".to_owned(),
+            cx.progress.remark(&if is_filtered {
+                "no captures match".to_owned()
+            } else {
+                captures::none_message(cx)
             });
         }
         for summary in &listed {
-            let mut record = DeliveryRecord::of_summary(summary, false);
-            if cx.output.is_for_reading() {
-                record.verdict = verdict_label(summary.verdict.code);
-            }
-            listing.push(&record);
+            listing.push(&DeliveryRecord::of_summary(summary, false));
         }
         cx.output.list(listing)?;
         let last = listed.last().and_then(|last| last.number).filter(|_| has_more);
         if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
-            let mut line = CommandLine::new(&cx.settings, &["webhook", "events", "list"]);
-            for (flag, value) in &flags {
-                line.flag(flag, value);
-            }
-            line.flag("--limit", &self.limit.to_string()).flag("--before", &last.to_string());
-            if let Some(more) = line.shown() {
-                cx.progress.command("more", &more);
-            }
+            cx.progress.remark(&format!("for older captures, add `--before {last}`"));
         }
         Ok(())
     }

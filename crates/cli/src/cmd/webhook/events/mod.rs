@@ -9,7 +9,6 @@ mod show;
 mod tail;
 
 pub(in crate::cmd) use diff::FIELDS as DIFF_FIELDS;
-pub(super) use diff::print_differences;
 pub(in crate::cmd) use prune::FIELDS as PRUNE_FIELDS;
 
 use clap::Subcommand;

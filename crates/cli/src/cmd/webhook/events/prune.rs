@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use formsvc_workbench::store::PruneReport;
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde_json::json;
 
 use super::super::args::age;
 use super::super::captures;
@@ -43,15 +43,6 @@ pub(crate) struct Prune {
     dry_run: bool,
 }
 
-#[derive(Serialize)]
-struct PruneRecord {
-    removed: u64,
-    left: u64,
-    bytes_before: u64,
-    bytes_after: Option<u64>,
-    dry_run: bool,
-}
-
 impl Prune {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
@@ -72,8 +63,13 @@ impl Prune {
             None => PruneReport::default(),
         };
         let PruneReport { removed, left, bytes_before, bytes_after } = report;
-        let (bytes_after, dry_run) = ((!self.dry_run).then_some(bytes_after), self.dry_run);
-        listing.push(&PruneRecord { removed, left, bytes_before, bytes_after, dry_run });
+        listing.push(&json!({
+            "removed": removed,
+            "left": left,
+            "bytes_before": bytes_before,
+            "bytes_after": (!self.dry_run).then_some(bytes_after),
+            "dry_run": self.dry_run,
+        }));
         output.item(&listing)?;
         if self.dry_run {
             cx.progress.remark("nothing was deleted: --dry-run");

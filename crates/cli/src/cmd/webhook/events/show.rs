@@ -4,17 +4,20 @@ use std::borrow::Cow;
 
 use clap::Args;
 use formsvc_receiver::WebhookEvent;
-use formsvc_workbench::delivery::{AnsweredBy, CaptureNumber, Delivery, Source};
+use formsvc_workbench::delivery::{CaptureNumber, Delivery, Source};
 use formsvc_workbench::mask;
-use formsvc_workbench::record::{DeliveryRecord, millis};
+use formsvc_workbench::record::DeliveryRecord;
+use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::store::CaptureQuery;
 use formsvc_workbench::verdict::{VerdictCode, sentence};
 use http::HeaderMap;
+use jiff::tz::TimeZone;
 
 use super::super::args::capture_number;
 use super::super::captures;
 use super::super::fields::ALL_FIELDS;
-use super::super::text::verdict_label;
+use super::super::line::LineStyle;
+use crate::base::text::duration;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -72,7 +75,7 @@ impl Show {
 }
 
 /// Returns the properties of a delivery with their labels.
-fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 7] {
+fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 5] {
     let summary = &delivery.summary;
     let source = match summary.source {
         Source::Request(peer) => format!("from {peer}"),
@@ -85,37 +88,20 @@ fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 7] 
     {
         meaning = format!("{meaning} {}", sentence(&error.to_string()));
     }
-    let mut attempt = summary.attempt.number.to_string();
-    if let Some(gap) = summary.attempt.gap {
-        attempt = format!("{attempt}, {:.1} s after the previous one", gap.as_secs_f64());
-    }
-    if summary.attempt.is_duplicate {
-        attempt += "; a duplicate: an earlier one got 2xx";
-    }
-    let response = summary.response.map(|response| {
-        let status = match response.status {
-            Some(status) => status.to_string(),
-            None => "none: the connection was closed on purpose".to_owned(),
-        };
-        let origin = match response.answered_by {
-            AnsweredBy::Listener => "from the listener",
-            AnsweredBy::Fault => "(injected)",
-            AnsweredBy::Target => "from the target",
-            AnsweredBy::NoRoute => "from the listener, because no route matched",
-        };
-        format!("{status} {origin} after {} ms", millis(response.took))
-    });
+    let style = LineStyle {
+        zone: TimeZone::UTC,
+        width: None,
+        secrets: SigningSecrets::default(),
+        reveal,
+        several_targets: true,
+    };
+    let result: Vec<String> = style.result(delivery).into_iter().map(|(_, text)| text).collect();
     [
         ("capture", summary.number.unwrap_or_default().to_string()),
         ("received", format!("{:.3}", summary.received_at)),
         ("request", format!("{} {target}, {source}", summary.method)),
-        ("verdict", verdict_label(summary.verdict.code).to_owned()),
+        ("result", result.join(" ")),
         ("meaning", meaning),
-        ("attempt", attempt),
-        (
-            "response",
-            response.unwrap_or_else(|| "none yet, or the listener ended before it".to_owned()),
-        ),
     ]
 }
 
@@ -127,11 +113,11 @@ fn blocks(delivery: &Delivery, reveal: bool) -> Vec<(Cow<'static, str>, Cow<'sta
         (format!("body ({} bytes)", body.len()).into(), body_text(body).into()),
     ];
     for forward in &delivery.forwards {
-        let ms = millis(forward.took);
+        let took = duration(forward.took);
         let text = match &forward.result {
-            Err(error) => format!("no response after {ms} ms: {}", error.message),
+            Err(error) => format!("no response after {took}: {}", error.message),
             Ok(response) => format!(
-                "{} after {ms} ms\n{}\n{}{}",
+                "{} after {took}\n{}\n{}{}",
                 response.status,
                 header_lines(&response.headers, reveal),
                 body_text(&mask::response_body(&response.body, reveal)),

@@ -7,32 +7,31 @@ use clap::Args;
 use formsvc_workbench::delivery::{CaptureNumber, DeliverySummary};
 use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::record::DeliveryRecord;
+use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::store::{CaptureQuery, CaptureStore};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::super::args::FilterArgs;
 use super::super::captures;
 use super::super::fields::ALL_FIELDS;
-use super::super::text::verdict_label;
+use super::super::line::LineStyle;
+use super::super::wait_until;
 use crate::base::stdin;
 use crate::base::when::zone;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::OutputFormat;
-use crate::output::{Column, Columns, ItemPrinter, TextStyle};
+use crate::output::{ItemPrinter, OutputFormat};
 use crate::settings::args::{duration, whole};
 
 /// Time between two reads of the store.
 const INTERVAL: Duration = Duration::from_millis(150);
 /// Longest time to wait for a response. It is longer than the time limit of targets.
 const RESPONSE_MAX: Duration = Duration::from_secs(15);
-/// Widest verdict: `✗ malformed signature`.
-const VERDICT_WIDTH: usize = 21;
 
 /// Print deliveries while listeners on this machine record them
 ///
-/// Prints the newest deliveries, then each new delivery once it has a response, until Ctrl-C. In a pipe, each
-/// delivery is one line of JSON with its body and responses.
+/// Prints the newest deliveries, then each new delivery once it has a response, until Ctrl-C. The lines are those
+/// of `webhook listen`. In a pipe, each delivery is one line of JSON with its body and responses.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events tail --count 3\n  formsvc --demo webhook events tail --count 2 --verdict invalid\n  formsvc webhook events tail --status failed"
@@ -57,25 +56,19 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
-        let printer = output.items(columns(), ALL_FIELDS)?;
-        let (filter, _) = self.filter.resolve(cx)?;
+        let printer = output.items(ALL_FIELDS)?;
+        let filter = self.filter.resolve(cx)?;
         let deadline = cx.deadline(self.max_time);
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
         }
         let left = self.count.unwrap_or(u64::MAX);
         let mut tail = Follower { printer, filter, pending: BTreeMap::new(), left, args: &self };
-        let end = async {
-            match deadline {
-                Some(end) => sleep_until(end).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             result = tail.follow(cx) => result,
             // The reader of the pipe has what it wants.
             () = stdin::gone() => Ok(()),
-            () = end => Ok(()),
+            () = wait_until(deadline) => Ok(()),
         }
     }
 }
@@ -157,38 +150,20 @@ impl Follower<'_> {
         }
         self.left -= 1;
         match &self.printer {
-            ItemPrinter::Rows(columns) => print_row(columns, &delivery.summary),
+            ItemPrinter::Lines(live) => {
+                let style = LineStyle {
+                    zone: zone(),
+                    width: live.width(),
+                    secrets: SigningSecrets::default(),
+                    reveal: self.args.reveal,
+                    several_targets: true,
+                };
+                let lines = style.delivery(&delivery);
+                live.lines(lines.iter().map(Vec::as_slice))
+            }
             ItemPrinter::Json(stream) => {
                 stream.show(&DeliveryRecord::of(&delivery, self.args.reveal))
             }
         }
     }
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        Column::numbers("CAPTURE", 1),
-        Column::text("AT", 19, 19),
-        Column::text("VERDICT", 17, VERDICT_WIDTH),
-        Column::text("STATUS", 6, 6),
-        Column::numbers("ATTEMPT", 1),
-        Column::ids("SUBMISSION_ID").or_below(),
-    ]
-}
-
-fn print_row(columns: &Columns<'_>, summary: &DeliverySummary) -> Result<(), CliError> {
-    let status = summary.response.as_ref().and_then(|response| response.status);
-    let at = summary.received_at.to_zoned(zone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-    let code = summary.verdict.code;
-    columns.row(&[
-        (TextStyle::Heading, &summary.number.map_or(String::new(), |number| number.to_string())),
-        (TextStyle::Dim, &at),
-        (TextStyle::for_verdict(code), verdict_label(code)),
-        (
-            TextStyle::for_status(status),
-            &status.map_or("-".to_owned(), |status| status.to_string()),
-        ),
-        (TextStyle::Plain, &summary.attempt.number.to_string()),
-        (TextStyle::Plain, summary.names.submission_id.as_deref().unwrap_or_default()),
-    ])
 }

@@ -4,21 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use formsvc_contract::send::HttpSender;
 use formsvc_protocol::RetrySchedule;
-use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::forward::{Forwarder, MAX_RESPONSE_BODY, Route};
 use formsvc_workbench::listen::{Expression, Fault, Faults, GoalOptions, ListenLimits, OnInvalid};
-use formsvc_workbench::store::StoreLimits;
 use formsvc_workbench::target;
 use url::Url;
 
-use crate::cmd::webhook::args::{SenderArgs, age, timeout_setting};
+use crate::cmd::webhook::args::{SenderArgs, response_timeout};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::Origin;
 use crate::settings::args::{duration, whole};
 
 const RESPONSES: &str = "Responses";
@@ -31,11 +28,12 @@ const LIMITS: &str = "Limits";
 /// The flags of responses.
 #[derive(Debug, Args)]
 pub(super) struct ResponseArgs {
-    /// What to do with a delivery without a valid signature
+    /// What to do with a delivery without a valid signature: respond with 401 as receivers must, respond with 200,
+    /// or also forward it
     #[arg(long, value_name = "ACTION", default_value = "reject", value_parser = on_invalid(), help_heading = RESPONSES)]
     pub(super) on_invalid: OnInvalid,
-    /// Respond to the attempts of each submission with these statuses in order; the last one repeats.
-    /// `pass` responds as without this flag
+    /// Respond to the attempts of each submission with these statuses in order, such as 503,pass; the last one
+    /// repeats. `pass` responds as without this flag
     #[arg(long, value_name = "STATUS,…", value_parser = responses, help_heading = RESPONSES)]
     respond: Option<Arc<[Fault]>>,
     /// Wait this long before each response
@@ -55,17 +53,15 @@ pub(super) struct ResponseArgs {
 /// The flags of targets.
 #[derive(Debug, Args)]
 pub(super) struct ForwardArgs {
-    /// Forward every delivery to this URL, port of this machine, or host:port/path; repeatable. A URL
-    /// without a path gets each delivery at the path where it arrived
+    /// Forward every delivery to this URL, host:port/path, or port/path on this machine; repeatable. A URL without
+    /// a path gets each delivery at the path where it arrived. A target has 10 seconds to respond, unless
+    /// `--timeout` or FORMSVC_TIMEOUT is given
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = FORWARDING)]
     forward_to: Vec<Url>,
-    /// Forward the deliveries that match EXPR: form_id=frm_1=4242/hook,
-    /// 'event=submission.* && path=/a=URL'; repeatable
+    /// Forward the deliveries that match a condition; the last `=` separates it from the URL, as in
+    /// form_id=frm_1=4242/hook or 'event=submission.* && path=/a=4242'; repeatable
     #[arg(long, value_name = "EXPR=URL", value_parser = Route::parse, help_heading = FORWARDING)]
     route: Vec<Route>,
-    /// Time limit of a target's response [default: FORMSVC_TIMEOUT, else 10s as the service has]
-    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = FORWARDING)]
-    forward_timeout: Option<Duration>,
     #[command(flatten)]
     requests: SenderArgs,
 }
@@ -79,9 +75,9 @@ pub(super) struct EndArgs {
     /// Exit after one delivery that was not rejected
     #[arg(long, conflicts_with = "count", help_heading = END)]
     once: bool,
-    /// Exit after this time; `--timeout` is the same
+    /// Exit after this time
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = END)]
-    max_time: Option<Duration>,
+    pub(super) max_time: Option<Duration>,
     /// Exit when a delivery matches EXPR; exit code 11 if none did. Repeatable: each EXPR must match
     #[arg(long, value_name = "EXPR", value_parser = Expression::parse, help_heading = END, long_help = expect_help())]
     expect: Vec<Expression>,
@@ -91,24 +87,14 @@ pub(super) struct EndArgs {
     /// Exit with code 11 when no delivery arrives for this time
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = END)]
     expect_within: Option<Duration>,
-    /// Stop when standard input is closed
-    #[arg(long, help_heading = END)]
-    pub(super) exit_on_stdin_eof: bool,
 }
 
 /// The flags of the store and the inspector.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct StoreArgs {
-    /// Store deliveries in memory only; they are lost when the command ends
+    /// Keep deliveries in memory only; they are lost when the command ends
     #[arg(long, help_heading = STORE)]
     pub(super) no_store: bool,
-    /// Size of the store; the oldest deliveries are removed first. Deliveries without a valid signature get at
-    /// most half of it
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size, help_heading = STORE)]
-    store_max_size: u64,
-    /// Remove deliveries after this time
-    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = age, help_heading = STORE)]
-    store_max_age: Duration,
     /// Serve a page on this machine that shows deliveries as they arrive; prints its address
     #[arg(long, help_heading = INSPECTOR)]
     pub(super) ui: bool,
@@ -170,9 +156,7 @@ impl ForwardArgs {
     pub(super) fn sender(&self, cx: &Context) -> Result<HttpSender, CliError> {
         let targets = self.forward_to.iter().chain(self.route.iter().map(Route::target));
         targets.into_iter().try_for_each(|target| cx.check_network(target.as_str()))?;
-        let variable = || timeout_setting(cx, |origin| matches!(origin, Origin::Env(_)));
-        let timeout = self.forward_timeout.or_else(variable).unwrap_or(DELIVERY_TIMEOUT);
-        self.requests.sender(cx, timeout, MAX_RESPONSE_BODY)
+        self.requests.sender(cx, response_timeout(cx), MAX_RESPONSE_BODY)
     }
 }
 
@@ -188,19 +172,6 @@ impl EndArgs {
 
     pub(super) fn count(&self) -> Option<u64> {
         if self.once { Some(1) } else { self.count }
-    }
-
-    /// Returns the time limit of the run. `--timeout` limits requests in other commands, but this command
-    /// sends none.
-    pub(super) fn max_time(&self, cx: &Context) -> Option<Duration> {
-        let timeout = || timeout_setting(cx, |origin| matches!(origin, Origin::Flag(_)));
-        self.max_time.or_else(timeout)
-    }
-}
-
-impl StoreArgs {
-    pub(super) fn limits(self) -> StoreLimits {
-        StoreLimits { bytes: self.store_max_size, age: self.store_max_age }
     }
 }
 
@@ -229,49 +200,8 @@ fn responses(text: &str) -> Result<Arc<[Fault]>, String> {
 }
 
 fn on_invalid() -> impl TypedValueParser<Value = OnInvalid> {
-    let values = OnInvalid::ALL.map(|(value, name)| {
-        PossibleValue::new(name).help(match value {
-            OnInvalid::Reject => "Respond with 401 as a receiver must, and do not forward it",
-            OnInvalid::Accept => "Respond with 200, and do not forward it",
-            OnInvalid::Forward => "Treat it as a valid delivery",
-        })
-    });
-    PossibleValuesParser::new(values).map(|name| {
+    PossibleValuesParser::new(OnInvalid::ALL.map(|(_, name)| name)).map(|name| {
         let row = OnInvalid::ALL.iter().find(|(_, known)| *known == name);
         row.expect("the parser accepts these names only").0
     })
-}
-
-/// Parses `64MiB`, `1GiB`, `1048576`.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text[digits.len()..].trim() {
-        "" => Some(1),
-        "KiB" => Some(1 << 10),
-        "MiB" => Some(1 << 20),
-        "GiB" => Some(1 << 30),
-        _ => None,
-    };
-    let size = digits.parse().ok().zip(unit).and_then(|(n, unit): (u64, u64)| n.checked_mul(unit));
-    match size {
-        // A smaller store cannot store the largest delivery.
-        Some(size) if (1 << 20..1 << 46).contains(&size) => Ok(size),
-        Some(_) => Err("expected at least 1MiB, and less than 64 TiB".to_owned()),
-        None => Err("expected a size with its unit, such as 64MiB or 1GiB".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn size_has_a_unit_and_limits() {
-        assert_eq!(size("256MiB"), Ok(256 << 20));
-        assert_eq!(size("1048576"), Ok(1 << 20));
-        assert_eq!(size("2 GiB"), Ok(2 << 30));
-        for bad in ["", "MiB", "-1MiB", "1.5GiB", "10KiB", "99999999999GiB", "1TB", "ten"] {
-            assert!(size(bad).is_err(), "{bad:?}");
-        }
-    }
 }

@@ -1,70 +1,65 @@
 //! `formsvc webhook listen`
 
 mod args;
-mod line;
-#[cfg(not(feature = "sandbox"))]
-mod no_sandbox;
 mod poll;
-mod ready_file;
 mod report;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod session;
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::available_parallelism;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use formsvc_contract::send::HttpSender;
 use formsvc_workbench::forward::Forwarder;
 use formsvc_workbench::inspector::{Inspector, InspectorState};
 use formsvc_workbench::listen::{
-    self, Goal, ListenRules, Listener, ReadyLine, SCHEMA, SCHEMA_VERSION, Sockets, Totals, instant,
+    Goal, ListenRules, Listener, ReadyLine, SCHEMA, SCHEMA_VERSION, Sockets, Totals, instant,
 };
 use formsvc_workbench::secrets::SigningSecrets;
-use formsvc_workbench::store::CaptureStore;
+use formsvc_workbench::store::{CaptureStore, StoreLimits};
 use formsvc_workbench::warning::{Warning, WarningCode};
 use formsvc_workbench::{mask, record};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
-use serde_json::value::to_raw_value;
-use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 use self::args::{EndArgs, ForwardArgs, LimitArgs, ResponseArgs, StoreArgs};
-use self::line::LineStyle;
-#[cfg(not(feature = "sandbox"))]
-use self::no_sandbox::SandboxArgs;
 use self::poll::{PollArgs, RunningPoll};
-use self::ready_file::ReadyFile;
 use self::report::Report;
 #[cfg(feature = "sandbox")]
 use self::sandbox::SandboxArgs;
-use self::session::{DRAIN, Session, Until};
+use self::session::{DRAIN, Session};
 use super::args::SecretArgs;
-use super::captures;
+use super::line::LineStyle;
+use super::{captures, is_demo};
 use crate::account::key::aside;
+use crate::base::files;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::Service;
+use crate::output::to_json;
 use crate::settings::args::whole;
 
 /// Default port, which the documentation uses.
 const PORT: u16 = 9000;
+/// Limits of the stored deliveries.
+const STORE_LIMITS: StoreLimits =
+    StoreLimits { bytes: 256 << 20, age: Duration::from_secs(7 * 86_400) };
 
 /// Receive deliveries on this machine: verify, record, show and forward them
 ///
-/// Prints one line per delivery: time, event, verdict, attempt and response. In a narrow window a line is
-/// broken into two or three. `--output ndjson` prints JSON with the exact bytes of each delivery, which
-/// `--schema` describes. Everything else is printed on standard error.
+/// Prints one line per delivery: time, event, verdict, attempt and response. `--output ndjson` prints JSON with
+/// the exact bytes of each delivery, which `--schema` describes. Everything else is printed on standard error.
+/// Deliveries are stored for a week, and at most 256 MiB of them.
 ///
-/// Ctrl-C, SIGTERM or closing the terminal ends it with exit code 0, or with 11 if the deliveries of
-/// `--expect`, `--count` or `--once` did not arrive. It responds to deliveries in flight first; a second
+/// Ctrl-C, SIGTERM or closing the terminal ends the listener with exit code 0, or with 11 if the deliveries of
+/// `--expect`, `--count` or `--once` did not arrive. The listener responds to deliveries in flight first; a second
 /// signal ends it at once.
 #[derive(Debug, Args)]
 #[command(
@@ -89,6 +84,7 @@ pub(crate) struct Listen {
     /// Do not mask signatures. Anyone who has one can replay the delivery
     #[arg(long)]
     reveal: bool,
+    #[cfg(feature = "sandbox")]
     #[command(flatten)]
     sandbox: SandboxArgs,
     #[command(flatten)]
@@ -122,42 +118,37 @@ impl Listen {
             return cx.output.document(&format!("{:#}", schema()));
         }
         let live = cx.output.live()?;
-        let deadline = cx.deadline(self.end.max_time(cx));
+        let deadline = cx.deadline(self.end.max_time);
         let sender = self.forward.sender(cx)?;
         let forwarder = self.forward.forwarder(sender.clone(), self.limits.max_in_flight);
-        let mut secrets = self.read_secrets(cx).await?;
-        let runtime = start_runtime()?;
-        let sockets = {
-            let _guard = runtime.enter();
-            self.open_sockets(cx)?
-        };
+        let secrets = self.read_secrets(cx).await?;
+        let sockets = self.open_sockets(cx)?;
         let address = sockets.address();
         let path = self.path.as_deref().unwrap_or("/");
         let url = format!("http://{address}{path}");
-        let (form, schedule) = (self.poll.form(), self.responses.schedule());
-        let sandbox = self.sandbox.start(cx, &url, form, schedule, &mut secrets).await?;
+        let schedule = self.responses.schedule();
+        #[cfg(feature = "sandbox")]
+        let (secrets, sandbox) =
+            self.sandbox.start(cx, &url, self.poll.form(), schedule, secrets).await?;
+        #[cfg(feature = "sandbox")]
         let client = sandbox.as_ref().map(|sandbox| sandbox.client(cx)).transpose()?;
+        #[cfg(not(feature = "sandbox"))]
+        let client = None;
         let poll = self.poll.prepare(cx, client, &secrets, schedule, path);
         let poll = cx.until(deadline, poll).await?;
-        let stdin_eof = self.end.exit_on_stdin_eof;
-        let until = Until { signal: cx.shutdown.drain_within(DRAIN), deadline, stdin_eof };
+        let signal = cx.shutdown.drain_within(DRAIN);
         let (store, store_error) = self.open_store(cx).await?;
         let mut warnings = self.warnings(&secrets, store_error.as_ref());
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
         let setup = Setup { url, secrets, sender, forwarder: forwarder.map(Arc::new), store };
 
-        let rules = self.rules(&setup)?;
         let limits = self.limits.limits(self.end.count());
-        let (listener, events, inspector) = {
-            let _guard = runtime.enter();
-            let (listener, events) = Listener::start(sockets, rules, limits, setup.store.clone());
-            let inspector = self.start_inspector(&setup, &listener)?;
-            (listener, events, inspector)
-        };
+        let (listener, events) =
+            Listener::start(sockets, self.rules(&setup)?, limits, setup.store.clone());
+        let inspector = self.start_inspector(&setup, &listener)?;
         let ready = self.ready_line(&setup, inspector.as_ref().map(Inspector::url));
-        let ready_file = self.write_ready_file(cx, &ready).await;
         let ended = async {
-            let _ready_file = ready_file?;
+            self.write_ready_file(cx, &ready).await?;
             let style = LineStyle {
                 zone: TimeZone::system(),
                 width: live.width(),
@@ -167,18 +158,19 @@ impl Listen {
             };
             let report = Report { live, progress: &cx.progress, style };
             report.ready(ready)?;
+            #[cfg(feature = "sandbox")]
             if let Some(sandbox) = &sandbox {
-                let reads_stdin = stdin_eof || self.secrets.uses_stdin();
-                sandbox.report(cx, cx.settings.terminal.stdin && !reads_stdin);
+                sandbox.report(cx, cx.settings.terminal.stdin && !self.secrets.uses_stdin());
             }
             warnings.iter().try_for_each(|warning| report.warning(warning))?;
             let goal = Goal::new(self.end.goal(), Instant::now());
-            let poll = poll
-                .map_or_else(RunningPoll::default, |poll| poll.start(listener.handle(), runtime));
+            let start = |poll| RunningPoll::start(poll, listener.handle());
+            let poll = poll.map(start).unwrap_or_default();
             let totals = Totals::default();
-            Session { listener, events, report, goal, poll, totals }.run(until).await
+            Session { listener, events, report, goal, poll, totals }.run(signal, deadline).await
         };
         let ended = ended.await;
+        cx.shutdown.remove_files();
         if let Some(inspector) = inspector {
             inspector.stop().await;
         }
@@ -187,12 +179,8 @@ impl Listen {
     }
 
     async fn read_secrets(&self, cx: &Context) -> Result<SigningSecrets, CliError> {
-        if self.end.exit_on_stdin_eof && self.secrets.uses_stdin() {
-            let what = "`--secret-stdin` and `--exit-on-stdin-eof` cannot be used together";
-            return Err(CliError::usage(what)
-                .hint("standard input ends with the secret; pass it with `--secret-file`"));
-        }
         // A sandbox does not sign generated submissions with a stored secret.
+        #[cfg(feature = "sandbox")]
         if self.sandbox.is_used(cx) {
             return self.secrets.read(cx).await;
         }
@@ -206,34 +194,25 @@ impl Listen {
                 Some(bind) => SocketAddr::new(bind, port).to_string(),
                 None => format!("port {port}"),
             };
-            let failed = CliError::new(Exit::LocalIo, format!("cannot listen on {at}"));
-            let failed = failed.because(&error);
-            if error.kind() != std::io::ErrorKind::AddrInUse {
-                return failed;
-            }
-            match listen::free_port_near(self.bind, port) {
-                Some(free) => {
-                    failed.hint(format!("`--port {free}` is free; `--port 0` chooses a free one"))
-                }
-                None => failed.hint("`--port 0` chooses a free port"),
-            }
+            CliError::new(Exit::LocalIo, format!("cannot listen on {at}"))
+                .because(&error)
+                .hint("`--port 0` chooses a free port")
         })
     }
 
     /// Opens the store. If the file cannot be used, returns a store in memory and the error. The deliveries of
     /// a demo are never stored on disk.
     async fn open_store(&self, cx: &Context) -> Result<(CaptureStore, Option<CliError>), CliError> {
-        let limits = self.store.limits();
         let error = match captures::folder(cx) {
             _ if self.store.no_store || is_demo(cx) => None,
             Err(error) => Some(error),
             // Another process may lock the file, and the disk may be slow.
-            Ok(folder) => match aside(move || CaptureStore::open(&folder, limits)).await? {
+            Ok(folder) => match aside(move || CaptureStore::open(&folder, STORE_LIMITS)).await? {
                 Ok(store) => return Ok((store, None)),
                 Err(error) => Some(error.into()),
             },
         };
-        Ok((CaptureStore::in_memory(limits)?, error))
+        Ok((CaptureStore::in_memory(STORE_LIMITS)?, error))
     }
 
     fn warnings(&self, secrets: &SigningSecrets, store_error: Option<&CliError>) -> Vec<Warning> {
@@ -244,7 +223,7 @@ impl Listen {
         let reachable = bind.map(|bind| format!("other machines can reach the listener at {bind}"));
         let in_memory = store_error.map(|error| {
             let error = error.brief();
-            format!("{error}: captures are kept in memory and lost when the listener ends")
+            format!("{error}: deliveries are kept in memory only, and lost when the listener ends")
         });
         let warnings = [
             (WarningCode::NotVerified, not_verified),
@@ -307,36 +286,25 @@ impl Listen {
         }
     }
 
-    async fn write_ready_file(
-        &self,
-        cx: &Context,
-        ready: &ReadyLine<'_>,
-    ) -> Result<Option<ReadyFile>, CliError> {
-        let Some(path) = self.ready_file.clone() else { return Ok(None) };
-        let content = to_raw_value(ready).map_err(|error| {
-            CliError::new(Exit::Failed, "cannot write the ready file").because(&error)
-        })?;
-        let shutdown = cx.shutdown.clone();
-        aside(move || ReadyFile::write(path, &content, &shutdown)).await?.map(Some)
+    /// Writes the ready file, readable by its owner only. Replaces an existing file only if it is a ready file,
+    /// because the path may be a typing error.
+    async fn write_ready_file(&self, cx: &Context, ready: &ReadyLine<'_>) -> Result<(), CliError> {
+        let Some(path) = self.ready_file.clone() else { return Ok(()) };
+        let what = format!("cannot write the ready file `{}`", path.display());
+        let (file, content) = (path.clone(), format!("{}\n", to_json(ready)));
+        let write = move || {
+            match std::fs::read_to_string(&file).as_deref().map(serde_json::from_str::<Value>) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Ok(Ok(file)) if file["pid"].is_u64() => {}
+                _ => return Err(io::Error::other("it exists and is not a ready file")),
+            }
+            files::write_private(&file, content.as_bytes())
+        };
+        let failed = |error| CliError::new(Exit::LocalIo, what).because(&error);
+        aside(write).await?.map_err(failed)?;
+        cx.shutdown.remove_file_at_exit(path);
+        Ok(())
     }
-}
-
-/// Starts the threads of the listener. The thread of the command may block while it writes to standard output,
-/// and the listener must still respond to senders. The runtime is leaked, because dropping it inside of the
-/// runtime of the command would panic.
-fn start_runtime() -> Result<&'static Runtime, CliError> {
-    // The listener shares the machine with the targets.
-    let threads = available_parallelism().map_or(2, usize::from).min(4);
-    let mut builder = Builder::new_multi_thread();
-    let runtime = builder.worker_threads(threads).thread_name("listener").enable_all().build();
-    let runtime = runtime.map_err(|error| {
-        CliError::new(Exit::LocalIo, "cannot start the listener").because(&error)
-    })?;
-    Ok(Box::leak(Box::new(runtime)))
-}
-
-fn is_demo(cx: &Context) -> bool {
-    matches!(cx.settings.service, Service::Demo)
 }
 
 /// Returns the schema of the lines with the schema of deliveries, to which it refers by its `$id`.

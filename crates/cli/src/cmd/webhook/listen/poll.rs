@@ -8,7 +8,6 @@ use formsvc_protocol::RetrySchedule;
 use formsvc_workbench::listen::ListenerHandle;
 use formsvc_workbench::poll::{INTERVAL, Poll, PollError, PollMark, PollStart};
 use formsvc_workbench::secrets::SigningSecrets;
-use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -40,9 +39,6 @@ pub(super) struct PollArgs {
 
 const POLLING: &str = "Polling";
 
-/// A poll whose form the service knows.
-pub(super) struct PreparedPoll(Poll);
-
 /// A poll that delivers to a listener, or none.
 #[derive(Default)]
 pub(super) struct RunningPoll {
@@ -65,7 +61,7 @@ impl PollArgs {
         secrets: &SigningSecrets,
         schedule: RetrySchedule,
         path: &str,
-    ) -> Result<Option<PreparedPoll>, CliError> {
+    ) -> Result<Option<Poll>, CliError> {
         let Some(name) = &self.poll else { return Ok(None) };
         if secrets.is_empty() {
             return Err(PollError::NoSecret.into());
@@ -85,7 +81,7 @@ impl PollArgs {
         let handle = client.form(&form.id);
         mark.begin(&handle).await?;
         report(cx, &form, is_continued.then(|| mark.start()), interval);
-        Ok(Some(PreparedPoll(Poll {
+        Ok(Some(Poll {
             form: handle,
             form_title: form.title,
             interval,
@@ -93,7 +89,7 @@ impl PollArgs {
             schedule,
             path: path.to_owned(),
             mark,
-        })))
+        }))
     }
 }
 
@@ -126,25 +122,22 @@ fn report(cx: &Context, form: &FormMatch, continued: Option<&PollStart>, interva
         }
         Some(PollStart::Point(_)) => "continues where the previous run ended".to_owned(),
     };
-    cx.progress.remark(&format!("polls `{}` every {}", form.title, format_duration(interval)));
-    cx.progress.remark(&format!("  {start}"));
-    cx.progress.remark("  its deliveries have the header X-Formsvc-Synthetic: poll");
+    let interval = format_duration(interval);
+    cx.progress.remark(&format!("polls `{}` every {interval}, {start}", form.title));
 }
 
-impl PreparedPoll {
-    /// Starts to deliver submissions, on the runtime of the listener.
-    pub(super) fn start(self, listener: ListenerHandle, runtime: &Runtime) -> RunningPoll {
+impl RunningPoll {
+    /// Starts a task that delivers submissions to the listener.
+    pub(super) fn start(poll: Poll, listener: ListenerHandle) -> Self {
         let stop = CancellationToken::new();
         let deliver = move |method, request_target, headers, body| {
             let listener = listener.clone();
             async move { listener.deliver(method, request_target, headers, body).await }
         };
-        let task = runtime.spawn(self.0.run(deliver, stop.clone()));
-        RunningPoll { stop, task: Some(task), error: None }
+        let task = tokio::spawn(poll.run(deliver, stop.clone()));
+        Self { stop, task: Some(task), error: None }
     }
-}
 
-impl RunningPoll {
     /// Waits until the poll ends by itself; forever without a poll.
     pub(super) async fn ended(&mut self) {
         let Some(task) = &mut self.task else { return std::future::pending().await };

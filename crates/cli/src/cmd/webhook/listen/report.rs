@@ -2,15 +2,14 @@
 //! summary for users are on standard error.
 
 use formsvc_workbench::listen::{
-    Ended, Expectation, ListenerEvent, ListenerLine, ReadyLine, Times, Totals,
+    Ended, Expectation, ListenerEvent, ListenerLine, ReadyLine, Totals,
 };
 use formsvc_workbench::verdict::VERDICTS;
 use formsvc_workbench::warning::{Warning, WarningCode};
 use jiff::Timestamp;
 
-use super::line::LineStyle;
+use super::super::line::{Line, LineStyle};
 use crate::base::text::count;
-use crate::cmd::webhook::text::took;
 use crate::error::CliError;
 use crate::output::progress::Progress;
 use crate::output::{Live, to_json};
@@ -44,7 +43,7 @@ impl Report<'_> {
             ListenerEvent::Refused(refused) if is_for_programs => {
                 self.record(&ListenerLine::refused(refused, self.style.reveal))
             }
-            ListenerEvent::Refused(refused) => self.live.lines([&*self.style.refused(refused)]),
+            ListenerEvent::Refused(refused) => self.print(&self.style.refused(refused)),
             ListenerEvent::Delivered { delivery, warnings } => {
                 for warning in warnings {
                     // For users, this warning is omitted: the lines of the delivery show the error of the target.
@@ -55,8 +54,7 @@ impl Report<'_> {
                 if is_for_programs {
                     return self.record(&ListenerLine::delivery(delivery, self.style.reveal));
                 }
-                let lines = self.style.delivery(delivery);
-                self.live.lines(lines.iter().map(Vec::as_slice))
+                self.print(&self.style.delivery(delivery))
             }
         }
     }
@@ -80,6 +78,10 @@ impl Report<'_> {
         self.record(&ListenerLine::summary(totals, ended, expectations, Timestamp::now()))
     }
 
+    fn print(&self, lines: &[Line]) -> Result<(), CliError> {
+        self.live.lines(lines.iter().map(Vec::as_slice))
+    }
+
     /// Prints a line for programs.
     fn record(&self, line: &ListenerLine<'_>) -> Result<(), CliError> {
         if self.live.is_for_programs() { self.live.record(&to_json(line)) } else { Ok(()) }
@@ -100,7 +102,7 @@ fn settings(ready: &ReadyLine<'_>) -> Vec<String> {
     }
     lines.push(match &ready.store {
         Some(folder) => format!("stores captures in {folder}"),
-        None => "keeps captures in memory until it ends".to_owned(),
+        None => "keeps deliveries in memory only; they are lost when the listener ends".to_owned(),
     });
     lines
 }
@@ -124,30 +126,15 @@ fn summary(totals: &Totals) -> Vec<String> {
     let dropped = (totals.dropped > 0).then(|| format!("dropped ×{}", totals.dropped));
     let statuses = totals.statuses.iter().map(|(status, count)| format!("{status} ×{count}"));
     let responses: Vec<_> = dropped.into_iter().chain(statuses).collect();
-    lines.push(format!("responses: {}{}", responses.join(", "), times(&totals.response_times)));
-    if let Some(forwards) =
-        count_if_any(totals.forwards_answered + totals.forwards_failed, "forward")
-    {
-        let failed = match totals.forwards_failed {
-            0 => String::new(),
-            failed => format!(", {failed} without a response"),
-        };
-        lines.push(format!("{forwards}{failed}{}", times(&totals.forward_times)));
+    lines.push(format!("responses: {}", responses.join(", ")));
+    if totals.forwards_failed > 0 {
+        lines.push(format!("{} without a response", count(totals.forwards_failed, "forward")));
     }
-    if let Some(unrouted) = count_if_any(totals.unrouted, "delivery") {
+    if totals.unrouted > 0 {
+        let unrouted = count(totals.unrouted, "delivery");
         lines.push(format!("{unrouted} not forwarded: no route matches"));
     }
     lines
-}
-
-fn times(times: &Times) -> String {
-    match (times.percentile(50), times.percentile(95)) {
-        (Some(p50), Some(p95)) => {
-            let [p50, p95, max] = [p50, p95, times.max()].map(took);
-            format!("; p50 {p50}, p95 {p95}, max {max}")
-        }
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]
@@ -155,8 +142,8 @@ mod tests {
     use formsvc_workbench::delivery::{AnsweredBy, Attempt};
     use formsvc_workbench::verdict::VerdictCode;
 
-    use super::super::line::tests::delivery;
     use super::*;
+    use crate::cmd::webhook::line::tests::delivery;
 
     #[test]
     fn settings_name_secrets_targets_and_store() {
@@ -173,7 +160,10 @@ mod tests {
             store: None,
             ui_url: None,
         };
-        assert_eq!(settings(&ready), ["keeps captures in memory until it ends"]);
+        assert_eq!(
+            settings(&ready),
+            ["keeps deliveries in memory only; they are lost when the listener ends"]
+        );
         ready.secrets = vec!["new.txt", "old.txt"];
         ready.targets = vec!["http://localhost:1/".into(), "http://localhost:2/".into()];
         ready.store = Some("/state/webhook".into());
@@ -202,7 +192,7 @@ mod tests {
         }
         let expected = [
             "4 deliveries: 3 valid, 1 signature too old, 1 retry, 1 duplicate",
-            "responses: dropped ×1, 200 ×2, 401 ×1; p50 41ms, p95 41ms, max 41ms",
+            "responses: dropped ×1, 200 ×2, 401 ×1",
         ];
         assert_eq!(summary(&totals), expected);
     }

@@ -13,7 +13,7 @@ use formsvc_workbench::secrets::SigningSecrets;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::mpsc::error::TrySendError;
 
-use super::is_demo;
+use crate::cmd::webhook::is_demo;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -28,10 +28,10 @@ const SECRET_NAME: &str = "sandbox";
 
 #[derive(Debug, Args)]
 pub(super) struct SandboxArgs {
-    /// Start a sandbox that delivers the submissions of FORM (contact) to the listener
+    /// Start a sandbox, a local copy of the service, that delivers submissions of FORM, such as contact
     ///
     /// Prints the address of the form. On a terminal, Enter makes a submission. Without a secret in a flag or
-    /// variable it generates one and prints it as an export line for your receiver.
+    /// variable, generates one and prints an `export` command that passes it to your receiver.
     #[arg(long, value_name = "FORM", conflicts_with_all = ["poll", "demo"], value_parser = form, help_heading = "Sandbox")]
     sandbox: Option<PublicId>,
 }
@@ -60,17 +60,17 @@ impl SandboxArgs {
     }
 
     /// Starts the sandbox of `--demo` or `--sandbox`, with an endpoint at `url` unless the listener polls. It
-    /// signs with the first secret; without one, with a generated one that is added to the secrets.
+    /// signs with the first secret. Returns the secrets, with a generated one if there was none.
     pub(super) async fn start(
         &self,
         cx: &Context,
         url: &str,
         polled: Option<&str>,
         schedule: RetrySchedule,
-        secrets: &mut SigningSecrets,
-    ) -> Result<Option<ListenSandbox>, CliError> {
+        mut secrets: SigningSecrets,
+    ) -> Result<(SigningSecrets, Option<ListenSandbox>), CliError> {
         if !self.is_used(cx) {
-            return Ok(None);
+            return Ok((secrets, None));
         }
         let mut generated = None;
         if secrets.is_empty() {
@@ -98,7 +98,8 @@ impl SandboxArgs {
             options.webhook = vec![RequestedWebhook { form, url: url.to_owned(), secret }];
         }
         let sandbox = Sandbox::start(0, options).await?;
-        Ok(Some(ListenSandbox { sandbox, form: self.sandbox.clone(), generated }))
+        let form = self.sandbox.clone();
+        Ok((secrets, Some(ListenSandbox { sandbox, form, generated })))
     }
 }
 

@@ -4,12 +4,13 @@ use std::pin::pin;
 use std::time::Duration;
 
 use formsvc_workbench::listen::{Ended, Goal, Listener, ListenerEvent, Totals};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::poll::RunningPoll;
 use super::report::Report;
+use crate::cmd::webhook::wait_until;
 use crate::error::CliError;
 use crate::exit::Exit;
 
@@ -26,18 +27,14 @@ pub(super) struct Session<'a> {
     pub(super) totals: Totals,
 }
 
-/// The conditions that end a run, in addition to its goal.
-pub(super) struct Until {
-    pub(super) signal: CancellationToken,
-    pub(super) deadline: Option<Instant>,
-    /// Standard input ends the run.
-    pub(super) stdin_eof: bool,
-}
-
 impl Session<'_> {
-    /// Prints events until the run ends. Then waits for the deliveries in flight, and prints the summary.
-    pub(super) async fn run(mut self, until: Until) -> Result<(), CliError> {
-        let ended = self.listen(until).await;
+    /// Prints events until the goal, a signal or the deadline ends the run. Then waits for the deliveries in flight, and prints the summary.
+    pub(super) async fn run(
+        mut self,
+        signal: CancellationToken,
+        deadline: Option<Instant>,
+    ) -> Result<(), CliError> {
+        let ended = self.listen(signal, deadline).await;
         let Self { listener, mut events, report, mut goal, mut poll, mut totals } = self;
         {
             let mut drain = pin!(async { tokio::join!(listener.shutdown(DRAIN), poll.stop()) });
@@ -71,16 +68,18 @@ impl Session<'_> {
         Err(causes.into_iter().fold(error, CliError::cause))
     }
 
-    async fn listen(&mut self, until: Until) -> Result<Ended, CliError> {
+    async fn listen(
+        &mut self,
+        signal: CancellationToken,
+        deadline: Option<Instant>,
+    ) -> Result<Ended, CliError> {
         let Self { events, report, goal, poll, totals, .. } = self;
-        let Until { signal, deadline, stdin_eof } = until;
-        let mut stdin_ended = pin!(end_of_stdin(stdin_eof));
         loop {
             let silence = goal.deadline().map(Instant::from_std);
             tokio::select! {
                 biased;
                 () = signal.cancelled() => return Ok(Ended::Stopped),
-                () = at(deadline) => return Ok(Ended::TimedOut),
+                () = wait_until(deadline) => return Ok(Ended::TimedOut),
                 () = poll.ended() => return Ok(Ended::PollEnded),
                 Some(event) = events.recv() => {
                     if let Some(ended) = print(event, report, goal, totals)? {
@@ -92,8 +91,7 @@ impl Session<'_> {
                     }
                 }
                 // Deliveries that arrived in time are printed first.
-                () = at(silence) => return Ok(Ended::Silence),
-                () = &mut stdin_ended => return Ok(Ended::StdinEof),
+                () = wait_until(silence) => return Ok(Ended::Silence),
             }
         }
     }
@@ -117,26 +115,4 @@ fn print(
             Ok(None)
         }
     }
-}
-
-/// Waits until a time; forever if there is none.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits for the end of standard input, on a detached thread; forever if it does not matter.
-async fn end_of_stdin(matters: bool) {
-    if !matters {
-        return std::future::pending().await;
-    }
-    let (ended, end) = oneshot::channel::<()>();
-    std::thread::spawn(move || {
-        // A read error is an end too. The sender is dropped then.
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        drop(ended);
-    });
-    let _ = end.await;
 }

@@ -7,9 +7,9 @@ use formsvc_contract::send::ANSWER_MAX;
 use formsvc_workbench::delivery::{CaptureNumber, Delivery};
 use formsvc_workbench::expectation::StatusSet;
 use formsvc_workbench::export::ExportFormat;
-use formsvc_workbench::replay::{Destination, ReplayPlan, ReplaySignature, suggested_target};
+use formsvc_workbench::replay::{Destination, ReplayPlan, ReplaySignature};
 use formsvc_workbench::secrets::SigningSecrets;
-use formsvc_workbench::store::{CaptureQuery, CaptureStore};
+use formsvc_workbench::store::CaptureStore;
 use formsvc_workbench::target;
 use url::Url;
 
@@ -19,14 +19,11 @@ use super::args::{
     response_timeout,
 };
 use super::captures;
+use crate::base::text::count;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
 use crate::settings::Service;
-use crate::settings::args::whole;
-
-/// Captures that are searched for a target to suggest.
-const SEARCHED_MAX: usize = 100;
 
 /// The fields of a replay.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -39,7 +36,6 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("error"),
     Field::new("body_size").json_only(),
     Field::new("signature").json_only(),
-    Field::new("diff").json_only(),
 ];
 
 /// Send recorded deliveries again
@@ -49,37 +45,29 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// signature, unless `--verdict` is one of them. `--status` is the status of the recorded response; replays do
 /// not change it.
 ///
-/// The output has the status before and now; in a pipe, each replay is one line of JSON. Exits with 11 if a
-/// status is not 2xx, or not the one of `--expect`. `--timeout` is the time for a response [default: the
-/// service's 10s].
+/// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if
+/// a status is not 2xx, or not the one of `--expect`. A response may take 10 seconds, unless `--timeout` is given.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt --diff\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
+    after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
 )]
 pub(crate) struct Replay {
     #[command(flatten)]
     captures: CapturesArgs,
-    /// Receiver: a URL, a port of this machine, or host:port/path [default: the targets of the listener]
+    /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook [default: the targets of the listener]
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = "Sending")]
     to: Option<Url>,
     /// Send the recorded signature and body without changes
-    #[arg(long, conflicts_with_all = ["set", "unset", "edit", "secret_file", "secret_stdin"], help_heading = "Sending")]
+    #[arg(long, conflicts_with_all = ["set", "unset", "secret_file", "secret_stdin"], help_heading = "Sending")]
     keep_signature: bool,
     #[command(flatten)]
     changes: ChangeArgs,
-    /// Send each delivery N times
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=u32::MAX.into()), help_heading = "Sending")]
-    times: u32,
-    /// Expected status: 2xx, 401, … Exits with 11 if another arrives
+    /// Expected status of the responses, such as 2xx or 401. Exits with 11 if another arrives
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
     expect: StatusSet,
     /// Print what would be sent, and send nothing
-    #[arg(long, conflicts_with_all = ["diff", "export"], help_heading = "Sending")]
+    #[arg(long, conflicts_with = "export", help_heading = "Sending")]
     dry_run: bool,
-    /// Print the differences between the recorded response and the new one, except the date
-    #[arg(long, conflicts_with = "export", help_heading = "Output")]
-    diff: bool,
     /// Print each request instead of sending it
     #[arg(long, value_name = "FORMAT", value_parser = export_format(true), help_heading = "Output")]
     export: Option<ExportFormat>,
@@ -139,14 +127,9 @@ impl Replay {
         for number in &numbers {
             let delivery = captures::get(store, *number).await?;
             let before = plan.sends.len();
-            if let Err(error) = plan.add(*number, &delivery) {
-                let error = CliError::from(error);
-                return Err(match suggestion(store).await? {
-                    Some(url) => error
-                        .hint_too(&format!("for the target of other captures, pass `--to {url}`")),
-                    None => error,
-                });
-            }
+            plan.add(*number, &delivery).map_err(|error| {
+                CliError::from(error).hint("pass the URL of the receiver: `--to 4242/hook`")
+            })?;
             if plan.sends.len() > before {
                 self.check_signer(cx, *number, &delivery, signature)?;
             }
@@ -158,14 +141,13 @@ impl Replay {
             cx.progress.remark(&format!(
                 "skipped {} without a valid signature; to send them anyway, give their numbers or use \
                  `--verdict`",
-                deliveries(plan.untrusted)
+                count(plan.untrusted as u64, "delivery")
             ));
         }
         if plan.not_forwarded > 0 {
-            let example = suggestion(store).await?.unwrap_or_else(|| "4242/hook".to_owned());
             cx.progress.remark(&format!(
-                "skipped {} that the listener did not forward; pass the URL: `--to {example}`",
-                deliveries(plan.not_forwarded)
+                "skipped {} that the listener did not forward; pass the URL: `--to 4242/hook`",
+                count(plan.not_forwarded as u64, "delivery")
             ));
         }
         Ok(plan)
@@ -205,23 +187,4 @@ impl Replay {
             error.cause("`--keep-signature` sends the recorded one, which expires after 5 minutes")
         })
     }
-}
-
-/// Returns `1 delivery` or `7 deliveries`.
-fn deliveries(count: usize) -> String {
-    if count == 1 { "1 delivery".to_owned() } else { format!("{count} deliveries") }
-}
-
-/// Returns the target of the newest capture that was forwarded.
-async fn suggestion(store: &CaptureStore) -> Result<Option<String>, CliError> {
-    let query = CaptureQuery { limit: Some(SEARCHED_MAX), ..CaptureQuery::default() };
-    let numbers: Vec<CaptureNumber> =
-        store.list(query).await?.iter().filter_map(|summary| summary.number).collect();
-    for number in numbers {
-        let delivery = store.get(number).await?;
-        if let Some(url) = delivery.as_ref().and_then(suggested_target) {
-            return Ok(Some(url.to_owned()));
-        }
-    }
-    Ok(None)
 }

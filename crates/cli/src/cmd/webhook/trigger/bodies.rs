@@ -4,14 +4,12 @@ use bytes::Bytes;
 use formsvc_client::Submission;
 use formsvc_contract::payload;
 use formsvc_workbench::simulate::{
-    Bodies, BodySource as Source, FindError, SearchProgress, UnusualChange, Wanted, find_questions,
+    Bodies, BodySource as Source, FindError, SearchProgress, Wanted, find_questions,
     find_submission,
 };
 
-use super::super::args::{BodySource, ChangeArgs, edit_in_editor};
+use super::super::args::{BodySource, ChangeArgs};
 use super::PayloadArgs;
-use crate::base::suggest::did_you_mean;
-use crate::base::text::truncate;
 use crate::base::when::now;
 use crate::cmd::place;
 use crate::context::Context;
@@ -19,27 +17,14 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
 
-/// Longest value in a remark.
-const VALUE_WIDTH: usize = 40;
-
-/// Creates the bodies of the flags. With `--edit`, all deliveries have the edited body.
+/// Creates the bodies of the flags.
 pub(super) async fn open(
     cx: &Context,
     args: &PayloadArgs,
     changes: &ChangeArgs,
 ) -> Result<Bodies, CliError> {
     let source = source(cx, args).await?;
-    let new = |source, changes| Bodies::new(source, changes, args.event.clone(), args.seed);
-    let mut bodies = new(source, changes.changes());
-    for change in bodies.unusual_changes() {
-        cx.progress.remark(&describe(&change));
-    }
-    if changes.edit {
-        // The changes of `--set` and `--unset` are already made.
-        let edited = edit_in_editor(bodies.next(0)?.body).await?;
-        bodies = new(Source::Fixed(vec![edited]), Vec::new());
-    }
-    Ok(bodies)
+    Ok(Bodies::new(source, changes.changes(), args.event.clone(), args.seed))
 }
 
 async fn source(cx: &Context, args: &PayloadArgs) -> Result<Source, CliError> {
@@ -85,22 +70,15 @@ async fn find(
 ) -> Result<Submission, CliError> {
     let around = place(cx, "--around", args.around.as_ref(), &now())?;
     let wanted = match id {
+        "" if around.is_some() => {
+            let what = "`--around` needs the id of a submission";
+            return Err(CliError::usage(what).hint("pass it: `--from-submission FORM/ID`"));
+        }
         "" => Wanted::Newest,
         id => Wanted::Id { id, around: around.as_ref() },
     };
     cx.progress.begin();
-    let mut is_first = true;
     let on_progress = |progress: SearchProgress| {
-        if std::mem::take(&mut is_first) {
-            let hint = match around {
-                Some(_) => "",
-                None => "; `--around TIME` starts the search at the time of the submission",
-            };
-            cx.progress.remark(&format!(
-                "not found in {} submissions, back to {}; the search continues{hint}",
-                progress.submissions, progress.oldest
-            ));
-        }
         cx.progress.submissions(progress.submissions, progress.oldest.as_str());
     };
     let form_handle = cx.client().await?.form(form.id.clone());
@@ -120,18 +98,4 @@ async fn find(
             })
         }
     })
-}
-
-fn describe(change: &UnusualChange) -> String {
-    match change {
-        UnusualChange::UnknownLabel { label, known } => {
-            let hint = did_you_mean(label, known.iter().map(String::as_str));
-            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-            format!("no submission of this form has the label `{label}`{hint}")
-        }
-        UnusualChange::NotNumber { label, value } => {
-            let value = truncate(value, VALUE_WIDTH);
-            format!("`{label}` is a number in submissions of this form, but `{value}` is not")
-        }
-    }
 }

@@ -1,20 +1,20 @@
 //! Sends the deliveries of `trigger`, and prints each attempt.
 
-use std::time::Duration;
-
 use formsvc_workbench::expectation::{ResponseTally, StatusSet};
 use formsvc_workbench::mask;
 use formsvc_workbench::record::millis;
 use formsvc_workbench::simulate::{Bodies, Sent, Simulation, SimulationEvent};
 use serde::Serialize;
 
-use super::super::{expectation, text};
+use super::super::{expectation, line};
 use super::FIELDS;
+use crate::base::text::{count as counted, duration};
 use crate::context::Context;
 use crate::error::{CliError, Code};
-use crate::output::OutputFormat;
-use crate::output::{Column, ItemPrinter, Output, TextStyle};
-use crate::settings::args::format_duration;
+use crate::output::{ItemPrinter, OutputFormat, TextStyle};
+
+/// Longest response that is printed as a line, in characters.
+const MAX_PREVIEW: usize = 200;
 
 /// The JSON of an attempt.
 #[derive(Serialize)]
@@ -29,12 +29,6 @@ struct AttemptRecord<'a> {
     truncated: bool,
 }
 
-enum Printer<'a> {
-    /// For a single attempt.
-    Single(&'a Output),
-    Items(ItemPrinter<'a>),
-}
-
 /// Sends the deliveries. Returns an error if a status is not expected, or a delivery failed after all retries.
 pub(super) async fn send(
     cx: &Context,
@@ -44,12 +38,8 @@ pub(super) async fn send(
     reveal: bool,
 ) -> Result<(), CliError> {
     let output = cx.output.piped_as(OutputFormat::Ndjson);
+    let printer = output.items(FIELDS)?;
     let (count, has_retries) = (simulation.count, simulation.retries.is_some());
-    let printer = if count == 1 && !has_retries {
-        Printer::Single(&output)
-    } else {
-        Printer::Items(output.items(columns(count), FIELDS)?)
-    };
     let (mut tally, mut failed) = (ResponseTally::new(expect), 0_u64);
     let mut events = simulation.start(bodies);
     while let Some(event) = events.recv().await {
@@ -59,41 +49,31 @@ pub(super) async fn send(
                 print(&printer, &sent, expect, reveal)?;
             }
             SimulationEvent::RetryScheduled { retry, pause, .. } => {
-                let pause = Duration::from_millis(pause.as_millis().try_into().unwrap_or(u64::MAX));
-                cx.progress.remark(&format!("retry {retry} of 3 after {}", format_duration(pause)));
+                cx.progress.remark(&format!("retry {retry} of 3 after {}", duration(pause)));
             }
             SimulationEvent::Ended { submission_id, attempts, is_delivered, .. } if has_retries => {
                 let name = submission_id.as_deref().unwrap_or("the delivery");
-                let s = if attempts == 1 { "" } else { "s" };
-                cx.progress.remark(&if is_delivered {
-                    format!("{name}: delivered after {attempts} attempt{s}")
-                } else {
-                    format!("{name}: failed after {attempts} attempts")
-                });
+                let result = if is_delivered { "delivered" } else { "failed" };
+                let attempts = counted(attempts.into(), "attempt");
+                cx.progress.remark(&format!("{name}: {result} after {attempts}"));
                 failed += u64::from(!is_delivered);
             }
             SimulationEvent::Ended { .. } => {}
         }
     }
-    if has_retries {
-        return check_deliveries(failed, count);
+    match (has_retries, failed) {
+        (false, _) => expectation::check(&tally, "delivery", true, hint),
+        (true, 0) => Ok(()),
+        (true, _) => {
+            let what =
+                format!("{failed} of {} failed after all retries", counted(count, "delivery"));
+            Err(CliError::coded(Code::Unmet, what))
+        }
     }
-    let is_body_printed = matches!(printer, Printer::Single(_));
-    expectation::check(&tally, "deliveries", is_body_printed, hint)
-}
-
-/// Returns an error if deliveries failed after all retries.
-fn check_deliveries(failed: u64, count: u64) -> Result<(), CliError> {
-    let what = match (failed, count) {
-        (0, _) => return Ok(()),
-        (_, 1) => "the delivery failed: no attempt got a 2xx response".to_owned(),
-        _ => format!("{failed} of {count} deliveries failed"),
-    };
-    Err(CliError::coded(Code::Unmet, what).hint("the service does not retry after that either"))
 }
 
 fn print(
-    printer: &Printer<'_>,
+    printer: &ItemPrinter<'_>,
     sent: &Sent,
     expect: StatusSet,
     reveal: bool,
@@ -111,40 +91,27 @@ fn print(
         body: body.map(|body| String::from_utf8_lossy(&body).into_owned()),
         truncated: response.is_some_and(|response| response.truncated),
     };
-    match printer {
-        Printer::Items(ItemPrinter::Json(stream)) => stream.show(&record),
-        Printer::Single(output) => {
-            let mut listing = output.listing(FIELDS)?;
-            listing.push(&record);
-            output.item(&listing)
-        }
-        Printer::Items(ItemPrinter::Rows(columns)) => {
-            let status = record.status.map_or("no response".to_owned(), |it| it.to_string());
-            let is_expected = record.status.is_some() && expect.contains(record.status);
-            columns.row(&[
-                (TextStyle::Heading, &record.index.to_string()),
-                (TextStyle::Plain, &record.attempt.to_string()),
-                (TextStyle::Plain, record.submission_id.unwrap_or("-")),
-                (if is_expected { TextStyle::Success } else { TextStyle::Failure }, &status),
-                (TextStyle::Dim, &text::took(sent.took())),
-                (
-                    TextStyle::Dim,
-                    record.error.as_deref().or(record.body.as_deref()).unwrap_or_default(),
-                ),
-            ])
-        }
+    let live = match printer {
+        ItemPrinter::Json(stream) => return stream.show(&record),
+        ItemPrinter::Lines(live) => live,
+    };
+    let status = record.status.map_or("no response".to_owned(), |it| it.to_string());
+    let is_expected = record.status.is_some() && expect.contains(record.status);
+    let mut parts = vec![(TextStyle::Heading, format!("#{}", record.index))];
+    parts.extend(record.submission_id.map(|id| (TextStyle::Plain, id.to_owned())));
+    if record.attempt > 1 {
+        parts.push((TextStyle::Warning, line::attempt(record.attempt)));
     }
-}
-
-fn columns(count: u64) -> Vec<Column> {
-    vec![
-        Column::numbers("#", count),
-        Column::numbers("ATTEMPT", 1),
-        Column::ids("SUBMISSION"),
-        Column::text("STATUS", 11, 11),
-        Column::text("TOOK", 6, 6),
-        Column::rest("RESPONSE").or_below(),
-    ]
+    parts.push((TextStyle::Dim, "→".to_owned()));
+    parts.push((if is_expected { TextStyle::Success } else { TextStyle::Failure }, status));
+    parts.push((TextStyle::Dim, line::took(sent.took())));
+    let mut lines = line::wrapped([parts], live.width());
+    let note: String = record.error.or(record.body).unwrap_or_default();
+    let note: String = note.trim().chars().take(MAX_PREVIEW).collect();
+    if !note.is_empty() {
+        lines.extend(line::note_lines(&note, live.width()));
+    }
+    live.lines(lines.iter().map(Vec::as_slice))
 }
 
 /// Returns the most frequent cause of an unexpected status.

@@ -1,17 +1,10 @@
 //! The result of verifying a request.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-use std::time::Duration;
-
-use formsvc_contract::send::SIGNATURE;
-use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
-use formsvc_receiver::{Verifier, WebhookEvent, signature_header};
+use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::CaptureNumber;
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::verdict::{Verdict, VerdictCode, verify};
 use formsvc_workbench::verify::Explanation;
-use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
@@ -25,8 +18,7 @@ pub(super) struct Verified {
     is_by_previous_secret: bool,
     /// The time as of which the age is computed.
     at: Timestamp,
-    /// None accepts any age.
-    tolerance: Option<Duration>,
+    ignore_age: bool,
     /// Seconds from the time of the signature to `at`.
     age_secs: Option<i64>,
     pub(super) explanation: Option<Explanation>,
@@ -40,7 +32,7 @@ pub(super) struct VerifyRecord<'a> {
     verdict: &'static str,
     /// The ids of the causes.
     why: Option<String>,
-    meaning: Option<Cow<'static, str>>,
+    meaning: &'static str,
     secret: Option<&'a str>,
     /// True if a secret that a rotation replaces made the signature.
     previous: Option<bool>,
@@ -58,30 +50,24 @@ impl Verified {
         request: &Request,
         secrets: &SigningSecrets,
         at: Timestamp,
-        tolerance: Option<Duration>,
+        ignore_age: bool,
     ) -> Result<Self, CliError> {
         let Request { headers, body, .. } = request;
         let builder = secrets.builder().max_body(usize::try_from(BODY_MAX).unwrap_or(usize::MAX));
-        let builder = builder.tolerance(tolerance.unwrap_or(SIGNATURE_TOLERANCE));
         // Without a verifier, only the time is read.
         let age_secs = verify(None, headers, body, at).age_secs;
-        let verify_at = match tolerance {
-            Some(_) => at,
-            None => signed_at(at, age_secs).unwrap_or(at),
-        };
+        let signed_at = signed_at(at, age_secs).filter(|_| ignore_age);
+        let verify_at = signed_at.unwrap_or(at);
         let verifier = builder.clock(move || verify_at.into()).build().map_err(|error| {
             CliError::usage("these signing secrets cannot verify").because(&error)
         })?;
-        let mut verdict = verify(Some(&verifier), headers, body, verify_at);
-        if verdict.code == VerdictCode::BadEvent {
-            verdict.secret = signer(&verifier, headers, body);
-        }
+        let verdict = verify(Some(&verifier), headers, body, verify_at);
         let secret = verdict.secret.as_deref();
         Ok(Self {
             is_by_previous_secret: secret.is_some_and(|name| secrets.is_previous(name)),
             verdict,
             at,
-            tolerance,
+            ignore_age,
             age_secs,
             explanation: None,
         })
@@ -120,8 +106,7 @@ impl Verified {
         })
     }
 
-    /// Returns the JSON. `has_meaning` includes the meaning of the verdict.
-    pub(super) fn record(&self, request: &Request, has_meaning: bool) -> VerifyRecord<'_> {
+    pub(super) fn record(&self, request: &Request) -> VerifyRecord<'_> {
         let event = WebhookEvent::from_json(request.body.clone()).ok();
         let submission_id = match &event {
             Some(WebhookEvent::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
@@ -133,7 +118,7 @@ impl Verified {
             valid: self.is_valid(),
             verdict: self.code().row().name,
             why: self.explanation.as_ref().and_then(cause_ids),
-            meaning: has_meaning.then(|| self.meaning()),
+            meaning: self.meaning(),
             secret,
             previous: secret.map(|_| self.is_by_previous_secret),
             signed_at: signed_at(self.at, self.age_secs).map(seconds_of),
@@ -146,33 +131,17 @@ impl Verified {
         }
     }
 
-    fn meaning(&self) -> Cow<'static, str> {
-        let (age, limit) = (self.age_secs.unwrap_or_default().unsigned_abs(), self.tolerance);
-        let limit = limit.unwrap_or_default().as_secs();
+    fn meaning(&self) -> &'static str {
         match self.code() {
-            VerdictCode::SignatureTooOld => {
-                format!("the signature is valid, but {age} seconds old (limit {limit} seconds)")
-            }
-            VerdictCode::SignatureInFuture => format!(
-                "the signature is valid, but its time is {age} seconds in the future (limit {limit} \
-                 seconds)"
-            ),
-            VerdictCode::Valid if self.tolerance.is_none() => {
-                return "the signature is valid; its age was not checked".into();
+            VerdictCode::Valid if self.ignore_age => {
+                "the signature is valid; its age was not checked"
             }
             VerdictCode::Valid if self.is_by_previous_secret => {
-                "the signature is valid and recent, made with the previous secret".to_owned()
+                "the signature is valid and recent, made with the previous secret"
             }
-            code => return code.row().meaning.into(),
+            code => code.row().meaning,
         }
-        .into()
     }
-}
-
-/// Returns the name of the secret that made the signature.
-fn signer(verifier: &Verifier, headers: &HeaderMap, body: &[u8]) -> Option<Arc<str>> {
-    let header = signature_header(headers.get_all(SIGNATURE)).ok()?;
-    Some(verifier.verify_signature(header, body).ok()?.secret_name().into())
 }
 
 /// Returns the time of a signature, in whole seconds.

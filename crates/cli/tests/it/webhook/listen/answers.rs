@@ -184,7 +184,6 @@ fn what_cannot_be_meant_is_refused_with_its_rule() {
         (&["--once", "--count", "2"], "--once"),
         (&["--output", "csv"], "this command prints lines or JSON"),
         (&["--json", "event"], "--output ndjson"),
-        (&["--exit-on-stdin-eof", "--secret-stdin"], "cannot be used together"),
     ] {
         let port = if flags[0] == "--port" { "-q" } else { "--port=0" };
         let said = run(&[&["webhook", "listen", port, "--no-store"], flags].concat());

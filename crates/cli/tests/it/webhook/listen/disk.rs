@@ -99,7 +99,7 @@ fn a_disk_that_cannot_be_written_is_told_at_once() {
     fill(&listener);
     let said = listener.terminate();
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("captures are kept in memory"), "{}", said.stderr);
+    assert!(said.stderr.contains("deliveries are kept in memory"), "{}", said.stderr);
     let records = records(&said.stdout);
     assert_eq!(of_type(&records, "warning")[0]["code"], "in_memory");
     assert_eq!(records[0]["store"], Value::Null);

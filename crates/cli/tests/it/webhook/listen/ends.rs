@@ -11,7 +11,7 @@ use crate::support::{PATIENCE, formsvc, run, signal};
 use crate::webhook::recorder::{Recorder, answer};
 
 #[test]
-fn it_ends_by_a_signal_with_a_summary_and_0() {
+fn signal_ends_with_a_summary_and_exit_0() {
     for name in ["INT", "TERM"] {
         let mut listener = Listener::start(&[]);
         assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
@@ -19,20 +19,21 @@ fn it_ends_by_a_signal_with_a_summary_and_0() {
         let said = listener.finish();
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         assert!(said.stderr.contains("1 delivery: 1 valid"), "{}", said.stderr);
-        assert!(said.stderr.contains("responses: 200 ×1; p50 "), "{}", said.stderr);
+        assert!(said.stderr.contains("responses: 200 ×1"), "{}", said.stderr);
     }
 }
 
 #[test]
-fn help_says_how_a_signal_ends_it() {
+fn help_describes_the_end_by_a_signal() {
     let help = run(&["webhook", "listen", "--help"]).stdout;
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    let ends = "Ctrl-C, SIGTERM or closing the terminal ends it with exit code 0, or with 11";
+    let ends =
+        "Ctrl-C, SIGTERM or closing the terminal ends the listener with exit code 0, or with 11";
     assert!(words.contains(ends), "{help}");
 }
 
 #[test]
-fn exactly_as_many_deliveries_are_taken_as_are_asked_for() {
+fn count_accepts_exactly_that_many_deliveries() {
     let listener = Listener::start(&["--count", "2", "--output", "ndjson"]);
     let answers: Vec<_> = (0..2).map(|id| listener.deliver(&event(&id.to_string()))).collect();
     assert!(answers.iter().all(|answer| answer.status() == 200));
@@ -53,10 +54,10 @@ fn once_is_one_delivery() {
 }
 
 #[test]
-fn what_does_not_come_in_time_is_told_and_11() {
+fn missing_deliveries_exit_11_after_max_time() {
     let args = ["webhook", "listen", "--port=0", "--no-store", "--count=2", "--expect=status<300"];
-    for time in ["--max-time=1ms", "--timeout=1ms"] {
-        let said = run(&[&args[..], &[time]].concat());
+    {
+        let said = run(&[&args[..], &["--max-time=1ms"]].concat());
         assert_eq!((said.code, said.stdout.as_str()), (Some(11), ""), "{}", said.stderr);
         assert!(
             said.stderr.contains("error: the expected deliveries did not all arrive"),
@@ -72,7 +73,7 @@ fn what_does_not_come_in_time_is_told_and_11() {
 }
 
 #[test]
-fn it_ends_once_every_expectation_was_met_by_some_delivery() {
+fn listener_ends_when_every_expectation_is_met() {
     let flags = ["--expect=submission_id=sub_2 && status<300", "--expect=verdict!=valid"];
     let listener = Listener::start(&[&flags[..], &["--max-time=1h"]].concat());
     let (one, two) = (event("sub_1"), event("sub_2"));
@@ -116,22 +117,6 @@ fn silence_ends_it_where_that_is_asked_for() {
         "{}",
         said.stderr
     );
-}
-
-#[test]
-fn standard_input_ends_it_only_where_that_is_asked_for() {
-    let closed = run(&["webhook", "listen", "--port=0", "--no-store", "--exit-on-stdin-eof"]);
-    assert_eq!(closed.code, Some(0), "{}", closed.stderr);
-    let flags = ["--exit-on-stdin-eof"];
-    let mut listener = Listener::with(&flags, |command| {
-        command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", SECRET).stdin(Stdio::piped())
-    });
-    assert_eq!(listener.deliver(&event("sub_1")).status(), 200, "it listens while it is open");
-    drop(listener.child().stdin.take());
-    assert_eq!(listener.finish().code, Some(0));
-    // Whoever does not ask listens on with a standard input that has ended.
-    let listener = Listener::start(&[]);
-    assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_target_that_does_not_answer_is_502_or_504_and_told_why() {
         }
     }));
     let url = silent.url("/");
-    let listener = Listener::start(&["--forward-to", &url, "--forward-timeout", "50ms"]);
+    let listener = Listener::start(&["--forward-to", &url, "--timeout", "50ms"]);
     let late = listener.deliver(&event("sub_1"));
     assert_eq!((late.status(), late.code().as_str()), (504, "target_timeout"));
 }
@@ -120,7 +120,7 @@ fn a_target_that_is_silent_holds_up_no_delivery_of_another() {
         format!("--route=form_id=frm_silent={}", silent.url("/")),
         format!("--route=form_id=frm_1={}", quick.url("/")),
     ];
-    let flags = ["--forward-timeout=1h", "--output=ndjson"];
+    let flags = ["--timeout=1h", "--output=ndjson"];
     let flags = [&flags[..], &[&routes[0], &routes[1]]].concat();
     let mut listener = Listener::start(&flags);
     let stuck: Vec<_> = (0..100)

@@ -68,7 +68,7 @@ fn everything() -> (String, Vec<Vec<u8>>) {
 
 /// What a listener warns of before the first delivery.
 fn warnings() -> String {
-    let flags = ["--output=ndjson", "--bind=0.0.0.0", "--forward-timeout=20s"];
+    let flags = ["--output=ndjson", "--bind=0.0.0.0", "--timeout=20s"];
     let route = "--route=event=never=http://192.0.2.1/";
     let listener = Listener::with(&[&flags[..], &[route]].concat(), |command| {
         command.env("FORMSVC_STATE_DIR", "/proc/nothing")

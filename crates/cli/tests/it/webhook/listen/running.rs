@@ -96,7 +96,7 @@ fn where_nothing_can_be_kept_on_the_disk_it_is_kept_in_memory_and_told() {
         let mut listener = Listener::with(&["--output", "ndjson"], |command| {
             command.env("FORMSVC_STATE_DIR", state).env("FORMSVC_SIGNING_SECRET", SECRET)
         });
-        listener.wait_for("captures are kept in memory");
+        listener.wait_for("deliveries are kept in memory");
         assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
         let said = listener.terminate();
         let records = records(&said.stdout);
@@ -107,7 +107,7 @@ fn where_nothing_can_be_kept_on_the_disk_it_is_kept_in_memory_and_told() {
         );
     }
     let no_home = Listener::with(&[], |command| command.env_remove("HOME"));
-    assert!(no_home.terminate().stderr.contains("captures are kept in memory"));
+    assert!(no_home.terminate().stderr.contains("deliveries are kept in memory"));
 }
 
 #[test]

@@ -1,0 +1,291 @@
+//! Deliveries and sent requests as lines on a terminal. A line that is wider than the terminal continues
+//! below, with an indent. Errors of targets and hints follow on lines of their own.
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::time::Duration;
+
+use formsvc_protocol::limits::DELIVERY_RETRIES;
+use formsvc_receiver::WebhookEvent;
+use formsvc_workbench::delivery::{AnsweredBy, Delivery, Forward, Source, is_success};
+use formsvc_workbench::listen::{RefusalRow, RefusedRequest};
+use formsvc_workbench::mask;
+use formsvc_workbench::secrets::SigningSecrets;
+use formsvc_workbench::verdict::VerdictCode;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
+
+use crate::base::sanitize::one_line;
+use crate::base::text::{duration, truncate, truncate_id, wrap_whole_words};
+use crate::output::TextStyle;
+use crate::settings::args::format_duration;
+
+/// A line as texts with their styles.
+pub(super) type Line = Vec<(TextStyle, String)>;
+
+/// Longest part of a target's response that is printed, in characters.
+const MAX_PREVIEW: usize = 200;
+/// Indent of all lines but the first: they begin below its second word.
+const INDENT: &str = "         ";
+/// Number of attempts that the service makes.
+const MAX_ATTEMPTS: u32 = 1 + DELIVERY_RETRIES;
+/// Most cells of a method, of an event, and of a request target or target.
+const MAX_METHOD: usize = 10;
+const MAX_EVENT: usize = 20;
+const MAX_TARGET: usize = 40;
+/// Least width to which an id is shortened. Ids of the service have fewer cells, because users copy them.
+const MIN_ID: usize = 40;
+
+/// The settings of all lines.
+pub(super) struct LineStyle {
+    pub(super) zone: TimeZone,
+    /// Cells of a line; `None` is without limit.
+    pub(super) width: Option<usize>,
+    pub(super) secrets: SigningSecrets,
+    /// Signatures and credentials are not masked.
+    pub(super) reveal: bool,
+    /// A delivery may go to one of several targets, so its line names the target.
+    pub(super) several_targets: bool,
+}
+
+/// Returns the verdict with a sign.
+pub(super) fn verdict_label(code: VerdictCode) -> String {
+    let sign = match code {
+        VerdictCode::Valid => '✓',
+        VerdictCode::Unchecked => '?',
+        _ => '✗',
+    };
+    format!("{sign} {}", code.row().label())
+}
+
+/// Returns a short duration: `0.2ms`, `41ms`, `12.3s`, `66min40s`.
+pub(super) fn took(time: Duration) -> String {
+    duration(time).replace(' ', "")
+}
+
+/// Returns the attempt of a delivery: `2/4`, and `5th` after the last one of the service.
+pub(super) fn attempt(number: u32) -> String {
+    if number > MAX_ATTEMPTS { format!("{number}th") } else { format!("{number}/{MAX_ATTEMPTS}") }
+}
+
+impl LineStyle {
+    /// Returns the lines of a delivery, its failed forwards and its hint.
+    pub(super) fn delivery(&self, delivery: &Delivery) -> Vec<Line> {
+        let mut lines = wrapped([self.request(delivery), self.result(delivery)], self.width);
+        for note in self.notes(delivery) {
+            lines.extend(note_lines(&note, self.width));
+        }
+        lines
+    }
+
+    /// Returns the line of a request that did not become a delivery.
+    pub(super) fn refused(&self, refused: &RefusedRequest) -> Vec<Line> {
+        let RefusalRow { status, message, .. } = *refused.refusal.row();
+        let target = mask::target(&refused.request_target, self.reveal);
+        let request = vec![
+            (TextStyle::Dim, self.time(refused.at)),
+            (TextStyle::Plain, truncate(refused.method.as_str(), MAX_METHOD)),
+            (TextStyle::Plain, self.cut(&target, MAX_TARGET)),
+        ];
+        let result = vec![
+            (TextStyle::Dim, "→".to_owned()),
+            (TextStyle::for_status(Some(status)), status.to_string()),
+            (TextStyle::Dim, message.to_owned()),
+        ];
+        wrapped([request, result], self.width)
+    }
+
+    /// Returns the parts that describe the request.
+    fn request(&self, delivery: &Delivery) -> Line {
+        let summary = &delivery.summary;
+        let method = match summary.source {
+            Source::Request(_) => truncate(summary.method.as_str(), MAX_METHOD),
+            Source::Poll => "poll".to_owned(),
+        };
+        let target = self.cut(&mask::target(&summary.request_target, self.reveal), MAX_TARGET);
+        let mut parts = vec![(TextStyle::Dim, self.time(summary.received_at))];
+        parts.extend(summary.number.map(|number| (TextStyle::Heading, format!("#{number}"))));
+        parts.extend([(TextStyle::Plain, method), (TextStyle::Plain, target)]);
+        let event = summary.names.event.as_ref();
+        parts.extend(event.map(|event| (TextStyle::Plain, self.cut(event, MAX_EVENT))));
+        if let Some(id) = &summary.names.submission_id {
+            let id = one_line(id);
+            let id = match self.width {
+                Some(width) => truncate_id(&id, width.saturating_sub(INDENT.len()).max(MIN_ID)),
+                None => id.into_owned(),
+            };
+            parts.push((TextStyle::Heading, id));
+        }
+        parts.push((TextStyle::Dim, size(summary.body_size)));
+        parts
+    }
+
+    /// Returns the parts that describe the verdict, the attempt and the response.
+    pub(super) fn result(&self, delivery: &Delivery) -> Line {
+        let summary = &delivery.summary;
+        let mut parts = vec![self.verdict(delivery)];
+        if summary.attempt.is_duplicate {
+            parts.push((TextStyle::Warning, "duplicate".to_owned()));
+        } else if summary.attempt.number > 1 {
+            parts.push((TextStyle::Warning, attempt(summary.attempt.number)));
+        }
+        parts.extend(summary.attempt.gap.map(|gap| (TextStyle::Dim, format!("+{}", took(gap)))));
+        parts.push((TextStyle::Dim, "→".to_owned()));
+        let Some(response) = &summary.response else {
+            parts.push((TextStyle::Failure, "no response".to_owned()));
+            return parts;
+        };
+        let mut status = response.status.map_or("dropped".to_owned(), |it| it.to_string());
+        if response.answered_by == AnsweredBy::Fault {
+            status += " (injected)";
+        }
+        parts.push((TextStyle::for_status(response.status), status));
+        if response.answered_by == AnsweredBy::NoRoute {
+            parts.push((TextStyle::Warning, "no route matches".to_owned()));
+        } else if let Some(target) = self.target(&delivery.forwards) {
+            parts.push((TextStyle::Warning, format!("by {target}")));
+        }
+        parts.push((TextStyle::Dim, took(response.took)));
+        parts
+    }
+
+    fn verdict(&self, delivery: &Delivery) -> (TextStyle, String) {
+        let verdict = &delivery.summary.verdict;
+        let mut text = verdict_label(verdict.code);
+        if verdict.secret.as_deref().is_some_and(|name| self.secrets.is_previous(name)) {
+            text += " by a previous secret";
+        }
+        // Anyone can write any time into a signature that is not valid.
+        if let Some(age) = verdict.age_secs.filter(|_| verdict.code.row().has_valid_signature) {
+            let sign = if age < 0 { "-" } else { "" };
+            let age = format_duration(Duration::from_secs(age.unsigned_abs()));
+            text = format!("{text} {sign}{age}");
+        }
+        (TextStyle::for_verdict(verdict.code), text)
+    }
+
+    /// Returns the target of a delivery if there are several. The notes name targets that failed.
+    fn target(&self, forwards: &[Forward]) -> Option<String> {
+        if !self.several_targets || !forwards.iter().all(Forward::is_success) {
+            return None;
+        }
+        match forwards {
+            [] => None,
+            [one] => Some(self.cut(&mask::url(&one.url, self.reveal), MAX_TARGET)),
+            several => Some(format!("{} targets", several.len())),
+        }
+    }
+
+    /// Shortens a text of the request if the width is limited.
+    fn cut(&self, text: &str, max: usize) -> String {
+        let text = one_line(text);
+        if self.width.is_some() { truncate(&text, max) } else { text.into_owned() }
+    }
+
+    fn time(&self, at: Timestamp) -> String {
+        self.zone.to_datetime(at).strftime("%H:%M:%S").to_string()
+    }
+
+    /// Returns the responses of targets that failed, and a hint about a refused delivery.
+    fn notes(&self, delivery: &Delivery) -> Vec<String> {
+        let forwards = delivery.forwards.iter().filter_map(|forward| self.forward_note(forward));
+        let code = delivery.summary.verdict.code;
+        let event = (code == VerdictCode::BadEvent)
+            .then(|| WebhookEvent::from_json(delivery.body.clone()).err())
+            .flatten()
+            .map(|error| format!("not a valid event: {error}"));
+        forwards.chain(event).chain(verdict_hint(delivery)).collect()
+    }
+
+    fn forward_note(&self, forward: &Forward) -> Option<String> {
+        let mut url = mask::url(&forward.url, self.reveal);
+        if let Some(width) = self.width {
+            // It may end with the path of the request, which may have any length.
+            url = truncate(&url, width.saturating_sub(INDENT.len() + 1).max(MAX_METHOD));
+        }
+        match &forward.result {
+            Err(error) => Some(format!("{url}: {}", error.message)),
+            Ok(response) if is_success(response.status) => None,
+            Ok(response) => {
+                // Masked before it is cut, because half of a signature is not recognized as one.
+                let body = mask::response_body(&response.body, self.reveal);
+                let body = String::from_utf8_lossy(&body);
+                let preview: String = body.trim().chars().take(MAX_PREVIEW).collect();
+                let colon = if preview.is_empty() { "" } else { ": " };
+                let (status, took) = (response.status, took(forward.took));
+                Some(format!("{url} responded {status} in {took}{colon}{preview}"))
+            }
+        }
+    }
+}
+
+fn verdict_hint(delivery: &Delivery) -> Option<String> {
+    let row = delivery.summary.verdict.code.row();
+    match delivery.summary.number {
+        _ if !row.is_refusal() => None,
+        Some(number) if row.is_explainable => {
+            let command = format!("formsvc webhook verify --capture {number} --explain");
+            Some(format!("hint: `{command}` finds the cause"))
+        }
+        _ => row.advice.map(|advice| format!("hint: {advice}")),
+    }
+}
+
+/// Returns a text below a line, with an indent.
+pub(super) fn note_lines(note: &str, width: Option<usize>) -> Vec<Line> {
+    let note = one_line(note);
+    let lines = match width {
+        Some(width) => wrap_whole_words(&note, width.saturating_sub(INDENT.len())),
+        None => vec![note.into_owned()],
+    };
+    let indented = |line| vec![(TextStyle::Plain, INDENT.to_owned()), (TextStyle::Dim, line)];
+    lines.into_iter().map(indented).collect()
+}
+
+/// Returns all parts on one line if they fit. Otherwise each group begins a line, and as many parts as fit are
+/// on each line.
+pub(super) fn wrapped<const N: usize>(groups: [Line; N], width: Option<usize>) -> Vec<Line> {
+    let cells = |parts: &[(TextStyle, String)]| -> usize {
+        parts.iter().map(|(_, text)| 1 + text.width()).sum()
+    };
+    let width = width.unwrap_or(usize::MAX);
+    if cells(&groups.concat()) <= width.saturating_add(1) {
+        return vec![joined("", groups.concat())];
+    }
+    let mut lines: Vec<Line> = Vec::new();
+    for group in groups {
+        let mut line = Line::new();
+        for part in group {
+            let indent = if lines.is_empty() { 0 } else { INDENT.len() };
+            if !line.is_empty() && indent + cells(&line) + part.1.width() > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(part);
+        }
+        lines.push(line);
+    }
+    let indent = |at| if at == 0 { "" } else { INDENT };
+    lines.into_iter().enumerate().map(|(at, line)| joined(indent(at), line)).collect()
+}
+
+/// Joins texts by spaces, after an indent.
+fn joined(indent: &str, parts: Line) -> Line {
+    let mut line = vec![(TextStyle::Plain, indent.to_owned())];
+    for part in parts {
+        if line.len() > 1 {
+            line.push((TextStyle::Plain, " ".to_owned()));
+        }
+        line.push(part);
+    }
+    line
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
