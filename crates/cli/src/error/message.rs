@@ -22,7 +22,6 @@ pub const MESSAGE_FIELDS: &[FieldRow] = &[
     field("command", "string", "a command that continues the work"),
     field("submissions", "number", "submissions read so far, or written by an export"),
     field("reached", "string", "the time of the oldest submission read so far"),
-    field("seconds_left", "number", "estimate of the remaining time of an export"),
     field("columns", "number", "columns of an export"),
     field("file", "string", "the file of an export"),
     field("seconds", "number", "duration of an export"),

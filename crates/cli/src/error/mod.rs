@@ -3,7 +3,6 @@
 
 mod code;
 pub(crate) mod message;
-mod mistakes;
 pub(crate) mod network;
 mod service;
 pub(crate) mod usage;

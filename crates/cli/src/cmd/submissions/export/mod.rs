@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use formsvc_client::event::SkippedItem;
-use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX, Timestamp};
+use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
 use formsvc_export::{
     Export as Engine, ExportEvent, Exported, FileFormat, LeftOut, Output, PullOptions, SpoolFolder,
 };
@@ -30,7 +30,6 @@ use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
-use crate::output::progress::Expected;
 use crate::settings::Service;
 use crate::settings::args::{duration, whole};
 use crate::settings::repeat_command::CommandLine;
@@ -296,7 +295,6 @@ impl Run<'_> {
         let options = args.options.render(job.format, args.limit)?;
         let exported = if job.is_streamed() {
             cx.shutdown.set_saved("the data on standard output is not complete".to_owned());
-            cx.progress.expect(self.expected(job));
             let on_event = |event: ExportEvent<'_>| {
                 if let ExportEvent::Page(page) = event {
                     cx.progress.submissions(page.rows, page.reached.as_str());
@@ -351,9 +349,7 @@ impl Run<'_> {
         let Self { cx, .. } = self;
         let saved_rows = match event {
             ExportEvent::Discarded(warning) => return cx.progress.warn(warning),
-            ExportEvent::Opened { rows, saved_to, spool, .. } => {
-                let saved_to = saved_to.as_ref().map(Timestamp::unix_micros);
-                cx.progress.expect(Expected { saved: *rows, saved_to, ..self.expected(job) });
+            ExportEvent::Opened { rows, spool, .. } => {
                 if *rows > 0 && command.is_some() {
                     let rows = counted(*rows, "submission");
                     let spool = spool.display();
@@ -385,14 +381,6 @@ impl Run<'_> {
             .allow_incomplete(self.args.allow_incomplete)
             .time_limit(remaining(deadline));
         Engine::new(self.client.clone(), form.id.clone()).title(&form.title).pull(options)
-    }
-
-    /// Returns the end of the walk, for an estimate of the remaining time.
-    fn expected(&self, job: &Job) -> Expected {
-        let created = job.form.listed.as_ref().map(|form| &form.created_at);
-        let oldest = self.bounds.since.as_ref().or(created).map(Timestamp::unix_micros);
-        let limit = self.args.limit.filter(|_| !self.args.options.has_filter());
-        Expected { oldest, limit, ..Expected::default() }
     }
 
     /// Returns the command that continues the export; `None` if it cannot be shown.
