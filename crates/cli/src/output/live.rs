@@ -1,6 +1,6 @@
 //! Events of a running command: lines for people, or NDJSON for programs.
 
-use super::paint::TextStyle;
+use super::paint::{Paint, TextStyle};
 use super::template::Shape;
 use super::{Output, OutputFormat, Program, written};
 use crate::base::sanitize::one_line;
@@ -59,13 +59,25 @@ impl Live<'_> {
         let paint = self.output.screen.paint;
         let mut text = String::new();
         for line in lines {
-            for (look, part) in line {
+            for (style, part) in line {
                 let part = one_line(part.as_ref());
-                paint.write(&mut text, *look, &part);
+                paint.write(&mut text, *style, &part);
             }
             text.push('\n');
         }
         if text.is_empty() { Ok(()) } else { self.output.screen.unpaged(text.as_bytes()) }
+    }
+
+    pub(super) fn paint(&self) -> Paint {
+        self.output.screen.paint
+    }
+
+    /// Prints a line that is sanitized and painted; nothing with `--quiet`.
+    pub(super) fn sanitized_line(&self, line: &str) -> Result<(), CliError> {
+        if self.output.quiet {
+            return Ok(());
+        }
+        self.output.screen.unpaged(format!("{line}\n").as_bytes())
     }
 
     /// Prints a JSON object on one line.

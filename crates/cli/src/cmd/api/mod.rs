@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::OutputFormat;
-use crate::output::pretty::pretty;
+use crate::output::pretty;
 use crate::settings::Json;
 use crate::settings::args::whole;
 

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::editor;
-use crate::output::pretty::pretty;
+use crate::output::pretty;
 use crate::settings::Origin;
 
 /// Flags of requests to receivers.

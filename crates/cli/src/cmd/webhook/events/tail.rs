@@ -172,7 +172,7 @@ fn columns() -> Vec<Column> {
         Column::text("VERDICT", 17, VERDICT_WIDTH),
         Column::text("STATUS", 6, 6),
         Column::numbers("ATTEMPT", 1),
-        Column::ids("SUBMISSION_ID").or_below(),
+        Column::ids("SUBMISSION_ID"),
     ]
 }
 

@@ -200,7 +200,7 @@ impl ReplayRun<'_> {
             Column::text("BEFORE", 3, 3),
             Column::text("NOW", 8, 11),
             Column::text("TOOK", 6, 6),
-            Column::addresses("TO", widest).or_below(),
+            Column::text("TO", widest, widest),
         ]
     }
 

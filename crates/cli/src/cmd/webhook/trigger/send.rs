@@ -143,7 +143,7 @@ fn columns(count: u64) -> Vec<Column> {
         Column::ids("SUBMISSION"),
         Column::text("STATUS", 11, 11),
         Column::text("TOOK", 6, 6),
-        Column::rest("RESPONSE").or_below(),
+        Column::rest("RESPONSE"),
     ]
 }
 
