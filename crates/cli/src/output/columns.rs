@@ -149,7 +149,7 @@ mod tests {
     fn narrow_rows_drop_columns_from_the_right() {
         let cells = ["17", "no response", "body of a response", ID];
         for (width, line) in [
-            (100, format!("  17  no response  body of a response                          {ID}")),
+            (100, format!("  17  no response  body of a response                           {ID}")),
             (60, "  17  no response  body of a response".to_owned()),
             (40, "  17  no respons…  body of a response".to_owned()),
             (30, "  17  no response".to_owned()),

@@ -236,7 +236,7 @@ mod tests {
             (".a |", "expected term at the end"),
             (".a | foo(1)", "there is no filter `foo/1`"),
             ("é, $x", "at `é, $x`"),
-            (".a ! .b", "at `! .b`"),
+            (".a ! .b", "at `!`"),
             ("import \"x\" as x; .", "modules are not supported"),
             ("env", "there is no filter `env/0`"),
             ("$ENV", "there is no variable `$ENV`"),

@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn list_beyond_the_size_limit_is_refused() {
         assert!(check_list_size(LIST_MAX).is_ok());
-        let error = check_list_size(LIST_MAX + 1).unwrap_err().told();
+        let error = check_list_size(LIST_MAX + 1).unwrap_err().to_text();
         assert!(error.contains("exceeds 64 MiB") && error.contains("--output ndjson"), "{error}");
         let mut listing = Listing::new(FIELDS, None);
         let item = "x".repeat(LIST_MAX / 2);

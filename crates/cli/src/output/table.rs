@@ -263,8 +263,8 @@ mod tests {
         );
         let times = relative_to("2026-06-15T12:00:00Z");
         let at = |width| lines(&grid, View { width: Some(width), times, ..PLAIN }).0;
-        assert_eq!(at(26)[0], "CREATED_AT  BILL_LENGTH_MM");
-        assert_eq!(at(18), ["CREATED…  BILL_LE…", "1 second…     50.2"]);
+        assert_eq!(at(28)[0], "CREATED_AT    BILL_LENGTH_MM");
+        assert_eq!(at(22), ["CREATED_AT    BILL_LE…", "1 second ago      50.2"]);
     }
 
     #[test]

@@ -280,7 +280,7 @@ mod tests {
                 let checked = check_options(*format, ["--where", option]);
                 assert_eq!(checked.is_ok(), is_used(*format), "{option} {name}");
                 let Err(error) = checked else { continue };
-                let text = error.told();
+                let text = error.to_text();
                 assert_eq!(error.exit, Exit::Usage);
                 for expected in [option, name, &formats_of(is_used)] {
                     assert!(text.contains(expected), "{text}");

@@ -114,7 +114,7 @@ mod tests {
         for other in ["", "precious", "{}", "[1]", r#"{"url"#, r#"{"name":"x","url":"y"}"#] {
             std::fs::write(&path, other).unwrap();
             let refused = ReadyFile::write(path.clone(), &json!({}), &Shutdown::default());
-            let told = refused.err().unwrap().told();
+            let told = refused.err().unwrap().to_text();
             assert!(told.contains("precious") && told.contains("not a ready file"), "{told}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
         }

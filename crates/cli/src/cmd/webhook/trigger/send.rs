@@ -124,13 +124,13 @@ fn print(
             columns.row(&[
                 (TextStyle::Heading, &record.index.to_string()),
                 (TextStyle::Plain, &record.attempt.to_string()),
-                (TextStyle::Plain, record.submission_id.unwrap_or("-")),
                 (if is_expected { TextStyle::Success } else { TextStyle::Failure }, &status),
                 (TextStyle::Dim, &text::took(sent.took())),
                 (
                     TextStyle::Dim,
                     record.error.as_deref().or(record.body.as_deref()).unwrap_or_default(),
                 ),
+                (TextStyle::Plain, record.submission_id.unwrap_or("-")),
             ])
         }
     }
@@ -140,10 +140,10 @@ fn columns(count: u64) -> Vec<Column> {
     vec![
         Column::numbers("#", count),
         Column::numbers("ATTEMPT", 1),
-        Column::ids("SUBMISSION"),
         Column::text("STATUS", 11, 11),
         Column::text("TOOK", 6, 6),
         Column::rest("RESPONSE"),
+        Column::ids("SUBMISSION"),
     ]
 }
 
