@@ -116,7 +116,7 @@ pub(crate) fn connect_hint(error: &formsvc_client::Error) -> Option<&'static str
 pub(crate) fn describe(kind: ErrorKind, text: &str) -> String {
     let what = text.split_once(": ").map_or(text, |(_, what)| what);
     match kind {
-        ErrorKind::Api => format!("the service responded {what}"),
+        ErrorKind::Api => format!("the service responded with {what}"),
         ErrorKind::Config => what.replace("the base URL", "the service address"),
         _ => what.to_owned(),
     }

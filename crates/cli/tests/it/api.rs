@@ -58,7 +58,7 @@ fn error_prints_its_body_and_sets_the_exit_code() {
     let body: serde_json::Value = serde_json::from_str(&unknown.stdout).unwrap();
     assert_eq!(body["error"]["code"], "form_not_found");
     assert!(
-        unknown.stderr.starts_with("error: the service answered 404 form_not_found"),
+        unknown.stderr.starts_with("error: the service responded with 404 form_not_found"),
         "{}",
         unknown.stderr
     );
@@ -90,7 +90,7 @@ fn hints_fit_paths_and_redirects_are_not_followed() {
     ] {
         let said = Canned::start(vec![reply]).run(&["api", "x"]);
         assert!(said.stderr.contains(tells), "{tells}: {}", said.stderr);
-        assert!(said.stderr.starts_with("error: the service answered "), "{}", said.stderr);
+        assert!(said.stderr.starts_with("error: the service responded with "), "{}", said.stderr);
         assert!(!said.stderr.contains("u:p") && !said.stderr.contains("key=1"), "{}", said.stderr);
     }
 }

@@ -43,7 +43,7 @@ fn what_cannot_be_meant_is_exit_2_before_any_request() {
     for (flags, told) in [
         (&["--json", "titel"][..], "did you mean `title`?"),
         (&["--json", "title", "--jq", ".[", "-q"], "invalid jq expression"),
-        (&["--jq", "nope"], "there is no filter `nope/0` at character 1"),
+        (&["--jq", "nope"], "there is no filter `nope/0`"),
         (&["--template", "{{ "], "invalid template in line 1"),
         (&["--template", "{{ titel }}"], "did you mean `title`?"),
         (&["--jq", ".", "--template", "x"], "`--jq` and `--template` cannot be used together"),
