@@ -10,6 +10,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::account::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 use crate::base::suggest;
+use crate::base::text::first_names;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
@@ -44,6 +45,10 @@ impl FormMatch {
         Some(Self { title, public_id, invalid: Some(item.clone()), ..form })
     }
 
+    fn names(&self) -> FormNames<'_> {
+        [Some(self.id.as_str()), self.public_id.as_deref(), Some(&self.title)]
+    }
+
     /// Returns the name for commands and files: the public id, unless it looks like a flag, or else the id.
     pub(crate) fn name(&self) -> &str {
         let public_id = self.public_id.as_deref().filter(|id| !id.starts_with('-'));
@@ -57,6 +62,19 @@ impl From<Form> for FormMatch {
         let (id, title) = (form.id.clone(), form.title.clone());
         Self { id, public_id, title, listed: Some(form), invalid: None }
     }
+}
+
+/// Returns all forms of the list, and the items that have no usable id.
+pub(crate) fn all(listed: &Forms) -> (Vec<FormMatch>, Vec<SkippedItem>) {
+    let (mut forms, mut unusable) = (Vec::new(), Vec::new());
+    for item in listed.skipped() {
+        match FormMatch::invalid(item) {
+            Some(form) => forms.push(form),
+            None => unusable.push(item.clone()),
+        }
+    }
+    forms.extend(listed.iter().cloned().map(FormMatch::from));
+    (forms, unusable)
 }
 
 /// Finds the form that FORM names, in the list of forms, or else by requesting it as an id.
@@ -78,24 +96,28 @@ pub(crate) fn find_listed(
     forms: &Forms,
     text: &str,
 ) -> Result<Option<FormMatch>, CliError> {
-    let Some(found) = pick(forms, text)? else { return Ok(None) };
-    match found.form {
-        Ok(form) => {
-            if ![form.id.as_str(), form.public_id.as_str(), &form.title].contains(&text) {
-                let match_ = format!("`{text}` is the form {} ({})", form.public_id, form.title);
-                cx.progress.remark(&match_);
-            }
-            Ok(Some(form.clone().into()))
-        }
-        Err(item) => {
-            let form = FormMatch::invalid(item).ok_or_else(|| {
-                let what = format!("the form `{text}` has no usable id");
-                CliError::coded(Code::BadAnswer, what).cause(item.to_string())
-            })?;
-            cx.progress.warn(&format!("the service lists a form that violates its API: {item}"));
-            Ok(Some(form))
-        }
+    let Some(form) = pick(forms, text)? else { return Ok(None) };
+    if let Some(item) = &form.invalid {
+        cx.progress.warn(&format!("the service lists a form that violates its API: {item}"));
+    } else if !form.names().contains(&Some(text)) {
+        let (name, title) = (form.name(), &form.title);
+        cx.progress.remark(&format!("`{text}` is the form {name} ({title})"));
     }
+    Ok(Some(form))
+}
+
+fn pick(forms: &Forms, text: &str) -> Result<Option<FormMatch>, CliError> {
+    let (forms, _) = all(forms);
+    let found = matching(&forms, text, FormMatch::names);
+    if let [] | [_] = found[..] {
+        return Ok(found.first().copied().cloned());
+    }
+    let ids = found
+        .iter()
+        .map(|form| format!("{} ({})", form.id, form.public_id.as_deref().unwrap_or_default()));
+    let ids = first_names(&ids.collect::<Vec<_>>(), CANDIDATES_MAX);
+    let message = format!("`{text}` could be any of {} forms", found.len());
+    Err(CliError::coded(Code::AmbiguousForm, message).hint(format!("use one of the ids {ids}")))
 }
 
 /// Requests the submissions of a form that is not listed. Returns `None` if the text cannot be an id, or if
@@ -119,53 +141,28 @@ pub(crate) async fn find_unlisted(
     }
 }
 
-/// The names by which a form is found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FormNames<'a> {
-    pub(crate) id: Option<&'a str>,
-    pub(crate) public_id: Option<&'a str>,
-    pub(crate) title: Option<&'a str>,
-}
+/// The id, the public id and the title of a form.
+pub(crate) type FormNames<'a> = [Option<&'a str>; 3];
 
 /// Returns the forms that match by the first rule that any form meets: id, public id, title, prefix of
 /// either id. Titles are equal if their Unicode normal forms are: a keyboard and a service may write `é` in
 /// different ways.
-pub(crate) fn matching<T>(
-    forms: &(impl Iterator<Item = T> + Clone),
+pub(crate) fn matching<'a, T>(
+    forms: &'a [T],
     text: &str,
     names: impl Fn(&T) -> FormNames<'_>,
-) -> Vec<T> {
+) -> Vec<&'a T> {
     let rules: [fn(FormNames<'_>, &str) -> bool; 4] = [
-        |form, text| form.id == Some(text),
-        |form, text| form.public_id == Some(text),
-        |form, text| form.title.is_some_and(|title| title.nfc().eq(text.nfc())),
-        |form, text| {
-            let mut ids = [form.id, form.public_id].into_iter().flatten();
+        |[id, ..], text| id == Some(text),
+        |[_, public_id, _], text| public_id == Some(text),
+        |[.., title], text| title.is_some_and(|title| title.nfc().eq(text.nfc())),
+        |[id, public_id, _], text| {
+            let mut ids = [id, public_id].into_iter().flatten();
             !text.is_empty() && ids.any(|id| id.starts_with(text))
         },
     ];
-    let found = rules.iter().map(|rule| forms.clone().filter(|form| rule(names(form), text)));
-    found.map(Iterator::collect).find(|found: &Vec<T>| !found.is_empty()).unwrap_or_default()
-}
-
-/// A form of the list, which may violate the API.
-#[derive(Clone, Copy, Debug)]
-struct Candidate<'a> {
-    form: Result<&'a Form, &'a SkippedItem>,
-    names: FormNames<'a>,
-}
-
-fn pick<'a>(forms: &'a Forms, text: &str) -> Result<Option<Candidate<'a>>, CliError> {
-    let valid = forms.iter().map(|form| {
-        let (id, public_id) = (Some(form.id.as_str()), Some(form.public_id.as_str()));
-        Candidate { form: Ok(form), names: FormNames { id, public_id, title: Some(&form.title) } }
-    });
-    let invalid = forms.skipped().iter().map(|item| {
-        let names = FormNames { id: item.id(), public_id: item.public_id(), title: item.title() };
-        Candidate { form: Err(item), names }
-    });
-    let found = matching(&valid.chain(invalid), text, |form| form.names);
-    if found.len() > 1 { Err(ambiguous(text, &found)) } else { Ok(found.first().copied()) }
+    let found = rules.map(|rule| forms.iter().filter(|form| rule(names(form), text)).collect());
+    found.into_iter().find(|found: &Vec<&T>| !found.is_empty()).unwrap_or_default()
 }
 
 /// Returns the error for a FORM that is neither listed nor known to the service, with similar names. If a
@@ -178,36 +175,20 @@ pub(crate) fn not_found(forms: &Forms, text: &str) -> CliError {
     let lacks_name = |item: &&SkippedItem| {
         [item.id(), item.public_id(), item.title()].iter().any(Option::is_none)
     };
-    let mut unnamed = forms.skipped().iter().filter(lacks_name).peekable();
-    if unnamed.peek().is_some() {
+    let unnamed: Vec<_> = forms.skipped().iter().filter(lacks_name).take(CANDIDATES_MAX).collect();
+    if !unnamed.is_empty() {
         let what = format!(
             "the form `{text}` cannot be found, because the service lists forms that violate its API"
         );
         let error = CliError::new(Exit::Service, what).hint("use the id of the form");
-        return unnamed
-            .take(CANDIDATES_MAX)
-            .fold(error, |error, item| error.cause(item.to_string()));
+        return unnamed.iter().fold(error, |error, item| error.cause(item.to_string()));
     }
     let names = forms.iter().flat_map(|form| [form.public_id.as_str(), &form.title]);
     let ids = forms.iter().map(|form| form.id.as_str());
     let listed = "`formsvc forms list` shows the forms this key can read";
-    let hint = match suggest::did_you_mean(text, names.chain(ids)) {
-        Some(near) => format!("{near} {listed}"),
-        None => listed.to_owned(),
-    };
+    let near = suggest::did_you_mean(text, names.chain(ids));
+    let hint = near.map_or(listed.to_owned(), |near| format!("{near} {listed}"));
     CliError::coded(Code::FormNotFound, format!("no form `{text}`")).hint(hint)
-}
-
-fn ambiguous(text: &str, found: &[Candidate<'_>]) -> CliError {
-    let ids = found.iter().take(CANDIDATES_MAX).map(|form| {
-        let [id, public_id] = [form.names.id, form.names.public_id].map(Option::unwrap_or_default);
-        format!("{id} ({public_id})")
-    });
-    let ids = ids.collect::<Vec<_>>().join(", ");
-    let rest = found.len().saturating_sub(CANDIDATES_MAX);
-    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    let message = format!("`{text}` could be any of {} forms", found.len());
-    CliError::coded(Code::AmbiguousForm, message).hint(format!("use one of the ids {ids}{more}"))
 }
 
 #[cfg(test)]
@@ -233,7 +214,7 @@ mod tests {
             form("frm_c", "survey-2", "Survey"),
         ]);
         let picked = pick(&forms, text).map_err(|error| error.exit)?;
-        let id = picked.and_then(|form| form.names.id.map(str::to_owned));
+        let id = picked.map(|form| form.id.to_string());
         id.ok_or_else(|| not_found(&forms, text).exit)
     }
 
@@ -251,7 +232,7 @@ mod tests {
         let forms = Forms::from(vec![form("frm_1", "cafe", "Cafe\u{301}-Umfrage")]);
         for title in ["Caf\u{e9}-Umfrage", "Cafe\u{301}-Umfrage"] {
             let found = pick(&forms, title).unwrap();
-            assert_eq!(found.and_then(|form| form.names.id), Some("frm_1"));
+            assert_eq!(found.unwrap().id.as_str(), "frm_1");
         }
         assert!(pick(&forms, "Cafe-Umfrage").unwrap().is_none());
     }
@@ -272,7 +253,7 @@ mod tests {
         assert_eq!(error.exit, Exit::NotFound);
         assert!(!text.contains("abcdefgh") && text.contains("revoke this key"), "{text}");
         let titled = Forms::from(vec![form("frm_a", "a", "fsk_abcdefgh")]);
-        assert_eq!(pick(&titled, "fsk_abcdefgh").unwrap().unwrap().names.id, Some("frm_a"));
+        assert_eq!(pick(&titled, "fsk_abcdefgh").unwrap().unwrap().id.as_str(), "frm_a");
     }
 
     #[test]

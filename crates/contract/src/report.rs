@@ -89,7 +89,8 @@ pub struct Report {
     /// The check.
     #[serde(flatten)]
     pub check: CheckInfo,
-    /// The outcome: passed, failed or skipped.
+    /// The outcome. JSON calls it the verdict.
+    #[serde(rename = "verdict")]
     pub outcome: Outcome,
     /// The reason. Sanitized, but may quote the service.
     pub found: String,

@@ -100,6 +100,15 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
     }
 }
 
+/// Joins the first names: `a, b and 3 more`.
+pub(crate) fn first_names(names: &[String], max: usize) -> String {
+    let first = names.iter().take(max).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(max) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
 /// Formats a duration: `0.2 ms`, `41 ms`, `12.3 s`, `66 min 40 s`, `2 h 30 min`.
 pub(crate) fn duration(duration: Duration) -> String {
     let (secs, tenths_of_ms) = (duration.as_secs(), (duration.as_micros() + 50) / 100);
@@ -202,6 +211,13 @@ mod tests {
         ] {
             assert_eq!(count(number, noun), text);
         }
+    }
+
+    #[test]
+    fn first_names_counts_the_other_names() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(first_names(&names, 3), "a, b, c");
+        assert_eq!(first_names(&names, 2), "a, b and 1 more");
     }
 
     #[test]

@@ -61,8 +61,7 @@ impl Check {
     }
 }
 
-/// Prints a block for each check on a terminal, else the rows. A table may have no room for the problems, so
-/// they are also printed to standard error.
+/// Prints a block for each check on a terminal, else the rows.
 pub(crate) fn print(
     cx: &Context,
     mut listing: Listing,
@@ -82,25 +81,7 @@ pub(crate) fn print(
     for row in rows {
         listing.push(row);
     }
-    cx.output.list(listing)?;
-    if cx.output.is_for_reading() {
-        for check in checks {
-            print_problem(cx, check);
-        }
-    }
-    Ok(())
-}
-
-fn print_problem(cx: &Context, check: &Check) {
-    let text = format!("{}: {}", check.name, check.found);
-    match check.outcome {
-        Outcome::Passed | Outcome::Skipped => return,
-        Outcome::Warning => cx.progress.warn(&text),
-        Outcome::Failed => cx.progress.remark(&format!("failed: {text}")),
-    }
-    if let Some(hint) = &check.hint {
-        cx.progress.remark(&format!("hint: {hint}"));
-    }
+    cx.output.list(listing)
 }
 
 /// Returns an error that names the failed checks, if any. `only` is the flag that selects checks, if the

@@ -235,17 +235,11 @@ impl Context {
 
     #[cfg(feature = "sandbox")]
     async fn demo(&self) -> Result<(String, SecretString), CliError> {
-        use crate::sandbox::{Key, Sandbox, SandboxOptions};
+        use crate::sandbox::{Sandbox, SandboxOptions};
 
-        let options = SandboxOptions::demo();
-        let demo = self.demo.get_or_try_init(|| Sandbox::start(options)).await?;
-        let facts = &demo.facts;
-        match &facts.key {
-            Key::New(key) => Ok((facts.base_url.clone(), key.clone())),
-            Key::Kept(_) => {
-                Err(CliError::new(Exit::Failed, "a sandbox in memory had a key already"))
-            }
-        }
+        let start = || Sandbox::start(0, SandboxOptions::default());
+        let info = &self.demo.get_or_try_init(start).await?.info;
+        Ok((info.base_url.clone(), info.api_key.clone()))
     }
 
     #[cfg(not(feature = "sandbox"))]

@@ -141,19 +141,6 @@ impl CliError {
         self
     }
 
-    /// Puts larger pages before the other remedies of a tie overflow. `advice` is `None` if the pages
-    /// have the largest size already. Other errors stay unchanged.
-    #[must_use]
-    pub(crate) fn hint_larger_pages(mut self, advice: Option<String>) -> Self {
-        if let (Some(advice), Code::TieOverflow | Code::IncompleteResult) = (advice, self.code) {
-            self.hint = Some(match self.hint.take() {
-                Some(other) => format!("{advice}, or {other}"),
-                None => advice,
-            });
-        }
-        self
-    }
-
     /// Sets the command that continues where this one stopped.
     #[must_use]
     pub(crate) fn resumed_by(mut self, command: String) -> Self {

@@ -101,7 +101,7 @@ fn mistake(
 ) -> Option<String> {
     let argument = argument.split([' ', '=']).next().unwrap_or_default();
     let is_export = command.ends_with("submissions export");
-    let events = || EventKind::KNOWN.iter().map(|kind| kind.as_str());
+    let events = || EventKind::KNOWN.iter().map(EventKind::as_str);
     let event = events().find(|event| words.iter().any(|word| word.as_ref() == *event));
     let names_event = words.iter().any(|word| word.as_ref() == "--event");
     Some(match (kind, argument, value.to_lowercase().as_str()) {

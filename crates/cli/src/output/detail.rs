@@ -36,35 +36,34 @@ pub(crate) struct Finding<'a> {
 
 impl Detail<'_> {
     pub(super) fn text(&self, view: View<'_>) -> String {
-        let mut text = String::new();
+        let mut lines = Vec::new();
         for (name, value) in &self.own {
             let label = name.width() + 2;
             let time = view.times.and_then(|times| times.format_long(value));
             let time = time.map_or(String::new(), |time| format!(" ({time})"));
-            let lines = view.wrap_beside(&format!("{}{time}", one_line(value)), label);
-            text += &view.paint.put(TextStyle::Dim, &format!("{name}:"));
-            text += &format!(" {}\n", lines.join(&format!("\n{:label$}", "")));
+            let value = view.wrap_beside(&format!("{}{time}", one_line(value)), label);
+            let value = value.join(&format!("\n{:label$}", ""));
+            lines.push(format!("{} {value}", view.paint.put(TextStyle::Dim, &format!("{name}:"))));
         }
         if !self.own.is_empty() {
-            text.push('\n');
+            lines.push(String::new());
         }
         let width = line_width(view);
         for (label, value) in &self.answers {
-            let label = one_line(label);
-            text += &view.paint.put(TextStyle::Heading, &format!("{label}:"));
+            let label = format!("{}:", one_line(label));
+            let painted = view.paint.put(TextStyle::Heading, &label);
             let (value, line) = (value.trim_end(), one_line(value));
-            if !value.contains(['\n', '\r']) && label.width() + 2 + line.width() <= width {
-                text += &format!(" {}\n", line.trim_end());
+            if !value.contains(['\n', '\r']) && label.width() + 1 + line.width() <= width {
+                lines.push(format!("{painted} {}", line.trim_end()));
                 continue;
             }
-            text.push('\n');
-            for paragraph in value.lines() {
-                for line in wrap(&one_line(paragraph), width.saturating_sub(INDENT.len())) {
-                    text += &format!("{INDENT}{line}\n");
-                }
-            }
+            lines.push(painted);
+            let paragraphs = value.lines().map(one_line);
+            let wrapped =
+                paragraphs.flat_map(|text| wrap(&text, width.saturating_sub(INDENT.len())));
+            lines.extend(wrapped.map(|line| format!("{INDENT}{line}")));
         }
-        text
+        lines.join("\n") + "\n"
     }
 }
 

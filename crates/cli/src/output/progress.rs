@@ -338,7 +338,8 @@ mod tests {
             (1, "waiting 1 s for the service's rate limit · 5,900 submissions"),
             (0, "5,900 submissions"),
         ] {
-            assert_eq!(state.line(until - Duration::from_millis(millis)), line);
+            let now = until.checked_sub(Duration::from_millis(millis)).unwrap();
+            assert_eq!(state.line(now), line);
         }
     }
 

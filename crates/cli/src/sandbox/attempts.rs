@@ -1,7 +1,6 @@
-//! What a sandbox tells of deliveries: one line an attempt, once it is over.
+//! The lines about attempts to deliver.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use formsvc_client::types::PublicId;
 use formsvc_client::{Form, FormId};
@@ -11,38 +10,43 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 
 use crate::base::sanitize::one_line;
+use crate::base::text::duration;
 
-/// Lines that may wait for somebody to write them. Beyond, they are lost: a terminal that is stopped
-/// must not hold up deliveries.
-const WAITING_MAX: usize = 1_024;
+/// Lines that wait to be printed, at most. Further lines are lost, so that a stopped terminal does not delay
+/// deliveries.
+const PENDING_LINES: usize = 1_024;
 
-/// Makes a line of every attempt.
-pub(super) struct Teller {
-    /// What the forms are called; one that was made later goes by its id.
+/// Sends a line for each attempt.
+pub(super) struct AttemptReporter {
+    /// The public ids of the forms that exist at the start.
     names: HashMap<FormId, PublicId>,
     lines: mpsc::Sender<String>,
 }
 
-impl Teller {
-    /// One that knows some forms, and where its lines come out.
-    pub(super) fn of(forms: &[Form]) -> (Self, mpsc::Receiver<String>) {
-        let (lines, told) = mpsc::channel(WAITING_MAX);
+impl AttemptReporter {
+    pub(super) fn new(forms: &[Form]) -> (Self, mpsc::Receiver<String>) {
+        let (lines, received) = mpsc::channel(PENDING_LINES);
         let names = forms.iter().map(|form| (form.id.clone(), form.public_id.clone())).collect();
-        (Self { names, lines }, told)
+        (Self { names, lines }, received)
     }
 }
 
-impl AttemptObserver for Teller {
+impl AttemptObserver for AttemptReporter {
     fn is_over(&self, attempt: &AttemptOver<'_>) {
         let form = self.names.get(attempt.form).map_or(attempt.form.as_str(), PublicId::as_str);
         let outcome = outcome(attempt.status, attempt.code.map(AttemptCode::as_str));
-        let line = line(Timestamp::now(), form, attempt.url, &outcome, attempt.verdict);
-        // Full, or nobody reads: see `WAITING_MAX`.
-        let _ = self.lines.try_send(line);
+        // A full or closed channel loses the line.
+        let _ = self.lines.try_send(line(
+            Timestamp::now(),
+            form,
+            attempt.url,
+            &outcome,
+            attempt.verdict,
+        ));
     }
 }
 
-/// The status, and the code of a failure. That a status is not 2xx can be seen.
+/// Returns the status and the code of a failure.
 fn outcome(status: Option<u16>, code: Option<&str>) -> String {
     match (status, code) {
         (Some(status), None | Some("status_not_2xx")) => status.to_string(),
@@ -51,53 +55,48 @@ fn outcome(status: Option<u16>, code: Option<&str>) -> String {
     }
 }
 
-/// `09:30:00Z contact -> http://localhost:9000/: connect_failed, again in 10 s`
+/// `09:30:00Z contact -> http://localhost:9000/: connect_failed, retry in 10.0 s`
 fn line(now: Timestamp, form: &str, url: &str, outcome: &str, verdict: Verdict) -> String {
-    let then = match verdict {
+    let next = match verdict {
         Verdict::Delivered => String::new(),
-        Verdict::Retry { after, .. } => format!(", again in {}", pause(after)),
-        Verdict::Failed => ", given up".to_owned(),
-        Verdict::Unchanged | Verdict::Release => ", not tried again".to_owned(),
+        Verdict::Retry { after, .. } => format!(", retry in {}", duration(after)),
+        Verdict::Failed => ", failed".to_owned(),
+        Verdict::Unchanged | Verdict::Release => ", not retried".to_owned(),
     };
     let time = now.strftime("%H:%M:%SZ");
-    one_line(&format!("{time} {form} -> {url}: {outcome}{then}")).into_owned()
-}
-
-fn pause(pause: Duration) -> String {
-    match pause.as_secs() {
-        0 => format!("{} ms", pause.as_millis()),
-        seconds => format!("{seconds} s"),
-    }
+    one_line(&format!("{time} {form} -> {url}: {outcome}{next}")).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    fn told(url: &str, status: Option<u16>, code: Option<&str>, verdict: Verdict) -> String {
+    fn attempt(url: &str, status: Option<u16>, code: Option<&str>, verdict: Verdict) -> String {
         let at: Timestamp = "2026-01-31T09:30:00.120Z".parse().unwrap();
         line(at, "contact", url, &outcome(status, code), verdict)
     }
 
     #[test]
-    fn a_line_has_time_form_endpoint_outcome_and_what_comes_next() {
+    fn attempt_line_has_time_form_url_outcome_and_retry() {
         let url = "http://localhost:9000/";
         let retry = |millis| Verdict::Retry { after: Duration::from_millis(millis), retries: 1 };
         for (status, code, verdict, expected) in [
             (Some(200), None, Verdict::Delivered, "200"),
-            (None, Some("connect_failed"), retry(11_900), "connect_failed, again in 11 s"),
-            (Some(503), Some("status_not_2xx"), retry(50), "503, again in 50 ms"),
-            (Some(302), Some("redirected"), Verdict::Failed, "302 redirected, given up"),
-            (None, Some("timeout"), Verdict::Unchanged, "timeout, not tried again"),
+            (None, Some("connect_failed"), retry(11_900), "connect_failed, retry in 11.9 s"),
+            (Some(503), Some("status_not_2xx"), retry(50), "503, retry in 50 ms"),
+            (Some(302), Some("redirected"), Verdict::Failed, "302 redirected, failed"),
+            (None, Some("timeout"), Verdict::Unchanged, "timeout, not retried"),
         ] {
-            let line = told(url, status, code, verdict);
+            let line = attempt(url, status, code, verdict);
             assert_eq!(line, format!("09:30:00Z contact -> {url}: {expected}"));
         }
     }
 
     #[test]
-    fn what_is_told_is_harmless_in_a_terminal() {
-        let line = told("http://localhost/\u{1b}[2J\n", Some(200), None, Verdict::Delivered);
+    fn attempt_line_has_no_control_characters() {
+        let line = attempt("http://localhost/\u{1b}[2J\n", Some(200), None, Verdict::Delivered);
         assert_eq!(line, "09:30:00Z contact -> http://localhost/[2J : 200");
     }
 }

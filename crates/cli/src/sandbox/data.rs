@@ -1,136 +1,149 @@
-//! The forms a sandbox begins with: real ones with what people answered, and one to fill in.
-//! `fixtures/forms/README.md` says where the real ones come from.
+//! The forms of a sandbox: four data sets, and the form `contact` without submissions.
+//! `fixtures/forms/README.md` names the sources of the data.
+
+use std::error::Error;
+use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_client::types::PublicId;
 use formsvc_client::{FormStatus, User};
+use formsvc_protocol::FormInstant;
 use formsvc_server::admin::{Admin, FormOptions};
 use formsvc_server::fields::Fields;
-use formsvc_server::import::{self, ImportFormat, ImportOptions};
+use formsvc_server::import::{self, ImportFormat, ImportOptions, ImportTimes};
+use jiff::Timestamp;
 
+use super::failed;
 use crate::error::CliError;
-use crate::exit::Exit;
 
-/// A form made of a file.
-struct RealForm {
+/// A form with the submissions of a data set.
+struct DataSet {
     public_id: &'static str,
     title: &'static str,
-    content: Content,
+    text: &'static str,
+    format: ImportFormat,
+    /// Number of records that are imported. Each demo imports them anew.
+    submissions: u32,
+    /// Consecutive submissions that share a millisecond. More than a page has, for the fault `cursor-millis`.
+    burst: u32,
+    /// The text of a missing value.
+    null: Option<&'static str>,
+    /// The question that a JSON array of texts answers.
+    label: Option<&'static str>,
 }
 
-enum Content {
-    /// Comma-separated values, and the text that stands for a missing one.
-    Csv(&'static str, Option<&'static str>),
-    /// The first 5,000 records of comma-separated values without line breaks in a cell: a demo loads its
-    /// forms each time, and 50 pages are enough to show.
-    FirstOfCsv(&'static str),
-    /// Tab-separated values, labels in single quotes.
-    Tabs(&'static str),
-    /// A JSON array of texts that answer one question.
-    Texts(&'static str, &'static str),
-}
-
-/// Listed newest first by the service, so the last one here comes out on top.
-const REAL_FORMS: [RealForm; 4] = [
-    RealForm {
+/// Oldest first; the service lists the newest first.
+const DATA_SETS: [DataSet; 4] = [
+    DataSet {
         public_id: "naughty",
         title: "Big list of naughty strings",
-        content: Content::Texts(
-            include_str!("../../../../fixtures/forms/naughty.json"),
-            "What would you like to tell us?",
-        ),
+        text: include_str!("../../../../fixtures/forms/naughty.json"),
+        format: ImportFormat::Json,
+        submissions: 461,
+        burst: 1,
+        null: None,
+        label: Some("What would you like to tell us?"),
     },
-    RealForm {
+    DataSet {
         public_id: "penguins",
         title: "Palmer penguins",
-        content: Content::Csv(include_str!("../../../../fixtures/forms/penguins.csv"), Some("NA")),
+        text: include_str!("../../../../fixtures/forms/penguins.csv"),
+        format: ImportFormat::Csv,
+        submissions: 344,
+        burst: 1,
+        null: Some("NA"),
+        label: None,
     },
-    RealForm {
+    DataSet {
         public_id: "anes96",
         title: "American National Election Studies 1996",
-        content: Content::Tabs(include_str!("../../../../fixtures/forms/anes96.csv")),
+        text: include_str!("../../../../fixtures/forms/anes96.csv"),
+        format: ImportFormat::Tsv,
+        submissions: 944,
+        burst: 1,
+        null: None,
+        label: None,
     },
-    RealForm {
+    DataSet {
         public_id: "randhie",
         title: "RAND Health Insurance Experiment",
-        content: Content::FirstOfCsv(include_str!("../../../../fixtures/forms/randhie.csv")),
+        text: include_str!("../../../../fixtures/forms/randhie.csv"),
+        format: ImportFormat::Csv,
+        submissions: 5_000,
+        burst: 107,
+        null: None,
+        label: None,
     },
 ];
 
-/// A form to fill in: its fields.
+/// The submissions of a form are spread over this time before the current day (UTC).
+const SPAN: Duration = Duration::from_secs(180 * 86_400);
+
+/// The fields of the form without submissions.
 const CONTACT_FIELDS: &str = include_str!("../../../../examples/contact.json");
 const CONTACT: &str = "contact";
-const CONTACT_TITLE: &str = "Contact us";
 
-/// The public ids of all.
-pub(crate) const FORM_NAMES: [&str; REAL_FORMS.len() + 1] = {
-    let mut names = [CONTACT; REAL_FORMS.len() + 1];
-    let mut at = 0;
-    while at < REAL_FORMS.len() {
-        names[at] = REAL_FORMS[at].public_id;
-        at += 1;
-    }
-    names
+/// The public ids of all forms.
+pub(crate) const FORM_NAMES: [&str; DATA_SETS.len() + 1] = {
+    let [naughty, penguins, anes96, randhie] = &DATA_SETS;
+    [CONTACT, naughty.public_id, penguins.public_id, anes96.public_id, randhie.public_id]
 };
 
-/// Makes all of them, but for those that a kept database has already: they are left as they are.
+/// Creates the forms that the database does not have yet.
 pub(super) async fn load(admin: &Admin, owner: &User) -> Result<(), CliError> {
-    if let Some(public_id) = wanted(admin, CONTACT).await? {
-        let fields = Fields::parse(CONTACT_FIELDS).expect("a test reads them");
-        let options = FormOptions {
-            public_id: Some(public_id),
-            title: CONTACT_TITLE.to_owned(),
-            status: FormStatus::Published,
-        };
-        let made = admin.create_form_with(&owner.id, options, Some(fields), None).await;
-        made.map_err(|error| failed(CONTACT, &error))?;
-    }
-    for form in &REAL_FORMS {
-        if let Some(public_id) = wanted(admin, form.public_id).await? {
-            import(admin, owner, form, public_id).await?;
-        }
+    for name in FORM_NAMES {
+        load_form(admin, owner, name).await.map_err(|error| {
+            failed(format!("cannot load the form `{name}` into the sandbox")).because(&*error)
+        })?;
     }
     Ok(())
 }
 
-/// The public id, unless there is such a form already.
-async fn wanted(admin: &Admin, name: &str) -> Result<Option<PublicId>, CliError> {
-    let public_id = PublicId::new(name).expect("the names above are public ids");
-    let kept = admin.store().form_by_public_id(&public_id).await;
-    let kept = kept.map_err(|error| failed(name, &error))?;
-    Ok(kept.is_none().then_some(public_id))
-}
-
-fn failed(name: &str, error: &dyn std::error::Error) -> CliError {
-    let message = format!("cannot load the form `{name}` into the sandbox");
-    CliError::new(Exit::LocalIo, message).because(error)
-}
-
-async fn import(
-    admin: &Admin,
-    owner: &User,
-    form: &RealForm,
-    public_id: PublicId,
-) -> Result<(), CliError> {
-    let (content, format) = match &form.content {
-        Content::Csv(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Csv),
-        Content::FirstOfCsv(text) => {
-            let records: String = text.split_inclusive('\n').take(5_000 + 1).collect();
-            (records.into(), ImportFormat::Csv)
-        }
-        // All cells are numbers, so that single quotes stand around labels only.
-        Content::Tabs(text) => (text.replace('\'', "").into(), ImportFormat::Tsv),
-        Content::Texts(text, _) => (Bytes::from_static(text.as_bytes()), ImportFormat::Json),
-    };
-    let mut options = ImportOptions::new(owner.id.clone(), form.title, format);
-    options.public_id = Some(public_id);
-    match form.content {
-        Content::Csv(_, null) => options.null = null.map(str::to_owned),
-        Content::Tabs(_) | Content::FirstOfCsv(_) => {}
-        Content::Texts(_, label) => options.label = Some(label.to_owned()),
+async fn load_form(admin: &Admin, owner: &User, name: &str) -> Result<(), Box<dyn Error>> {
+    let public_id = PublicId::new(name)?;
+    if admin.store().form_by_public_id(&public_id).await?.is_some() {
+        return Ok(());
     }
-    let imported = import::form_from_bytes(admin, options, content).await;
-    imported.map(drop).map_err(|error| failed(form.public_id, &error))
+    if let Some(data) = DATA_SETS.iter().find(|data| data.public_id == name) {
+        let mut options = ImportOptions::new(owner.id.clone(), data.title, data.format);
+        options.public_id = Some(public_id);
+        options.null = data.null.map(str::to_owned);
+        options.label = data.label.map(str::to_owned);
+        options.times = Some(data.times(Timestamp::now()));
+        import::form_from_bytes(admin, options, data.content()).await?;
+    } else {
+        let (title, status) = ("Contact us".to_owned(), FormStatus::Published);
+        let options = FormOptions { public_id: Some(public_id), title, status };
+        let fields = Some(Fields::parse(CONTACT_FIELDS)?);
+        admin.create_form_with(&owner.id, options, fields, None).await?;
+    }
+    Ok(())
+}
+
+impl DataSet {
+    fn content(&self) -> Bytes {
+        match self.format {
+            ImportFormat::Json => self.text.into(),
+            // The labels are in single quotes, and all cells are numbers.
+            ImportFormat::Tsv => self.text.replace('\'', "").into(),
+            _ => {
+                let lines = self.text.split_inclusive('\n').take(self.submissions as usize + 1);
+                lines.collect::<String>().into()
+            }
+        }
+    }
+
+    /// Returns the times of the submissions: the last burst is one interval before the current day.
+    fn times(&self, now: Timestamp) -> ImportTimes {
+        let today = now.as_second().div_euclid(86_400) * 86_400;
+        let first = FormInstant::from_micros(today * 1_000_000);
+        let first = first.micros().saturating_sub_unsigned(SPAN.as_secs() * 1_000_000);
+        ImportTimes {
+            first: FormInstant::from_micros(first),
+            interval: SPAN / self.submissions.div_ceil(self.burst),
+            burst: self.burst.into(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -138,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_to_fill_in_has_every_kind_of_field() {
+    fn contact_form_has_every_kind_of_field() {
         let fields = Fields::parse(CONTACT_FIELDS).unwrap();
         let mut kinds: Vec<_> =
             fields.defined().unwrap().iter().map(|field| field.kind.name()).collect();

@@ -1,318 +1,184 @@
-//! The reference service inside this process: for `formsvc sandbox`, and for `--demo`.
-//!
-//! It runs on a thread and a runtime of its own, so that a command that waits for it cannot hold it
-//! up.
+//! The reference service in this process, for `formsvc sandbox` and for `--demo`.
 
 mod attempts;
 mod banner;
 mod data;
-mod key;
+mod options;
 mod visitor;
 mod webhooks;
 
 pub(crate) use banner::banner;
 pub(crate) use data::FORM_NAMES;
-pub(crate) use key::Key;
-pub(crate) use webhooks::{Wanted, Webhook, wanted};
+pub(crate) use options::{RequestedWebhook, SandboxOptions};
+pub(crate) use webhooks::Webhook;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use formsvc_client::types::PublicId;
 use formsvc_client::{Form, User};
 use formsvc_server::admin::{Admin, AdminError, Registrar};
-use formsvc_server::delivery::{
-    AttemptObserver, Deliveries, DeliveryOptions, Equipment, system_random,
-};
+use formsvc_server::delivery::{Deliveries, DeliveryOptions, Equipment, system_random};
 use formsvc_server::egress::{ClientOptions, DeliveryClient, EgressPolicy};
-use formsvc_server::faults::{FaultSetting, Faults};
+use formsvc_server::faults::Faults;
 use formsvc_server::public::{self, PublicOptions};
 use formsvc_server::rate_limit::RateLimit;
 use formsvc_server::secrets::{KeyFile, Missing, Vault};
 use formsvc_server::seed::{SeedOptions, seed_form};
 use formsvc_server::serve::{Running, ServeOptions, Server};
-use formsvc_server::store::Store;
 use formsvc_server::store::sqlite::SqliteStore;
-use formsvc_server::store::{steady_clock, system_clock};
-use tokio::sync::{mpsc, oneshot};
+use formsvc_server::store::{Store, steady_clock, system_clock};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Serialize, Serializer};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::args::Rate;
-use attempts::Teller;
+use attempts::AttemptReporter;
 use visitor::Visitor;
 
-/// The user the sandbox's forms belong to.
+/// The owner of the forms.
 const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
 const OWNER_NAME: &str = "Sandbox";
 
-/// Time requests under way have when it stops; nobody should wait long for a sandbox.
-const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(2);
-
-/// Requested submissions that wait to be made.
+/// Time in which a sandbox stops. Requests in flight have half of it to complete.
+pub(crate) const STOP_TIME: Duration = Duration::from_secs(1);
+/// Pending requests for submissions, at most.
 const PENDING_SUBMISSIONS: usize = 16;
 
-/// What may be the matter when a sandbox without a file cannot be filled.
-const IN_MEMORY: &str =
-    "a sandbox in memory holds at most 1 GiB; --database PATH keeps it in a file";
-
-/// What kind of sandbox.
-#[derive(Clone, Debug)]
-pub(crate) struct SandboxOptions {
-    /// A file to keep it in; memory if none.
-    pub(crate) database: Option<PathBuf>,
-    /// Where to listen.
-    pub(crate) addr: SocketAddr,
-    /// Requests a minute for a key; `Off` lifts the limits of public forms as well.
-    pub(crate) rate_limit: Option<Rate>,
-    /// Endpoints that are to be there.
-    pub(crate) webhooks: Vec<Wanted>,
-    /// How deliveries to them are made.
-    pub(crate) delivery: DeliveryOptions,
-    /// Where they may go.
-    pub(crate) egress: EgressPolicy,
-    /// Whether a key is made although the database has one.
-    pub(crate) new_key: bool,
-    /// Generated forms, besides the real ones.
-    pub(crate) generate: Vec<(PublicId, u64)>,
-    /// How it fails.
-    pub(crate) faults: Vec<FaultSetting>,
-    /// Time between two submissions to the forms of `webhooks` and `submit_to`, in turn.
-    pub(crate) submit_every: Option<Duration>,
-    /// Forms without an endpoint that get submissions.
-    pub(crate) submit_to: Vec<PublicId>,
-    /// Accepts requests for submissions: see [`Sandbox::submitter`].
-    pub(crate) submit_on_request: bool,
-}
-
-impl SandboxOptions {
-    /// One in memory, on any free port, as `--demo` has it.
-    pub(crate) fn demo() -> Self {
-        Self {
-            database: None,
-            addr: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            rate_limit: None,
-            webhooks: Vec::new(),
-            delivery: DeliveryOptions::default(),
-            egress: EgressPolicy::dev(),
-            new_key: false,
-            generate: Vec::new(),
-            faults: Vec::new(),
-            submit_every: None,
-            submit_to: Vec::new(),
-            submit_on_request: false,
-        }
-    }
-}
-
-/// A sandbox that answers. Dropping it shuts it down and waits until it is.
+/// A running sandbox. Dropping it stops it at once.
 pub(crate) struct Sandbox {
-    /// What there is to know of it.
-    pub(crate) facts: Facts,
-    /// A line for every attempt to deliver, once it is over.
+    pub(crate) info: SandboxInfo,
+    /// A line for each attempt to deliver.
     pub(crate) attempts: mpsc::Receiver<String>,
-    submissions: mpsc::Sender<()>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Requests submissions. A full channel ignores a request.
+    pub(crate) submissions: mpsc::Sender<()>,
+    running: Running,
+    /// The visitor, which ends with the sandbox.
+    _visitor: JoinSet<()>,
 }
 
-/// Requests submissions to the forms of a sandbox.
-pub(crate) struct Submitter(mpsc::Sender<()>);
-
-impl Submitter {
-    /// Requests a submission. Ignores the request if many are pending. Returns false if the sandbox has ended.
-    pub(crate) fn submit(&self) -> bool {
-        !matches!(self.0.try_send(()), Err(mpsc::error::TrySendError::Closed(())))
-    }
-}
-
-/// What there is to know of a sandbox.
-pub(crate) struct Facts {
-    /// Its address.
+/// A description of a running sandbox: the content of a ready file.
+#[derive(Serialize)]
+pub(crate) struct SandboxInfo {
     pub(crate) base_url: String,
-    /// The key for its forms.
-    pub(crate) key: Key,
-    /// Its forms, newest first.
-    pub(crate) forms: Vec<Form>,
-    /// Forms that were to be generated but are in the database already.
-    pub(crate) kept: Vec<PublicId>,
-    /// Endpoints of its forms.
-    pub(crate) webhooks: Vec<Webhook>,
-    /// Forms that somebody submits to in turn, and how often.
-    pub(crate) visits: Option<(Vec<PublicId>, Duration)>,
-    /// How it failed when it was started.
-    pub(crate) faults: Vec<FaultSetting>,
+    /// A new API key.
+    #[serde(serialize_with = "expose")]
+    pub(crate) api_key: SecretString,
+    /// The forms, newest first.
+    forms: Vec<Form>,
+    webhooks: Vec<Webhook>,
+    /// The forms that get submissions.
+    #[serde(skip)]
+    visited: Vec<PublicId>,
 }
-
-type Started = (Facts, mpsc::Receiver<String>);
 
 impl Sandbox {
-    /// Starts one and waits until it answers.
-    pub(crate) async fn start(options: SandboxOptions) -> Result<Self, CliError> {
-        let (started, answers) = oneshot::channel();
-        let (stop, stopped) = oneshot::channel();
+    /// Starts a sandbox on a port of this machine; port 0 is a free one.
+    pub(crate) async fn start(port: u16, options: SandboxOptions) -> Result<Self, CliError> {
+        let schedule = options.schedule();
+        let database = options.database.as_deref();
+        let store = open_store(database)?;
+        let admin = Admin::new(Arc::clone(&store));
+        let vault = open_vault(database)?;
+        let cannot_fill = |error: AdminError| failed("cannot fill the sandbox").because(&error);
+        let owner = find_owner(&admin).await.map_err(cannot_fill)?;
+        data::load(&admin, &owner).await?;
+        generate_forms(&admin, &owner, &options).await?;
+        let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
+        // Deliveries to this machine are allowed.
+        let policy =
+            options.egress_allow.into_iter().fold(EgressPolicy::dev(), EgressPolicy::allow);
+        let registrar = Registrar::new(vault.clone(), policy.clone());
+        webhooks::add(&admin, &registrar, &forms, &options.webhook).await?;
+        let webhooks = webhooks::list(&admin, &vault, &forms).await?;
+        let names = options.webhook.iter().map(|webhook| &webhook.form);
+        let names: Vec<_> = names.chain(&options.submit_to).map(PublicId::as_str).collect();
+        let names = if names.is_empty() { &FORM_NAMES[..1] } else { &names };
+        let is_visited = |form: &&Form| names.contains(&form.public_id.as_str());
+        let visited: Vec<&Form> = forms.iter().filter(is_visited).collect();
+        let visitor = Visitor::new(&admin, &visited).await.map_err(cannot_fill)?;
+        let visited = visited.into_iter().map(|form| form.public_id.clone()).collect();
+
+        let faults = Faults::new();
+        options.fault.iter().for_each(|fault| faults.set(*fault));
+        let serve = serve_options(port, options.rate_limit);
+        let metrics = Arc::clone(&serve.metrics);
+        let index = public::index(Arc::clone(&store), owner.id.clone());
+        let wrap = |router| faults.around(router).merge(index);
+        let running =
+            Server::bind_with(serve, Arc::clone(&store), wrap).await.map_err(|error| {
+                failed("cannot start the sandbox")
+                    .because(&error)
+                    .hint("`--port 0` finds a free port")
+            })?;
+        let created = admin.create_key(&owner.id, "sandbox").await.map_err(cannot_fill)?;
+        let (reporter, attempts) = AttemptReporter::new(&forms);
+        let client = ClientOptions { policy, ..ClientOptions::default() };
+        let mut delivery = DeliveryOptions::default();
+        delivery.schedule = schedule;
+        let equipment = Equipment {
+            store,
+            carrier: faults.carrier(Arc::new(DeliveryClient::new(client))),
+            vault,
+            clock: faults.clock(system_clock()),
+            options: delivery,
+            random: system_random(),
+            metrics,
+        };
+        let deliveries = Deliveries::start_observed(equipment, Some(Arc::new(reporter)));
+        let running = running.with_deliveries(deliveries);
         let (submissions, requests) = mpsc::channel(PENDING_SUBMISSIONS);
-        let thread = thread::Builder::new()
-            .name("sandbox".into())
-            .spawn(move || run(options, started, stopped, requests))
-            .map_err(|error| failed("cannot start the sandbox").because(&error))?;
-        let gone = |_| failed("the sandbox stopped before it answered");
-        let (facts, attempts) = answers.await.map_err(gone)??;
-        Ok(Self { facts, attempts, submissions, stop: Some(stop), thread: Some(thread) })
+        let mut task = JoinSet::new();
+        task.spawn(visitor.run(options.submit_every, requests));
+        let (base_url, api_key) = (running.base_url(), created.secret);
+        let info = SandboxInfo { base_url, api_key, forms, webhooks, visited };
+        Ok(Self { info, attempts, submissions, running, _visitor: task })
     }
 
-    /// Returns a handle that requests submissions, if the options allow it.
-    pub(crate) fn submitter(&self) -> Submitter {
-        Submitter(self.submissions.clone())
-    }
-}
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            // It may have stopped by itself; then there is nobody to tell.
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    /// Completes the requests in flight and closes the database. Attempts to deliver that take longer are
+    /// repeated at the next start.
+    pub(crate) async fn stop(self) -> Result<(), CliError> {
+        let stopped = timeout(STOP_TIME, self.running.shutdown())
+            .await
+            .map_or(Ok(()), |stopped| stopped.map(drop));
+        stopped.map_err(|error| failed("cannot close the sandbox's database").because(&error))
     }
 }
 
-fn run(
-    options: SandboxOptions,
-    started: oneshot::Sender<Result<Started, CliError>>,
-    stopped: oneshot::Receiver<()>,
-    requests: mpsc::Receiver<()>,
-) {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let _ = started.send(Err(failed("cannot start the sandbox").because(&error)));
-            return;
-        }
-    };
-    runtime.block_on(serve(options, started, stopped, requests));
-}
-
-/// Serves until told to stop, then lets requests finish and closes the store.
-async fn serve(
-    options: SandboxOptions,
-    started: oneshot::Sender<Result<Started, CliError>>,
-    mut stopped: oneshot::Receiver<()>,
-    requests: mpsc::Receiver<()>,
-) {
-    let opened = tokio::select! {
-        opened = open(options) => opened,
-        // Stopping while the data is still being loaded must not wait for it.
-        _ = &mut stopped => return,
-    };
-    match opened {
-        Ok((running, ready, visitor)) => {
-            if started.send(Ok(ready)).is_ok() {
-                let visits = async {
-                    if let Some(visitor) = visitor {
-                        visitor.submit(requests).await;
-                    }
-                    std::future::pending::<()>().await;
-                };
-                tokio::select! {
-                    // An error means that whoever would tell us is gone, which tells us as well.
-                    _ = stopped => {}
-                    () = visits => {}
-                }
-            }
-            if let Err(error) = running.shutdown().await {
-                tracing::error!(%error, "the sandbox's store did not close");
-            }
-        }
-        Err(error) => {
-            // The receiver is gone only when the whole command is.
-            let _ = started.send(Err(error));
-        }
-    }
-}
-
-async fn open(options: SandboxOptions) -> Result<(Running, Started, Option<Visitor>), CliError> {
-    let store = store(options.database.as_deref())?;
-    let admin = Admin::new(Arc::clone(&store));
-    let vault = vault(&store, options.database.as_deref()).await?;
-    let cannot_fill = |error: AdminError| failed("cannot fill the sandbox").because(&error);
-    let owner = owner(&admin).await.map_err(cannot_fill)?;
-    data::load(&admin, &owner).await?;
-    let kept = generate_all(&admin, &owner, &options).await?;
-    let forms = admin.list_forms(&owner.id).await.map_err(cannot_fill)?;
-    let registrar = Registrar::new(vault.clone(), options.egress.clone());
-    let wanted = webhooks::check(&admin, &registrar, &forms, &options.webhooks).await?;
-    let has_visitor = options.submit_every.is_some() || options.submit_on_request;
-    let (visitor, visits) = match options.submit_every {
-        every if has_visitor => {
-            let names = options.webhooks.iter().map(|wanted| &wanted.form);
-            let names: Vec<_> = names.chain(&options.submit_to).cloned().collect();
-            let visited = visitor::visited(&forms, &names);
-            let visitor =
-                Visitor::of(&admin, &owner, &visited, every).await.map_err(cannot_fill)?;
-            let names = visited.iter().map(|form| form.public_id.clone()).collect();
-            (Some(visitor), every.map(|every| (names, every)))
-        }
-        _ => (None, None),
-    };
-    let serving = serving(options.addr, options.rate_limit);
-    let faults = Faults::new();
-    options.faults.iter().for_each(|fault| faults.set(*fault));
-    let metrics = Arc::clone(&serving.metrics);
-    let index = public::index(Arc::clone(&store), owner.id.clone());
-    let around = |router| faults.around(router).merge(index);
-    let running = Server::bind_with(serving, Arc::clone(&store), around).await;
-    let running = running.map_err(|error| {
-        failed("cannot start the sandbox").because(&error).hint("`--port 0` finds a free port")
-    })?;
-    // Last, when nothing is left to fail: what is made here is shown once.
-    let webhooks = webhooks::add(&admin, &registrar, &forms, wanted).await?;
-    let key = key::of(&admin, &owner, options.new_key).await.map_err(cannot_fill)?;
-    let (teller, attempts) = Teller::of(&forms);
-    let client = ClientOptions { policy: options.egress, ..ClientOptions::default() };
-    let equipment = Equipment {
-        store,
-        carrier: faults.carrier(Arc::new(DeliveryClient::new(client))),
-        vault,
-        clock: faults.clock(system_clock()),
-        options: options.delivery,
-        random: system_random(),
-        metrics,
-    };
-    let teller: Arc<dyn AttemptObserver> = Arc::new(teller);
-    let running = running.with_deliveries(Deliveries::start_observed(equipment, Some(teller)));
-    let facts = Facts {
-        base_url: running.base_url(),
-        key,
-        forms,
-        kept,
-        webhooks,
-        visits,
-        faults: options.faults,
-    };
-    Ok((running, (facts, attempts), visitor))
-}
-
-fn store(database: Option<&Path>) -> Result<Arc<dyn Store>, CliError> {
+fn open_store(database: Option<&Path>) -> Result<Arc<dyn Store>, CliError> {
     let store = match database {
         Some(path) => SqliteStore::open_exclusive(path, system_clock()),
         None => SqliteStore::in_memory(system_clock()),
     };
     let store = store.map_err(|error| {
-        let place = database.map_or("memory".into(), |path| path.display().to_string());
-        failed(format!("cannot open the sandbox's database `{place}`")).because(&error)
+        let name = database.map_or("memory".into(), |path| path.display().to_string());
+        failed(format!("cannot open the sandbox's database `{name}`")).because(&error)
     })?;
     Ok(Arc::new(store.with_steady_clock(steady_clock())))
 }
 
-fn serving(addr: SocketAddr, rate_limit: Option<Rate>) -> ServeOptions {
+/// Opens the key of the signing secrets: a file beside the database, or a temporary key.
+fn open_vault(database: Option<&Path>) -> Result<Vault, CliError> {
+    let Some(database) = database else {
+        let vault = Vault::ephemeral();
+        return vault.map_err(|error| failed("cannot start the sandbox").because(&error));
+    };
+    let cannot_use = |error: &dyn std::error::Error| {
+        failed("cannot use the key beside the sandbox's database").because(error)
+    };
+    let file = KeyFile::beside(database).map_err(|error| cannot_use(&error))?;
+    let key = file.open(Missing::Create).map_err(|error| cannot_use(&error))?;
+    Ok(Vault::new(&key))
+}
+
+fn serve_options(port: u16, rate_limit: Option<Rate>) -> ServeOptions {
+    let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let rate_limit = match rate_limit {
         None => RateLimit::default(),
         Some(Rate::Off) => RateLimit::Off,
@@ -322,72 +188,44 @@ fn serving(addr: SocketAddr, rate_limit: Option<Rate>) -> ServeOptions {
     if rate_limit == RateLimit::Off {
         (public.per_address, public.per_form) = (RateLimit::Off, RateLimit::Off);
     }
-    let shutdown_deadline = SHUTDOWN_DEADLINE;
+    let shutdown_deadline = STOP_TIME / 2;
     ServeOptions { addr, rate_limit, public, shutdown_deadline, ..ServeOptions::default() }
 }
 
-/// What opens the signing secrets: a key beside the database, or one that is gone with the sandbox.
-/// Where there are secrets, a missing key is not replaced by one that does not open them.
-async fn vault(store: &Arc<dyn Store>, database: Option<&Path>) -> Result<Vault, CliError> {
-    let Some(database) = database else {
-        let ephemeral = Vault::ephemeral();
-        return ephemeral.map_err(|error| failed("cannot start the sandbox").because(&error));
-    };
-    let unreadable = |error: &dyn std::error::Error| {
-        failed("cannot use the key beside the sandbox's database").because(error)
-    };
-    let sealed = store.sealed_secrets().await.map_err(|error| unreadable(&error))?;
-    let missing = if sealed.is_empty() { Missing::Create } else { Missing::Refuse };
-    let file = KeyFile::beside(database).map_err(|error| unreadable(&error))?;
-    let key = file.open(missing).map_err(|error| unreadable(&error))?;
-    Ok(Vault::new(&key))
-}
-
-/// The owner of the sandbox's forms; a kept database has one already.
-async fn owner(admin: &Admin) -> Result<User, AdminError> {
+/// Returns the owner of the forms, whom a database of an earlier start has.
+async fn find_owner(admin: &Admin) -> Result<User, AdminError> {
     match admin.store().user_by_email(OWNER_EMAIL).await? {
         Some(owner) => Ok(owner),
         None => admin.create_user(OWNER_EMAIL, OWNER_NAME).await,
     }
 }
 
-/// Generates forms; those that were there already are given back.
-async fn generate_all(
+/// Generates the forms of `--generate` that the database does not have yet.
+async fn generate_forms(
     admin: &Admin,
     owner: &User,
     options: &SandboxOptions,
-) -> Result<Vec<PublicId>, CliError> {
-    let mut kept = Vec::new();
+) -> Result<(), CliError> {
     for (public_id, submissions) in &options.generate {
-        let generated = generate(admin, owner, public_id, *submissions).await;
-        let made = generated.map_err(|error| match options.database {
-            None => error.hint(IN_MEMORY),
-            Some(_) => error,
+        let generate = async {
+            if admin.store().form_by_public_id(public_id).await?.is_none() {
+                let seed = SeedOptions::new(public_id.clone(), *submissions);
+                seed_form(admin, &owner.id, &seed).await?;
+            }
+            Ok(())
+        };
+        generate.await.map_err(|error: AdminError| {
+            let what = format!("cannot generate the form `{public_id}`");
+            let hint = "a sandbox in memory holds at most 1 GiB; use `--database PATH`";
+            let error = failed(what).because(&error);
+            if options.database.is_none() { error.hint(hint) } else { error }
         })?;
-        if !made {
-            kept.push(public_id.clone());
-        }
     }
-    Ok(kept)
+    Ok(())
 }
 
-/// Generates a form; `false` when there is one of that name already.
-async fn generate(
-    admin: &Admin,
-    owner: &User,
-    public_id: &PublicId,
-    submissions: u64,
-) -> Result<bool, CliError> {
-    let cannot = |error: AdminError| {
-        failed(format!("cannot generate the form `{public_id}`")).because(&error)
-    };
-    let kept = admin.store().form_by_public_id(public_id).await;
-    if kept.map_err(|error| cannot(error.into()))?.is_some() {
-        return Ok(false);
-    }
-    let options = SeedOptions::new(public_id.clone(), submissions);
-    seed_form(admin, &owner.id, &options).await.map_err(cannot)?;
-    Ok(true)
+fn expose<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(secret.expose_secret())
 }
 
 fn failed(message: impl Into<String>) -> CliError {

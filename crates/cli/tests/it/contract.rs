@@ -21,7 +21,7 @@ fn json(said: &Said) -> Value {
 /// Returns the ids of the checks with an outcome.
 fn ids(results: &Value, outcome: &str) -> Vec<String> {
     let checks = results["checks"].as_array().unwrap().iter();
-    let found = checks.filter(|check| check["outcome"] == outcome);
+    let found = checks.filter(|check| check["verdict"] == outcome);
     found.map(|check| check["check"].as_str().unwrap().to_owned()).collect()
 }
 

@@ -213,15 +213,3 @@ fn terminal_shows_each_finding_once_and_uncut() {
         assert_eq!(error, "error: 1 of 12 checks failed: profile");
     }
 }
-
-#[test]
-fn table_in_a_pipe_repeats_problems_on_stderr() {
-    let said = run(&["doctor", "--output", "table"]);
-    assert!(said.stdout.starts_with("CHECK "), "{}", said.stdout);
-    assert!(said.stderr.contains("failed: profile: no service address\nhint: "), "{}", said.stderr);
-    let made = run(&["doctor", "--output", "json", "--jq", ".[0].check"]);
-    assert_eq!(
-        (&*made.stdout, &*made.stderr),
-        ("version\n", "error: 1 of 12 checks failed: profile\n")
-    );
-}

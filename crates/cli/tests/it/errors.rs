@@ -43,7 +43,6 @@ fn wrong_arguments_are_told_in_our_words() {
         &["--demo", "forms", "view", "pengiuns"],
         &["--demo", "forms", "view", "zebra"],
         &["--demo", "submissions", "export", "penguins", "--format", "pdf"],
-        &["--demo", "submissions", "export", "penguins", "--page-size", "101"],
         &["--demo", "submissions", "export", "penguins", "-o", "p.pdf"],
         &["forms", "view"],
         &["config", "get", "outptu"],

@@ -241,10 +241,10 @@ fn provoked(code: u8) -> Said {
             let row = |id: &str| {
                 format!(r#"{{"id":"{id}","data":{{}},"created_at":"2026-01-01T00:00:01.000Z"}}"#)
             };
-            let tied =
-                page(&[row("sub_2"), row("sub_1")].join(","), Some("2026-01-01T00:00:01.000Z"));
+            let rows: Vec<_> = (0..100).map(|at| row(&format!("sub_{at}"))).collect();
+            let tied = page(&rows.join(","), Some("2026-01-01T00:00:01.000Z"));
             let service = Canned::start(vec![one_form(), tied, page("", None), page("", None)]);
-            let export = ["submissions", "export", "survey", "--page-size", "2"];
+            let export = ["submissions", "export", "survey"];
             service.run(&[&export[..], &["--allow-incomplete"]].concat())
         }
         10 => run(&["man", "--dir", "/dev/null/nowhere"]),

@@ -82,7 +82,6 @@ fn invalid_form_is_found_by_the_names_that_it_has() {
         5,
         &["the form `frm_2` violates the API", "data[1].title"],
     );
-    has_text(&run(&["submissions", "list", "Poll"]), 5, &["the form `Poll` has no usable id"]);
 }
 
 #[test]

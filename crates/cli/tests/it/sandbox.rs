@@ -5,7 +5,7 @@ mod webhooks;
 use crate::support::{Sandbox, entries, formsvc, request, run};
 
 #[test]
-fn it_answers_once_the_ready_file_is_there_and_stops_on_sigterm() {
+fn sandbox_serves_while_its_ready_file_exists() {
     let mut sandbox = Sandbox::start(&["--generate", "big=250"]);
     let said = sandbox.run(&["submissions", "export", "big", "--format", "ndjson"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -14,12 +14,12 @@ fn it_answers_once_the_ready_file_is_there_and_stops_on_sigterm() {
     assert!(ready.exists());
     let folder = sandbox.keep_folder();
     assert_eq!(sandbox.terminate(), Some(143));
-    assert!(!ready.exists(), "the ready file says that it still answers");
+    assert!(!ready.exists(), "the ready file was not removed");
     drop(folder);
 }
 
 #[test]
-fn what_a_database_keeps_is_there_the_next_time() {
+fn database_keeps_forms_for_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("kept.db");
     let args = ["--database", database.to_str().unwrap(), "--generate", "big=50"];
@@ -34,26 +34,17 @@ fn what_a_database_keeps_is_there_the_next_time() {
     second.api_key = key;
     assert_eq!(ids(&second), before);
     assert_eq!(before.lines().count(), 50);
-    // A kept form is not made anew, and that is said.
-    assert!(second.said.contains("`big` was kept"), "{}", second.said);
-    // One database, one server.
+    // A second sandbox cannot use the database.
     let both = [&["sandbox", "--port", "0"][..], &args[..2]].concat();
     let third = run(&both);
     assert_eq!(third.code, Some(10), "{}", third.stderr);
 }
 
 #[test]
-fn an_unwritable_ready_file_or_a_taken_port_is_exit_10() {
+fn unwritable_ready_file_or_used_port_is_exit_10() {
     let said = run(&["sandbox", "--port", "0", "--ready-file", "/nonexistent/ready.json"]);
     assert_eq!(said.code, Some(10), "{}", said.stderr);
     assert!(said.stderr.starts_with("error: "), "{}", said.stderr);
-    // A database keeps the key, which is shown once.
-    let folder = tempfile::tempdir().unwrap();
-    let database = folder.path().join("kept.db");
-    let kept = ["--database", database.to_str().unwrap(), "--ready-file", "/nonexistent/r.json"];
-    let said = run(&[&["sandbox", "--port", "0"], &kept[..]].concat());
-    assert_eq!(said.code, Some(10), "{}", said.stderr);
-    assert!(said.stderr.contains("export FORMSVC_API_KEY=fsk_"), "{}", said.stderr);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let said = run(&["sandbox", "--port", &port]);
@@ -62,7 +53,7 @@ fn an_unwritable_ready_file_or_a_taken_port_is_exit_10() {
 }
 
 #[test]
-fn a_demo_leaves_nothing_behind() {
+fn demo_writes_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let done = formsvc(&["--demo", "me"])
         .current_dir(folder.path())
@@ -75,7 +66,7 @@ fn a_demo_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_browser_finds_its_forms() {
+fn index_page_links_the_public_forms() {
     let sandbox = Sandbox::start(&[]);
     let page = request(&sandbox.base_url, "GET /", "", "");
     assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("text/html"), "{page}");
@@ -83,7 +74,7 @@ fn a_browser_finds_its_forms() {
 }
 
 #[test]
-fn faults_are_set_by_flags_and_ended_while_it_runs() {
+fn fault_of_flag_ends_by_request() {
     let sandbox = Sandbox::start(&["--fault", "rate-limited=3600", "--fault", "latency=1ms"]);
     assert!(sandbox.said.contains("latency=1ms"), "{}", sandbox.said);
     assert_eq!(sandbox.run(&["me"]).code, Some(7));
@@ -93,7 +84,7 @@ fn faults_are_set_by_flags_and_ended_while_it_runs() {
 }
 
 #[test]
-fn a_wrong_fault_is_told_the_right_one() {
+fn wrong_fault_names_the_right_one() {
     let fault = |fault| run(&["sandbox", "--port", "0", "--fault", fault]);
     for (wrong, told) in [
         ("latancy", "did you mean `latency`?"),
@@ -108,7 +99,7 @@ fn a_wrong_fault_is_told_the_right_one() {
 }
 
 #[test]
-fn the_help_of_a_command_is_what_it_says_of_itself() {
+fn help_contains_the_long_description() {
     let help = |command: &[&str]| crate::support::succeed(&[command, &["--help"]].concat());
     assert!(help(&["sandbox"]).contains("It listens on loopback only"));
     assert!(help(&["submissions", "export"]).contains("Newest first."));
@@ -116,7 +107,7 @@ fn the_help_of_a_command_is_what_it_says_of_itself() {
 }
 
 #[test]
-fn the_help_tells_every_fault() {
+fn sandbox_help_lists_every_fault() {
     let help = crate::support::succeed(&["sandbox", "--help"]);
     for row in formsvc_server::faults::FAULTS {
         assert!(help.contains(&format!("- {}", row.name)), "{}", row.name);
@@ -124,10 +115,23 @@ fn the_help_tells_every_fault() {
 }
 
 #[test]
-fn somebody_submits_now_and_then_and_stops_with_the_sandbox() {
+fn submit_every_adds_submissions_until_the_end() {
     let sandbox = Sandbox::start(&["--submit-every", "5ms", "--rate-limit", "off"]);
     let newest = |form| sandbox.run(&["submissions", "list", form, "--limit", "1"]).stdout;
     let first = newest("contact");
     while newest("contact") == first {}
     assert_eq!(sandbox.terminate(), Some(143));
+}
+
+#[test]
+fn sandbox_submissions_are_spread_over_180_days() {
+    let since = |when| {
+        let count = ["--demo", "submissions", "count", "penguins", "--jq", ".count"];
+        let count = crate::support::succeed(&[&count[..], &["--since", when]].concat());
+        count.trim().parse::<u64>().unwrap()
+    };
+    assert_eq!(since("181d"), 344);
+    let recent = since("90d");
+    assert!((150..=180).contains(&recent), "{recent}");
+    assert_eq!(since("0d"), 0);
 }

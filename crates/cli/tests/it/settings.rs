@@ -18,12 +18,9 @@ fn a_wrong_flag_or_setting_is_usage_and_says_what_is_right() {
         (&["me", "--api-key-stdin", "--api-key-file", "x"], "--api-key-file"),
         (&["-q", "me", "-v"], "--verbose"),
         (&["--demo", "submissions", "export", "penguins", "--format", "pdf"], "csv"),
-        (&["--demo", "submissions", "export", "penguins", "--page-size", "101"], "100"),
         (&["--demo", "submissions", "list", "penguins", "--limit", "0"], "1"),
         (&["sandbox", "--generate", "big"], "PUBLIC_ID=COUNT"),
         (&["sandbox", "--rate-limit", "none"], "`off`"),
-        (&["sandbox", "--generate", "penguins=3"], "taken"),
-        (&["sandbox", "--generate", "x=3", "--generate", "x=4"], "taken"),
         (&["--demo", "submissions", "export", "penguins", "-o", "p.pdf"], "--format"),
         (&["me"], "--base-url"),
     ];

@@ -54,9 +54,8 @@ pub(crate) fn succeed(args: &[&str]) -> String {
 pub(crate) struct Sandbox {
     child: Child,
     pub(crate) base_url: String,
-    /// Empty if it was shown at an earlier start.
     pub(crate) api_key: String,
-    /// What it said when it was ready.
+    /// The text that it printed at its start.
     pub(crate) said: String,
     stderr: BufReader<ChildStderr>,
     folder: Option<tempfile::TempDir>,
@@ -80,7 +79,7 @@ impl Sandbox {
         Self {
             child,
             base_url: ready["base_url"].as_str().unwrap().to_owned(),
-            api_key: ready["api_key"].as_str().unwrap_or_default().to_owned(),
+            api_key: ready["api_key"].as_str().unwrap().to_owned(),
             said,
             stderr,
             folder: Some(folder),

@@ -14,10 +14,11 @@ mod source;
 
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
 use bytes::Bytes;
 use formsvc_protocol::limits::ANSWERS_MAX;
-use formsvc_protocol::{Answers, Form, FormStatus, PublicId, SubmissionId, UserId};
+use formsvc_protocol::{Answers, Form, FormInstant, FormStatus, PublicId, SubmissionId, UserId};
 
 pub use error::{Flaw, ImportError};
 pub use format::{FORMATS, FormatRow, ImportFormat};
@@ -37,6 +38,27 @@ pub enum CellTypes {
     /// they stand: an export gives the same text back. `007` and `1.` are no JSON numbers.
     #[default]
     Infer,
+}
+
+/// The times of imported submissions: bursts at equal intervals. Consecutive submissions of a burst are one
+/// microsecond apart.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportTimes {
+    /// Time of the first submission.
+    pub first: FormInstant,
+    /// Time between the beginnings of two bursts.
+    pub interval: Duration,
+    /// Submissions in a burst, at least 1 and at most as many as the interval has microseconds.
+    pub burst: u64,
+}
+
+impl ImportTimes {
+    /// Returns the time of the submission of this number, from 0.
+    fn at(self, number: u64) -> FormInstant {
+        let interval = u64::try_from(self.interval.as_micros()).unwrap_or(u64::MAX);
+        let after = (number / self.burst).saturating_mul(interval) + number % self.burst;
+        FormInstant::from_micros(self.first.micros().saturating_add_unsigned(after))
+    }
 }
 
 /// What to make of a file.
@@ -59,6 +81,8 @@ pub struct ImportOptions {
     pub null: Option<String>,
     /// The question that a JSON array of texts answers.
     pub label: Option<String>,
+    /// Times of the submissions. The default is the time of the import.
+    pub times: Option<ImportTimes>,
 }
 
 impl ImportOptions {
@@ -73,6 +97,7 @@ impl ImportOptions {
             types: CellTypes::default(),
             null: None,
             label: None,
+            times: None,
         }
     }
 }
@@ -146,9 +171,12 @@ fn too_long(bytes: usize) -> String {
 }
 
 fn read(source: Source, options: &ImportOptions, sink: &mut Sink) -> Result<(), ImportError> {
+    let mut number = 0;
     let mut keep = |answers: Answers| {
         let id = SubmissionId::from_bits(new_id());
-        sink.push(StagedSubmission { id, at: None, answers }).map_err(ImportError::from)
+        let at = options.times.map(|times| times.at(number));
+        number += 1;
+        sink.push(StagedSubmission { id, at, answers }).map_err(ImportError::from)
     };
     let (types, null) = (options.types, options.null.as_deref());
     let cells = |separator| Reading { separator, types, null };
@@ -157,5 +185,18 @@ fn read(source: Source, options: &ImportOptions, sink: &mut Sink) -> Result<(), 
         ImportFormat::Tsv => cells::read(source, cells(b'\t'), &mut keep),
         ImportFormat::Ndjson => json::lines(source.once(), &mut keep),
         ImportFormat::Json => json::array(source.once(), options.label.as_deref(), &mut keep),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn import_times_are_bursts_at_equal_intervals() {
+        let first = FormInstant::from_micros(1_000_000);
+        let times = ImportTimes { first, interval: Duration::from_micros(100), burst: 3 };
+        let micros = [0, 1, 2, 3, 5, 6].map(|number| times.at(number).micros() - first.micros());
+        assert_eq!(micros, [0, 1, 2, 100, 102, 200]);
     }
 }

@@ -14,7 +14,7 @@ use crate::output::{Field, Listing};
 /// Columns of tables, CSV and TSV.
 const COLUMNS: &[Field] = &[
     Field::new("check"),
-    Field::status("outcome"),
+    Field::status("verdict"),
     Field::new("section"),
     Field::new("found"),
     Field::new("hint"),

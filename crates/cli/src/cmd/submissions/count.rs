@@ -9,6 +9,7 @@ use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan};
 use serde::Serialize;
+use serde_json::json;
 
 use super::database::{Database, DatabaseSource, check_stored};
 use super::export::{stored_json, time_zone};
@@ -23,9 +24,8 @@ use crate::settings::args::duration;
 /// The fields of the result without `--by`.
 pub(in crate::cmd) const FIELDS: [Field; 3] =
     [Field::new("count"), Field::time("first"), Field::time("last")];
-/// The fields of a period, and those of a period with its bar.
-const PERIOD_FIELDS: [Field; 2] = [Field::new("period"), Field::new("count")];
-const BAR_FIELDS: [Field; 3] = [Field::new("period"), Field::new("count"), Field::new("bar")];
+/// The fields of a period. Only a terminal shows the last one.
+const PERIOD_FIELDS: [Field; 3] = [Field::new("period"), Field::new("count"), Field::new("bar")];
 /// Width of the longest bar.
 const BAR_MAX: u64 = 40;
 
@@ -67,22 +67,15 @@ enum Period {
 }
 
 /// The counts so far. Submissions are added newest first.
-#[derive(Debug)]
 struct Counter {
     by: Option<Period>,
     zone: TimeZone,
+    filter: Option<Jq>,
     total: u64,
     first: Option<String>,
     last: Option<String>,
     /// Counts by the first day of each period.
     periods: BTreeMap<Date, u64>,
-}
-
-#[derive(Serialize)]
-struct Total<'a> {
-    count: u64,
-    first: Option<&'a str>,
-    last: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -97,20 +90,18 @@ impl Count {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let has_bars = cx.settings.terminal.stdout && cx.output.is_for_reading();
         let mut listing = cx.output.listing(match self.by {
-            None => &FIELDS,
-            Some(_) if has_bars => &BAR_FIELDS,
-            Some(_) => &PERIOD_FIELDS,
+            None => &FIELDS[..],
+            Some(_) if has_bars => &PERIOD_FIELDS,
+            Some(_) => &PERIOD_FIELDS[..2],
         })?;
         let bounds = self.range.bounds(cx)?;
         let filter = self.filter.as_deref().map(Jq::new).transpose()?;
         let zone = self.time_zone.as_deref().map_or(Ok(TimeZone::UTC), time_zone)?;
-        let mut counter = Counter::new(self.by, zone);
+        let mut counter = Counter::new(self.by, zone, filter);
         let counting = async {
             match self.source.open(cx).await? {
-                Some(database) => {
-                    self.count_stored(cx, &database, &bounds, filter.as_ref(), &mut counter).await
-                }
-                None => self.count_listed(cx, &bounds, filter.as_ref(), &mut counter).await,
+                Some(database) => self.count_stored(cx, &database, &bounds, &mut counter).await,
+                None => self.count_listed(cx, &bounds, &mut counter).await,
             }
         };
         let complete = cx.until(cx.deadline(self.max_time), counting).await?;
@@ -118,8 +109,8 @@ impl Count {
             counter.rows(has_bars).iter().for_each(|row| listing.push(row));
             cx.output.list(listing)?;
         } else {
-            let (first, last) = (counter.first.as_deref(), counter.last.as_deref());
-            listing.push(&Total { count: counter.total, first, last });
+            let Counter { total, first, last, .. } = counter;
+            listing.push(&json!({ "count": total, "first": first, "last": last }));
             cx.output.item(&listing)?;
         }
         complete
@@ -130,7 +121,6 @@ impl Count {
         &self,
         cx: &Context,
         bounds: &Bounds,
-        filter: Option<&Jq>,
         counter: &mut Counter,
     ) -> Result<Result<(), CliError>, CliError> {
         let client = cx.client().await?;
@@ -140,9 +130,8 @@ impl Count {
         let (mut pages, mut read) = (bounds.limit(list).pages(), 0);
         while let Some(page) = pages.try_next().await? {
             for row in &page {
-                if filter.map_or(Ok(true), |filter| filter.is_true(&to_json(row)))? {
-                    counter.add(row.created_at.as_str(), row.created_at.unix_micros());
-                }
+                counter
+                    .add(row.created_at.as_str(), row.created_at.unix_micros(), || to_json(row))?;
             }
             read += page.len() as u64;
             if let Some(last) = page.submissions().last() {
@@ -159,18 +148,14 @@ impl Count {
         cx: &Context,
         database: &Database,
         bounds: &Bounds,
-        filter: Option<&Jq>,
         counter: &mut Counter,
     ) -> Result<Result<(), CliError>, CliError> {
         let form = database.find(&self.form)?;
         let rows = database.rows(cx, form, bounds.rows()).await?;
         let mut failure = None;
         rows.for_each(&mut |row| {
-            match filter.map_or(Ok(true), |filter| filter.is_true(&stored_json(&row))) {
-                Ok(true) => counter.add(row.created_at, row.instant),
-                Ok(false) => {}
-                Err(error) => failure = failure.take().or(Some(error)),
-            }
+            let added = counter.add(row.created_at, row.instant, || stored_json(&row));
+            failure = failure.take().or(added.err());
             Ok(())
         })?;
         failure.map_or_else(|| Ok(check_stored(&rows, form)), Err)
@@ -178,12 +163,20 @@ impl Count {
 }
 
 impl Counter {
-    fn new(by: Option<Period>, zone: TimeZone) -> Self {
-        Self { by, zone, total: 0, first: None, last: None, periods: BTreeMap::new() }
+    fn new(by: Option<Period>, zone: TimeZone, filter: Option<Jq>) -> Self {
+        Self { by, zone, filter, total: 0, first: None, last: None, periods: BTreeMap::new() }
     }
 
-    /// Adds the next older submission; `micros` is its time since 1970.
-    fn add(&mut self, created_at: &str, micros: i64) {
+    /// Adds the next older submission, if the filter selects its JSON; `micros` is its time since 1970.
+    fn add(
+        &mut self,
+        created_at: &str,
+        micros: i64,
+        json: impl FnOnce() -> String,
+    ) -> Result<(), CliError> {
+        if !self.filter.as_ref().map_or(Ok(true), |filter| filter.is_true(&json()))? {
+            return Ok(());
+        }
         self.total += 1;
         self.last.get_or_insert_with(|| created_at.to_owned());
         self.first = Some(created_at.to_owned());
@@ -191,6 +184,7 @@ impl Counter {
             let date = self.zone.to_datetime(at).date();
             *self.periods.entry(by.first_day(date)).or_default() += 1;
         }
+        Ok(())
     }
 
     /// Returns all periods from the first to the last one, oldest first.
@@ -198,7 +192,6 @@ impl Counter {
         let ends = self.periods.keys().next().zip(self.periods.keys().next_back());
         let (Some(by), Some((first, last))) = (self.by, ends) else { return Vec::new() };
         let most = self.periods.values().max().copied().unwrap_or(1);
-        let days = first.series(by.span()).take_while(|day| day <= last);
         let row = |day: Date| {
             let count = self.periods.get(&day).copied().unwrap_or_default();
             // A period with submissions has a bar, however short.
@@ -206,7 +199,7 @@ impl Counter {
             let bar = has_bars.then(|| "█".repeat(usize::try_from(width).unwrap_or_default()));
             PeriodRow { period: by.name(day), count, bar }
         };
-        days.map(row).collect()
+        first.series(by.span()).take_while(|day| day <= last).map(row).collect()
     }
 }
 
@@ -246,10 +239,10 @@ mod tests {
     use super::*;
 
     fn count(by: Period, zone: &str, times: &[&str]) -> Vec<(String, u64, String)> {
-        let mut counter = Counter::new(Some(by), TimeZone::get(zone).unwrap());
+        let mut counter = Counter::new(Some(by), TimeZone::get(zone).unwrap(), None);
         for time in times {
             let instant: Timestamp = time.parse().unwrap();
-            counter.add(time, instant.unix_micros());
+            counter.add(time, instant.unix_micros(), String::new).unwrap();
         }
         let rows = counter.rows(true).into_iter();
         rows.map(|row| (row.period, row.count, row.bar.unwrap_or_default())).collect()

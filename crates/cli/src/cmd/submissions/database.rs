@@ -12,7 +12,7 @@ use super::export::spools;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::form_ref::{FormNames, matching};
+use crate::form_ref::matching;
 
 /// The database of `--from`.
 #[derive(Debug, Args)]
@@ -86,10 +86,8 @@ impl DatabaseSource {
 impl Database {
     /// Finds a form by its id, its public id, its title or the beginning of either id.
     pub(super) fn find(&self, name: &str) -> Result<&SyncStatus, CliError> {
-        let found = matching(&self.forms.iter(), name, |form| FormNames {
-            id: Some(&form.form_id),
-            public_id: form.public_id.as_deref(),
-            title: form.title.as_deref(),
+        let found = matching(&self.forms, name, |form| {
+            [Some(&form.form_id), form.public_id.as_deref(), form.title.as_deref()]
         });
         match found[..] {
             [form] => Ok(form),

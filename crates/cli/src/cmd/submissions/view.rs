@@ -101,7 +101,11 @@ impl View {
         }
         // The service may have the submission and not list it.
         incomplete_list(&pages).map_err(|error| error.hint("the submission may be one of them"))?;
-        Err(self.missing(read, oldest.as_deref()))
+        let read = HumanCount(read);
+        Err(self.missing(&match oldest {
+            Some(oldest) => format!("none of the {read} searched, back to {oldest}"),
+            None => "there are none".to_owned(),
+        }))
     }
 
     /// Finds the submission in a database.
@@ -110,50 +114,35 @@ impl View {
         let range = RowRange::default().include_deleted(true);
         let rows = database.rows(cx, form, range).await?;
         let mut found = None;
-        let (mut read, mut oldest) = (0, None);
         let result = rows.for_each(&mut |row| {
             if row.id == self.id.as_str() {
                 found = Some(stored_json(&row));
                 return Err(ExportError::ReaderClosed);
             }
-            read += 1;
-            oldest = Some(row.created_at.to_owned());
             Ok(())
         });
-        match (found, result) {
-            (Some(json), _) => serde_json::from_str(&json).map_err(|error| {
-                let what = format!("the stored submission `{}` is damaged", self.id);
-                CliError::new(Exit::LocalIo, what).because(&error)
-            }),
-            (None, Err(error)) => Err(error.into()),
-            (None, Ok(())) => {
-                check_stored(&rows, form)?;
-                Err(self.missing(read, oldest.as_deref()))
-            }
-        }
+        let Some(json) = found else {
+            result?;
+            check_stored(&rows, form)?;
+            return Err(self.missing("the database does not contain it"));
+        };
+        serde_json::from_str(&json).map_err(|error| {
+            let what = format!("the stored submission `{}` is damaged", self.id);
+            CliError::new(Exit::LocalIo, what).because(&error)
+        })
     }
 
     /// Returns the error for a submission that was not found.
-    fn missing(&self, read: u64, oldest: Option<&str>) -> CliError {
-        let Self { form, id, around, .. } = self;
-        let from = around.as_ref().map_or(String::new(), |at| format!(" before {at}"));
-        let read = match oldest {
-            Some(oldest) => format!("none of the {}{from}, back to {oldest}", HumanCount(read)),
-            None => format!("there are none{from}"),
-        };
-        let Some(id) = unless_a_key(id.as_str()) else {
-            let what = format!("no submission `{KEY_PREFIX}…`, which is an API key: {read}");
+    fn missing(&self, reason: &str) -> CliError {
+        let Some(id) = unless_a_key(self.id.as_str()) else {
+            let what = format!("no submission `{KEY_PREFIX}…`, which is an API key");
             return CliError::new(Exit::NotFound, what).hint(KEY_TYPED);
         };
-        let error = CliError::new(
-            Exit::NotFound,
-            format!("no submission `{id}` in the form `{form}`: {read}"),
-        );
-        if around.is_some() {
-            error.hint("without `--around`, newer submissions are searched too")
-        } else {
-            error.hint("use the full id, as `formsvc submissions list` shows it")
-        }
+        let what = format!("no submission `{id}` in the form `{}`: {reason}", self.form);
+        CliError::new(Exit::NotFound, what).hint(match self.around {
+            Some(_) => "without `--around`, newer submissions are searched too",
+            None => "use the full id, as `formsvc submissions list` shows it",
+        })
     }
 }
 

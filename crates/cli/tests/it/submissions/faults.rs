@@ -40,7 +40,7 @@ impl World {
     }
 
     fn export(&self, out: &Path, state: &Path) -> Command {
-        let args = ["submissions", "export", "big", "--page-size", "50", "-o"];
+        let args = ["submissions", "export", "big", "-o"];
         let mut command = self.sandbox.formsvc(&[&args[..], &[out.to_str().unwrap()]].concat());
         command.env("FORMSVC_STATE_DIR", state).stderr(Stdio::null());
         command

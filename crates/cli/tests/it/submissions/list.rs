@@ -110,7 +110,7 @@ fn invalid_number_error_names_the_range() {
     for (args, rule) in [
         (&["submissions", "list", "x", "-L", "0"][..], "expected a whole number from 1 up"),
         (&["submissions", "tail", "x", "-n", "some"], "expected a whole number from 0 up"),
-        (&["submissions", "export", "x", "--page-size", "101"], "whole number from 1 to 100"),
+        (&["submissions", "export", "x", "--max-columns", "0"], "from 1 to 100000"),
         (&["forms", "list", "-L", "1.5"], "expected a whole number from 1 up"),
         (&["sandbox", "--port", "65536"], "expected a whole number from 0 to 65535"),
     ] {

@@ -1,5 +1,9 @@
 //! `formsvc submissions sync`, and `export --from` of the database.
 
+mod database;
+mod verify;
+mod watch;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -76,181 +80,6 @@ fn sync_with_nothing_new_is_one_request() {
 }
 
 #[test]
-fn status_and_export_of_a_database_make_no_request() {
-    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
-    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
-    service.pending();
-    let status = database.status(&service);
-    assert_eq!((&status[0]["submissions"], &status[0]["gaps"]), (&2.into(), &0.into()));
-    let said = database.export(&service, &[]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert_eq!(
-        said.stdout,
-        "id,created_at,a\nsub_2,2026-01-02T00:00:00.000Z,y\nsub_1,2026-01-01T00:00:00.000Z,x\n"
-    );
-    let ndjson =
-        database.export(&service, &["--format", "ndjson", "--since", "2026-01-02T00:00:00Z"]);
-    assert_eq!(ndjson.stdout, format!("{NEWER}\n"));
-    let unknown = database.run(&service, &["export", "other", "--from", &database.url()]);
-    assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
-    assert!(service.asked_nothing());
-}
-
-#[test]
-fn database_knows_the_public_id_of_a_form() {
-    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
-    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
-    service.pending();
-    assert_eq!(database.status(&service)[0]["public_id"], "survey");
-    for name in ["survey", "surv", "Survey", "frm_"] {
-        let said = database.run(&service, &["export", name, "--from", &database.url()]);
-        assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 3), "{}", said.stderr);
-    }
-    let folder = database.0.path().join("files");
-    let from = ["--from", &database.url(), "-o", folder.to_str().unwrap()];
-    for forms in [&["--all"][..], &["survey", "frm_1"]] {
-        let said = database.run(&service, &[&["export"], forms, &from].concat());
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
-        let names = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name());
-        assert_eq!(names.collect::<Vec<_>>(), ["survey.csv"]);
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
-    assert!(service.asked_nothing());
-}
-
-#[test]
-fn export_over_a_database_of_sync_is_refused() {
-    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
-    assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));
-    let path = database.0.path().join("rows.db");
-    let said = database.export(&service, &["-o", path.to_str().unwrap()]);
-    assert_eq!(said.code, Some(10), "{}", said.stderr);
-    assert!(said.stderr.contains("it is a database of synchronized forms"), "{}", said.stderr);
-    assert_eq!(database.status(&service)[0]["submissions"], 2);
-}
-
-#[test]
-fn time_zone_keeps_its_column_beside_selected_ones() {
-    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
-    assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));
-    let said = database.export(&service, &["--time-zone", "Asia/Tokyo", "--columns", "a"]);
-    assert!(said.stdout.starts_with("id,created_at,created_at_local,a\n"), "{}", said.stdout);
-    assert!(said.stdout.contains("2026-01-02T09:00:00.000+09:00,y"), "{}", said.stdout);
-}
-
-#[test]
-fn export_of_an_incomplete_database_is_exit_9() {
-    let answers = vec![one_form(), page(NEWER, CURSOR), revoked(), both()];
-    let (service, database) = (Canned::start(answers), Database::new());
-    let said = database.run(&service, &["sync", "survey"]);
-    assert_eq!(said.code, Some(4), "{}", said.stderr);
-    assert!(said.stderr.contains("1 new submission stored"), "{}", said.stderr);
-    assert_eq!(database.status(&service)[0]["complete"], "no");
-    let said = database.export(&service, &[]);
-    assert_eq!((said.code, &*said.stdout), (Some(9), ""), "{}", said.stderr);
-    let folder = database.0.path().join("files");
-    let said = database.export(&service, &["frm_1", "-o", folder.to_str().unwrap()]);
-    assert_eq!(said.code, Some(9), "{}", said.stderr);
-    let said = database.export(&service, &["--allow-incomplete"]);
-    assert_eq!((said.code, said.stdout.lines().count()), (Some(9), 2), "{}", said.stderr);
-    assert_eq!(database.run(&service, &["sync", "frm_1"]).code, Some(0));
-    let said = database.export(&service, &[]);
-    assert_eq!((said.code, said.stdout.lines().count()), (Some(0), 3), "{}", said.stderr);
-}
-
-#[test]
-fn database_that_begins_at_since_is_not_complete() {
-    let older = OLDER.replace("2026-01-01T00", "2025-12-31T00");
-    let answers = vec![one_form(), page(&format!("{NEWER},{older}"), CURSOR)];
-    let (service, database) = (Canned::start(answers), Database::new());
-    let said = database.run(&service, &["sync", "survey", "--since", "2026-01-01T12:00:00Z"]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let status = &database.status(&service)[0];
-    assert_eq!((&status["gaps"], &status["complete"]), (&0.into(), &"no".into()));
-    assert_eq!(database.export(&service, &[]).code, Some(9));
-}
-
-#[test]
-fn verify_marks_deleted_submissions_on_request() {
-    let answers = vec![one_form(), both(), page(NEWER, None)];
-    let (service, database) = (Canned::start(answers), Database::new());
-    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
-    let said = database.run(&service, &["sync", "verify", "frm_1"]);
-    assert_eq!(said.code, Some(9), "{}", said.stderr);
-    assert!(said.stderr.contains("1 submission not in the service"), "{}", said.stderr);
-    let said = database.run(&service, &["sync", "verify", "frm_1", "--mark-deleted"]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert_eq!(database.status(&service)[0]["deleted"], 1);
-    assert_eq!(database.export(&service, &[]).stdout.lines().count(), 2);
-    assert_eq!(database.export(&service, &["--include-deleted"]).stdout.lines().count(), 3);
-    let said = database.run(&service, &["sync", "verify", "frm_1"]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-}
-
-#[test]
-fn verify_purges_deleted_submissions_on_request() {
-    let answers = vec![one_form(), both(), page(NEWER, None)];
-    let (service, database) = (Canned::start(answers), Database::new());
-    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
-    let purge = ["sync", "verify", "frm_1", "--purge-deleted"];
-    let said = database.run(&service, &purge);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("1 submission not in the service and removed"), "{}", said.stderr);
-    let status = &database.status(&service)[0];
-    assert_eq!((&status["submissions"], &status["deleted"]), (&1.into(), &0.into()));
-    assert_eq!(database.export(&service, &["--include-deleted"]).stdout.lines().count(), 2);
-    let path = database.0.path().join("rows.db");
-    let reader = rusqlite::Connection::open(path).unwrap();
-    reader.execute_batch("BEGIN; SELECT count(*) FROM submissions").unwrap();
-    let said = database.run(&service, &purge);
-    assert_eq!(said.code, Some(10), "{}", said.stderr);
-    assert!(said.stderr.contains("are still in the file"), "{}", said.stderr);
-    let both = [&purge[..], &["--mark-deleted"]].concat();
-    assert_eq!(database.run(&service, &both).code, Some(2));
-}
-
-#[test]
-fn verify_of_an_overflowing_list_is_exit_9() {
-    let folder = tempfile::tempdir().unwrap();
-    let sandbox = Sandbox::start(&["--fault", "cursor-millis"]);
-    let to = format!("sqlite:{}", folder.path().join("rows.db").display());
-    let args = ["submissions", "sync", "verify", "randhie", "--allow-incomplete", "--to", &to];
-    let mut command = sandbox.formsvc(&args);
-    let said: Said = command.env("FORMSVC_STATE_DIR", folder.path()).output().unwrap().into();
-    assert_eq!(said.code, Some(9), "{}", said.stderr);
-    assert!(said.stderr.contains("share a unit of the service's cursor"), "{}", said.stderr);
-    assert!(said.stderr.contains("100 submissions were received"), "{}", said.stderr);
-    assert!(!said.stderr.contains("the database is equal"), "{}", said.stderr);
-}
-
-#[test]
-fn interrupted_verify_reports_what_it_stored() {
-    let answers = vec![one_form(), both(), page(NEWER, CURSOR), broken()];
-    let (service, database) = (Canned::start(answers), Database::new());
-    let said = database.run(&service, &["sync", "verify", "survey"]);
-    assert_eq!(said.code, Some(5), "{}", said.stderr);
-    let hint = "nothing new was stored; the same command compares again from the first page";
-    assert!(said.stderr.contains(hint), "{}", said.stderr);
-}
-
-#[test]
-fn empty_list_marks_nothing() {
-    let answers = vec![one_form(), both(), page("", None)];
-    let (service, database) = (Canned::start(answers), Database::new());
-    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
-    let verify = ["sync", "verify", "frm_1", "--mark-deleted"];
-    let said = database.run(&service, &verify);
-    assert_eq!(said.code, Some(9), "{}", said.stderr);
-    assert!(said.stderr.contains("the list of the service is empty"), "{}", said.stderr);
-    assert!(said.stderr.contains("`--allow-empty`"), "{}", said.stderr);
-    assert_eq!(database.status(&service)[0]["deleted"], 0);
-    let said = database.run(&service, &[&verify[..], &["--allow-empty"]].concat());
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("2 submissions not in the service and marked"), "{}", said.stderr);
-    assert_eq!(database.status(&service)[0]["deleted"], 2);
-}
-
-#[test]
 fn since_stores_its_last_page_completely() {
     let answers = vec![one_form(), page(&format!("{NEWER},{OLDER}"), CURSOR)];
     let (service, database) = (Canned::start(answers), Database::new());
@@ -291,17 +120,6 @@ fn demo_sync_warns_that_its_forms_are_new() {
 }
 
 #[test]
-fn sync_status_shows_complete_and_view_at_80_columns() {
-    let (service, database) = (Canned::start(vec![one_form(), both()]), Database::new());
-    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
-    let mut command = database.command(&service, &["sync", "status", "--output", "table"]);
-    let table = command.env("COLUMNS", "80").output().unwrap().stdout;
-    let table = String::from_utf8(table).unwrap();
-    let headings: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
-    assert_eq!(headings[2..4], ["COMPLETE", "VIEW"], "{table}");
-}
-
-#[test]
 fn repeated_row_is_counted_in_the_singular() {
     let answers = vec![one_form(), page(NEWER, CURSOR), both()];
     let (service, database) = (Canned::start(answers), Database::new());
@@ -329,7 +147,7 @@ fn full_disk_ends_a_sync_that_the_same_command_completes() {
     let (mut size, mut stored) = (16, Vec::new());
     loop {
         disk.resize(size);
-        let said = run(&["big", "--page-size", "50"]);
+        let said = run(&["big"]);
         if said.code == Some(0) {
             break;
         }
@@ -373,48 +191,6 @@ fn interrupted_sync_reports_the_stored_rows() {
     assert_eq!(said.code, Some(130), "{}", said.stderr);
     let stored = "1 new submission stored; the same command continues";
     assert!(said.stderr.contains(stored), "{}", said.stderr);
-}
-
-#[test]
-fn watch_stores_new_submissions_until_a_signal() {
-    let answers = vec![one_form(), page(OLDER, None), both()];
-    let (service, database) = (Canned::start(answers), Database::new());
-    let watch = ["sync", "survey", "--watch", "--interval", "50ms"];
-    let child = database.command(&service, &watch).stderr(Stdio::piped()).spawn().unwrap();
-    (0..5).for_each(|_| drop(service.request()));
-    signal(&child, "INT");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(stderr.matches("1 new submission").count(), 2, "{stderr}");
-    assert_eq!(database.status(&service)[0]["submissions"], 2);
-}
-
-#[test]
-fn watch_continues_after_a_round_that_met_a_lock() {
-    let answers = vec![one_form(), page(NEWER, CURSOR), None, both()];
-    let (service, database) = (Canned::start(answers), Database::new());
-    let mut first = database.command(&service, &["sync", "survey"]).spawn().unwrap();
-    (0..3).for_each(|_| drop(service.request()));
-    let watch = ["sync", "frm_1", "--watch", "--interval", "50ms"];
-    let mut watch = database.command(&service, &watch).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(watch.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains("locked by another run")));
-    signal(&first, "KILL");
-    first.wait().unwrap();
-    assert!(lines.any(|line| line.contains("1 new submission")));
-    signal(&watch, "INT");
-    assert_eq!(watch.wait().unwrap().code(), Some(130));
-}
-
-#[test]
-fn watch_with_an_output_is_a_usage_error() {
-    let (service, database) = (Canned::start(vec![one_form()]), Database::new());
-    for output in [&["--output", "ndjson"][..], &["--json", "form"]] {
-        let said = database.run(&service, &[&["sync", "survey", "--watch"], output].concat());
-        assert_eq!(said.code, Some(2), "{}", said.stderr);
-    }
-    assert!(service.asked_nothing());
 }
 
 #[test]
@@ -472,19 +248,4 @@ fn sync_of_all_forms_adds_each_of_them() {
     assert!(forms.contains(&serde_json::json!({ "form": "Palmer penguins", "new": 344 })));
     let both = run(&["--demo", "submissions", "sync", "penguins", "--all", "--to", &to]);
     assert_eq!(both.code, Some(2), "{}", both.stderr);
-}
-
-#[test]
-fn long_view_name_is_whole_in_a_pipe() {
-    let long = "a".repeat(90);
-    let form = one_form().map(|form| {
-        form.split_once("\r\n\r\n").unwrap().1.replace("frm_1", &format!("frm_{long}"))
-    });
-    let form = answer("200 OK", "", &form.unwrap());
-    let (service, database) = (Canned::start(vec![form, both()]), Database::new());
-    assert_eq!(database.run(&service, &["sync", "survey"]).code, Some(0));
-    for format in ["tsv", "json", "table"] {
-        let said = database.run(&service, &["sync", "status", "--output", format]);
-        assert!(said.stdout.contains(&format!("frm_{long}")), "{format}: {}", said.stdout);
-    }
 }

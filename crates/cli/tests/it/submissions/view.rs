@@ -62,11 +62,11 @@ fn missing_submission_is_exit_3_with_the_range_read() {
     let said = run(&["--demo", "submissions", "view", "penguins", "sub_gone"]);
     assert_eq!((said.code, &*said.stdout), (Some(3), ""));
     assert!(said.stderr.contains("no submission `sub_gone`"), "{}", said.stderr);
-    assert!(said.stderr.contains("none of the 344, back to 20"), "{}", said.stderr);
+    assert!(said.stderr.contains("none of the 344 searched, back to 20"), "{}", said.stderr);
     let view = ["--demo", "submissions", "view", "penguins", "sub_gone", "--around"];
     let before = run(&[&view[..], &["1990-01-01T00:00:00Z"]].concat());
     assert_eq!(before.code, Some(3));
-    assert!(before.stderr.contains("there are none before 1990"), "{}", before.stderr);
+    assert!(before.stderr.contains("there are none"), "{}", before.stderr);
     let key = run(&["--demo", "submissions", "view", "penguins", "fsk_abcdefgh"]);
     assert_eq!(key.code, Some(3), "{}", key.stderr);
     let is_hidden = key.stderr.contains("revoke this key") && !key.stderr.contains("abcdefgh");

@@ -62,6 +62,7 @@ pub(in crate::cmd) async fn run(args: &Args) -> Result<(), CommandError> {
             types: choices.types,
             null: args.null.clone(),
             label: args.label.clone(),
+            times: None,
         };
         let imported = if args.file == Path::new("-") {
             form_from_reader(admin, options, std::io::stdin()).await

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use formsvc_client::ErrorKind;
 use formsvc_export::{ExportError, FileFormat, Operation};
 
-use super::{Job, counted};
+use super::counted;
 use crate::cmd::submissions::incomplete;
 use crate::context::TIME_LIMIT_REACHED;
 use crate::error::CliError;
@@ -15,10 +14,11 @@ use crate::exit::Exit;
 pub(super) const NOTHING_WRITTEN: &str =
     "nothing was written: let TMPDIR or FORMSVC_STATE_DIR name a folder with room";
 
-const PARTIAL_STREAM: &str = "the data on standard output is not complete";
+/// The state of a stream that failed.
+pub(super) const PARTIAL_STREAM: &str = "the data on standard output is not complete";
 
-/// Describes the number of saved submissions, and the state of the output.
-pub(super) fn saved(rows: u64, output: Option<&str>) -> String {
+/// Describes the saved submissions and the state of the output.
+pub(super) fn saved(rows: u64, output: Option<String>) -> String {
     let verb = if rows == 1 { "is" } else { "are" };
     let output = output.map_or(String::new(), |output| format!(", and {output}"));
     format!("{} {verb} saved{output}", counted(rows, "submission"))
@@ -31,75 +31,33 @@ pub(super) fn unchanged(path: Option<&Path>) -> Option<String> {
     };
     let shown = path.display();
     match path.metadata() {
-        Ok(file) if file.is_dir() => Some(format!("the files in `{shown}` are unchanged")),
-        Ok(file) if file.is_file() => Some(format!("the previous file `{shown}` is unchanged")),
+        Ok(file) if file.is_dir() || file.is_file() => Some(format!("`{shown}` is unchanged")),
         Ok(_) => None,
         Err(_) => Some(format!("`{shown}` was not created")),
     }
 }
 
-/// Returns the state of the output if the failed operation came after a replacement.
-fn changed(error: &ExportError) -> Option<&'static str> {
-    let ExportError::Output { operation, .. } = error else { return None };
-    match operation {
-        Operation::Overwrite => Some("the file was overwritten in part"),
-        Operation::PublishNext => Some("the files of some other months are replaced"),
-        Operation::Manifest | Operation::RemoveSpool => Some("the output is complete"),
-        _ => None,
-    }
-}
-
-/// Returns the error of an export, with the saved submissions and the command that continues. If `is_lost`,
-/// submissions were not saved for lack of a state folder.
+/// Returns the error of an export, with the state of the output. If submissions are saved, `command`
+/// continues the export.
 pub(super) fn explain(
-    error: ExportError,
-    job: &Job,
-    command: Option<String>,
-    is_lost: bool,
-) -> CliError {
-    let path = job.path.as_deref();
-    let ExportError::Unfinished { rows_saved, cause, .. } = error else {
-        let error = explain_rendering(error, path, job.format);
-        return if is_lost && !job.is_streamed() && error.exit != Exit::Usage {
-            error.hint_too("nothing is saved without a state folder: set FORMSVC_STATE_DIR")
-        } else {
-            error
-        };
-    };
-    let output = changed(&cause).map(str::to_owned).or_else(|| unchanged(path));
-    let (hint, is_permanent) = (hint_for_repeated(&cause), cause.is_permanent());
-    let error = convert(*cause).hint_too(&saved(rows_saved, output.as_deref()));
-    match (hint, command) {
-        (Some(hint), _) => error.hint_too(hint),
-        // With another key the command continues.
-        (None, Some(command)) if !is_permanent || error.exit == Exit::Auth => {
-            error.continued_by(command)
-        }
-        (None, None) if !is_permanent => error.hint_too("the same command continues"),
-        (None, _) => error,
-    }
-}
-
-/// Returns the error of an output that was not completed, with the state of the output.
-pub(super) fn explain_rendering(
     error: ExportError,
     path: Option<&Path>,
     format: FileFormat,
+    command: Option<String>,
 ) -> CliError {
-    let is_output = matches!(error, ExportError::Output { .. });
-    let is_partial = path.is_none() && (is_output || !format.format.is_table());
-    let state = match &error {
-        ExportError::Output { operation: Operation::Spool, .. } => Some(NOTHING_WRITTEN.to_owned()),
-        ExportError::Output { operation: Operation::Publish, .. } => None,
-        error => changed(error)
-            .or(is_partial.then_some(PARTIAL_STREAM))
-            .map_or_else(|| unchanged(path), |state| Some(state.to_owned())),
-    };
-    let hint = hint_for_repeated(&error);
-    let mut error = convert(error);
-    if let Some(hint) = hint {
-        error = error.hint_too(hint);
+    if let ExportError::Unfinished { rows_saved, cause, .. } = error {
+        let state = saved(rows_saved, state_of_output(&cause, path, format));
+        let is_permanent = cause.is_permanent();
+        let error = convert(*cause).hint_too(&state);
+        // With another key the command continues.
+        return match command.filter(|_| !is_permanent || error.exit == Exit::Auth) {
+            Some(command) => error.continued_by(command),
+            None => error,
+        };
     }
+    let is_output = matches!(error, ExportError::Output { .. });
+    let state = state_of_output(&error, path, format);
+    let error = convert(error);
     match state {
         Some(state) if is_output => error.hint_if_none(&state),
         Some(state) => error.hint_too(&state),
@@ -107,16 +65,22 @@ pub(super) fn explain_rendering(
     }
 }
 
-/// Returns the hint for an error with which the same command would fail again.
-fn hint_for_repeated(error: &ExportError) -> Option<&'static str> {
-    match error {
-        ExportError::Filter { .. } => Some("correct the expression of `--where`"),
-        // A resume token of another form or service, in a spool that was edited.
-        ExportError::Service(error) if error.kind() == ErrorKind::Config => {
-            Some("start over with `--fresh`, which discards the saved submissions")
-        }
+/// Returns the state of the output after a failure, which can come after a replacement.
+fn state_of_output(error: &ExportError, path: Option<&Path>, format: FileFormat) -> Option<String> {
+    let operation = match error {
+        ExportError::Output { operation, .. } => Some(*operation),
         _ => None,
-    }
+    };
+    let state = match operation {
+        Some(Operation::Spool) => NOTHING_WRITTEN,
+        Some(Operation::Publish) => return None,
+        Some(Operation::Overwrite) => "the file was overwritten in part",
+        Some(Operation::PublishNext) => "the files of some other months are replaced",
+        Some(Operation::Manifest | Operation::RemoveSpool) => "the output is complete",
+        _ if path.is_none() && (operation.is_some() || !format.format.is_table()) => PARTIAL_STREAM,
+        _ => return unchanged(path),
+    };
+    Some(state.to_owned())
 }
 
 /// Returns the error of a sync that stopped after `new` submissions. `next` is the effect of the same
@@ -163,15 +127,12 @@ mod tests {
     use formsvc_export::SyncError;
 
     use super::*;
-    use crate::form_ref::FormMatch;
 
     fn shown(cause: ExportError, path: &Path) -> String {
         let folder = path.parent().unwrap().to_owned();
         let error = ExportError::Unfinished { rows_saved: 3, folder, cause: Box::new(cause) };
         let command = Some("formsvc submissions export x".to_owned());
-        let form = FormMatch::unlisted("frm_1".parse().unwrap());
-        let job = Job { form, format: Format::Csv.into(), path: Some(path.to_owned()) };
-        format!("{:?}", explain(error, &job, command, false))
+        format!("{:?}", explain(error, Some(path), Format::Csv.into(), command))
     }
 
     fn output_error(operation: Operation) -> ExportError {
@@ -206,14 +167,7 @@ mod tests {
     fn error_that_repeats_has_no_command_to_continue() {
         let path = Path::new("/nonexistent/rows.csv");
         let filter = ExportError::Filter { id: "sub_1".to_owned(), message: "no".to_owned() };
-        let filter = shown(filter, path);
-        assert!(filter.contains("correct the expression of `--where`"), "{filter}");
-        assert!(!filter.contains("continue with"), "{filter}");
-        let token = formsvc_client::Client::builder().base_url("not a URL").build().unwrap_err();
-        assert_eq!(token.kind(), ErrorKind::Config);
-        let token = shown(ExportError::Service(token), path);
-        assert!(token.contains("start over with `--fresh`"), "{token}");
-        assert!(!token.contains("continue with"), "{token}");
+        assert!(!shown(filter, path).contains("continue with"));
         assert!(shown(ExportError::TimeLimit, path).contains("continue with"));
     }
 

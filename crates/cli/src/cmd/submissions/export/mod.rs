@@ -4,7 +4,9 @@ mod dry_run;
 mod failure;
 mod format_options;
 mod output;
+mod run;
 mod stored;
+mod typed;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,27 +14,23 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use formsvc_client::event::SkippedItem;
-use formsvc_client::{Client, Completeness, PAGE_SIZE_MAX};
-use formsvc_export::{
-    Export as Engine, ExportEvent, Exported, FileFormat, LeftOut, Output, PullOptions, SpoolFolder,
-};
+use formsvc_export::{FileFormat, Output};
 use tokio::time::Instant;
 
 pub(super) use failure::explain_stopped;
 pub(super) use format_options::{stored_json, time_zone};
+pub(super) use run::spools;
 
 use self::format_options::{FormatOptions, check_options};
-use self::output::{manifest_path, report_rendered, stdout, summary};
+use self::run::Run;
 use super::database::DatabaseSource;
-use super::range::{Bounds, Range};
-use super::{counted, first_causes, incomplete, larger_pages};
-use crate::context::{Context, remaining};
+use super::range::Range;
+use super::{counted, first_causes};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
-use crate::settings::Service;
 use crate::settings::args::{duration, whole};
-use crate::settings::repeat_command::CommandLine;
 
 /// Export the submissions of a form to a file or to standard output
 ///
@@ -95,39 +93,12 @@ pub(crate) struct Export {
     /// the database of `--from` lacks, and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
-    /// Submissions per request, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<u32>(1..=100), conflicts_with = "from")]
-    page_size: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Partition {
     /// Files such as `2026-01.parquet`
     Month,
-}
-
-/// One output of the command.
-struct Job {
-    form: FormMatch,
-    format: FileFormat,
-    /// `None` for standard output.
-    path: Option<PathBuf>,
-}
-
-/// The parts of the command that all of its jobs share.
-struct Run<'a> {
-    cx: &'a Context,
-    args: &'a Export,
-    client: &'a Client,
-    bounds: &'a Bounds,
-    deadline: Option<Instant>,
-}
-
-impl Job {
-    /// Returns true if pages are written as they arrive, without saved submissions.
-    fn is_streamed(&self) -> bool {
-        self.path.is_none() && !self.format.format.is_table()
-    }
 }
 
 impl Export {
@@ -139,138 +110,24 @@ impl Export {
 
     async fn run_until(&self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let bounds = self.range.bounds(cx)?;
-        let (format, path) = (self.format()?, self.file().map(Path::to_owned));
-        self.check(format, path.as_deref())?;
-        if let Some(database) = self.source.open(cx).await? {
-            return self.export_stored(cx, &database, format, &bounds).await;
-        }
+        let format = self.format()?;
+        self.check(format)?;
         // Opened first, so that an output that cannot be written costs no request.
         let is_single = !self.is_to_folder() && !self.dry_run;
-        let output = is_single.then(|| self.output(cx, path.as_deref())).transpose()?;
+        let output = is_single.then(|| self.output(cx, self.file())).transpose()?;
+        if let Some(database) = self.source.open(cx).await? {
+            return self.export_stored(cx, &database, output, format, &bounds).await;
+        }
         let client = cx.client().await?;
-        let (mut forms, unusable) = self.find_forms(cx).await?;
-        let run = Run { cx, args: self, client, bounds: &bounds, deadline };
+        let (forms, unusable) = self.find_forms(cx).await?;
+        let run = Run { cx, args: self, client, bounds: &bounds, format, deadline };
         if self.dry_run {
             for form in &forms {
-                self.report_estimate(&run, form).await?;
+                run.report_estimate(form).await?;
             }
             return Ok(());
         }
-        let Some(output) = output else {
-            return run.export_to_folder(forms, &unusable, format).await;
-        };
-        let job = Job { form: forms.swap_remove(0), format, path };
-        let spools = if job.is_streamed() { spools(cx)? } else { spools_to_continue(cx)? };
-        self.check_complete(&left_out(&run.export(&job, &spools, output).await?))
-    }
-
-    /// Finds the forms. Also returns the forms of `--all` that have no usable id.
-    async fn find_forms(
-        &self,
-        cx: &Context,
-    ) -> Result<(Vec<FormMatch>, Vec<SkippedItem>), CliError> {
-        let (mut forms, mut unusable) = (Vec::new(), Vec::new());
-        if self.all {
-            let listed = cx.forms().await?;
-            for item in listed.skipped() {
-                match FormMatch::invalid(item) {
-                    Some(form) => forms.push(form),
-                    None => unusable.push(item.clone()),
-                }
-            }
-            forms.extend(listed.into_iter().map(FormMatch::from));
-        }
-        for name in &self.forms {
-            forms.push(form_ref::resolve(cx, name).await?);
-        }
-        let mut seen = HashSet::new();
-        forms.retain(|form| seen.insert(form.id.clone()));
-        Ok((forms, unusable))
-    }
-
-    /// Returns the error of an output that lacks submissions.
-    fn check_complete(&self, left_out: &LeftOut) -> Result<(), CliError> {
-        let advice = self.larger_pages().filter(|_| !left_out.units.is_empty());
-        incomplete(left_out).map_err(|error| error.hint_larger_pages(advice))
-    }
-
-    fn larger_pages(&self) -> Option<String> {
-        larger_pages(self.page_size, &format!("--page-size {PAGE_SIZE_MAX}"))
-    }
-
-    fn is_to_folder(&self) -> bool {
-        self.all || self.forms.len() > 1
-    }
-
-    /// Checks flags that do not go together.
-    fn check(&self, format: FileFormat, path: Option<&Path>) -> Result<(), CliError> {
-        self.options.check(format.format)?;
-        check_options(format.format, self.partition.map(|_| "--partition"))?;
-        let usage = |what: &str, hint: &str| Err(CliError::usage(what).hint(hint));
-        let name = format.format.name();
-        let streams = path.is_none() && !format.format.is_table();
-        for (flag, needs_file) in [
-            ("--manifest".to_owned(), self.manifest && path.is_none()),
-            ("--max-time".to_owned(), self.max_time.is_some() && streams),
-            ("--fresh".to_owned(), self.fresh && streams),
-            (format!("--format {name}"), path.is_none() && !format.format.is_text()),
-        ] {
-            if needs_file {
-                return usage(&format!("`{flag}` needs a file"), "write to a file with `-o PATH`");
-            }
-        }
-        if self.partition.is_some() && (self.is_to_folder() || path.is_none()) {
-            let what = "`--partition` needs one form and a folder";
-            return usage(what, "name the folder with `-o FOLDER`");
-        }
-        if self.is_to_folder() && path.is_none() {
-            return usage("several forms need a folder", "name a folder with `-o FOLDER`");
-        }
-        if self.is_to_folder() && FileFormat::from_path(&self.out).is_some() && !self.out.is_dir() {
-            let out = self.out.display();
-            let folder = self.out.with_extension("");
-            return usage(
-                &format!("several forms need a folder, and `{out}` is the name of a file"),
-                &format!("use `-o {} --format {name}`", folder.display()),
-            );
-        }
-        self.options.render(format, self.limit)?.check().map_err(CliError::from)
-    }
-}
-
-impl Run<'_> {
-    /// Exports several forms. Each keeps its saved submissions until all are complete, so that the same
-    /// command continues at little cost after an interruption.
-    async fn export_to_folder(
-        &self,
-        forms: Vec<FormMatch>,
-        unusable: &[SkippedItem],
-        format: FileFormat,
-    ) -> Result<(), CliError> {
-        let names: Vec<_> = forms.iter().map(|form| (form.name(), form.id.as_str())).collect();
-        let paths = self.args.paths_in_folder(&names, format)?;
-        let spools = spools_to_continue(self.cx)?;
-        let (mut done, mut all_left_out, mut failure) = (Vec::new(), LeftOut::default(), None);
-        for (path, form) in paths.into_iter().zip(forms) {
-            let output = self.args.output(self.cx, Some(&path))?;
-            let job = Job { form, format, path: Some(path) };
-            let title = &job.form.title;
-            match self.export(&job, &spools, output).await {
-                Ok(exported) => {
-                    all_left_out.add(title, &left_out(&exported));
-                    done.push(exported);
-                }
-                // The other forms may be complete. The id `..` is a usage error.
-                Err(error) if matches!(error.exit, Exit::DataPolicy | Exit::Usage) => {
-                    add_failure(&mut failure, error, title);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        for exported in done {
-            exported.remove_spool()?;
-        }
-        failure.map_or_else(|| self.args.check_complete(&all_left_out), Err)?;
+        run.export_forms(forms, output).await?;
         if unusable.is_empty() {
             return Ok(());
         }
@@ -278,189 +135,102 @@ impl Run<'_> {
         let what = format!(
             "the result is incomplete: {count} of the list cannot be exported without an id"
         );
-        Err(first_causes(CliError::new(Exit::DataPolicy, what), unusable))
+        Err(first_causes(CliError::new(Exit::DataPolicy, what), &unusable))
     }
 
-    /// Exports one form and reports it. Submissions can be missing in it with `--allow-incomplete`.
-    async fn export(
+    /// Finds the forms. Also returns the forms of `--all` that have no usable id.
+    async fn find_forms(
         &self,
-        job: &Job,
-        spools: &SpoolFolder,
-        output: Output<'static>,
-    ) -> Result<Exported, CliError> {
-        let Self { cx, args, .. } = self;
-        cx.progress.begin();
-        let command = self.command(job).filter(|_| !spools.is_temporary());
-        let path = job.path.as_deref();
-        let options = args.options.render(job.format, args.limit)?;
-        let exported = if job.is_streamed() {
-            cx.shutdown.set_saved("the data on standard output is not complete".to_owned());
-            let on_event = |event: ExportEvent<'_>| {
-                if let ExportEvent::Page(page) = event {
-                    cx.progress.submissions(page.rows, page.reached.as_str());
+        cx: &Context,
+    ) -> Result<(Vec<FormMatch>, Vec<SkippedItem>), CliError> {
+        if self.all {
+            return Ok(form_ref::all(&cx.forms().await?));
+        }
+        let (mut forms, mut seen) = (Vec::new(), HashSet::new());
+        for name in &self.forms {
+            let form = form_ref::resolve(cx, name).await?;
+            if seen.insert(form.id.clone()) {
+                forms.push(form);
+            }
+        }
+        Ok((forms, Vec::new()))
+    }
+
+    /// Exports each form to its path. `output` is the open output of a single form. In a folder, a form that
+    /// fails because of its data does not stop the others.
+    async fn export_each<F>(
+        &self,
+        cx: &Context,
+        mut output: Option<Output<'static>>,
+        forms: impl IntoIterator<Item = (Option<PathBuf>, F)>,
+        mut export: impl AsyncFnMut(F, Option<&Path>, Output<'static>) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let mut failure: Option<CliError> = None;
+        for (path, form) in forms {
+            let path = path.as_deref();
+            let output = output.take().map_or_else(|| self.output(cx, path), Ok)?;
+            match (export(form, path, output).await, path) {
+                // The id `..` is a usage error.
+                (Err(error), Some(path))
+                    if self.is_to_folder()
+                        && matches!(error.exit, Exit::DataPolicy | Exit::Usage) =>
+                {
+                    failure = Some(match failure {
+                        None => error,
+                        Some(first) => {
+                            first.cause(format!("{}: {}", path.display(), error.brief()))
+                        }
+                    });
                 }
-            };
-            self.engine(&job.form, None).stream(options, stdout(cx), on_event).await
-        } else {
-            let mut engine = self
-                .engine(&job.form, self.deadline)
-                .spools(spools.clone())
-                .fresh(args.fresh)
-                .keep_spool(args.is_to_folder());
-            if let Some(command) = &command {
-                engine = engine.command(command);
+                (result, _) => result?,
             }
-            if let Some(start) = args.range.start_name() {
-                engine = engine.start_name(start);
-            }
-            if let Some(path) = path.filter(|_| args.manifest) {
-                engine = engine.manifest(manifest_path(path));
-            }
-            let on_event = |event: ExportEvent<'_>| self.on_event(job, command.as_deref(), &event);
-            engine.run_with(options, output, on_event).await
-        };
-        cx.shutdown.set_continuation(None);
-        let exported = exported.map_err(|error| {
-            let is_demo = matches!(cx.settings.service, Service::Demo);
-            let is_lost = spools.is_temporary() && !is_demo;
-            failure::explain(error, job, command, is_lost).hint_larger_pages(args.larger_pages())
-        })?;
-        cx.progress.end();
-        report_rendered(cx, &exported.rendered);
-        if exported.rendered.rows == 0 && exported.pull.rows > 0 && args.options.has_filter() {
-            cx.progress.remark(
-                "no submission was selected by `--where`; `formsvc forms schema FORM` lists the labels",
-            );
         }
-        if exported.pull.replaced > 0 {
-            let replaced = counted(exported.pull.replaced, "submission");
-            cx.progress.warn(&format!(
-                "{replaced} came again with other content; the export has the new content"
-            ));
-        }
-        let completeness = exported.pull.completeness;
-        let (elapsed, waited) = (cx.progress.elapsed(), cx.progress.waited());
-        cx.progress.report(&summary(&exported.rendered, completeness, path, elapsed, waited));
-        Ok(exported)
+        failure.map_or(Ok(()), Err)
     }
 
-    /// Shows the progress of an export, and sets the report of a signal that ends the command.
-    fn on_event(&self, job: &Job, command: Option<&str>, event: &ExportEvent<'_>) {
-        let Self { cx, .. } = self;
-        let saved_rows = match event {
-            ExportEvent::Discarded(warning) => return cx.progress.warn(warning),
-            ExportEvent::Opened { rows, spool, .. } => {
-                if *rows > 0 && command.is_some() {
-                    let rows = counted(*rows, "submission");
-                    let spool = spool.display();
-                    cx.progress.remark(&format!("continuing with {rows} saved in {spool}"));
-                }
-                *rows
-            }
-            ExportEvent::Page(page) => {
-                cx.progress.submissions(page.rows, page.reached.as_str());
-                page.rows
-            }
-            ExportEvent::Rendering => return cx.progress.doing("writing the output"),
-            _ => return,
-        };
-        let output = failure::unchanged(job.path.as_deref());
-        cx.shutdown.set_continuation(command.map(str::to_owned));
-        cx.shutdown.set_saved(match command {
-            Some(_) => failure::saved(saved_rows, output.as_deref()),
-            None => output.unwrap_or_default(),
-        });
+    fn is_to_folder(&self) -> bool {
+        self.all || self.forms.len() > 1
     }
 
-    /// Returns the engine with the range of submissions and the options of requests.
-    fn engine(&self, form: &FormMatch, deadline: Option<Instant>) -> Engine {
-        let options = PullOptions::default()
-            .since(self.bounds.since.clone())
-            .until(self.bounds.until.clone())
-            .page_size(self.args.page_size)
-            .allow_incomplete(self.args.allow_incomplete)
-            .time_limit(remaining(deadline));
-        Engine::new(self.client.clone(), form.id.clone()).title(&form.title).pull(options)
+    /// Returns true if pages are written as they arrive, without saved submissions.
+    fn is_streamed(&self, format: FileFormat) -> bool {
+        self.file().is_none() && !format.format.is_table()
     }
 
-    /// Returns the command that continues the export; `None` if it cannot be shown.
-    fn command(&self, job: &Job) -> Option<String> {
-        if job.is_streamed() {
-            return None;
-        }
-        let Self { cx, args, bounds, .. } = self;
-        let forms: Vec<&str> = args.forms.iter().map(String::as_str).collect();
-        let mut line =
-            CommandLine::new(&cx.settings, &[&["submissions", "export"], &forms[..]].concat());
-        line.flag("--out", &args.out.display().to_string());
-        bounds.repeat(&mut line);
-        let time = args.max_time.map(|time| format!("{}s", time.as_secs().max(1)));
-        let size = (args.page_size != PAGE_SIZE_MAX).then(|| args.page_size.to_string());
-        for (flag, value) in args.options.flags().into_iter().chain([
-            ("--limit", args.limit.map(|limit| limit.to_string())),
-            ("--partition", args.partition.map(|Partition::Month| "month".to_owned())),
-            ("--max-time", time),
-            ("--page-size", size),
-        ]) {
-            line.maybe(flag, value.as_deref());
-        }
-        for (switch, is_given) in [
-            ("--all", args.all),
-            ("--no-clobber", args.no_clobber),
-            ("--manifest", args.manifest),
-            ("--allow-incomplete", args.allow_incomplete),
+    /// Checks flags that do not go together.
+    fn check(&self, format: FileFormat) -> Result<(), CliError> {
+        check_options(format.format)?;
+        let is_stdout = self.file().is_none();
+        let streams = self.is_streamed(format);
+        let name = format.format.name();
+        for (flag, needs_file) in [
+            ("--manifest".to_owned(), self.manifest && is_stdout),
+            ("--max-time".to_owned(), self.max_time.is_some() && streams),
+            ("--fresh".to_owned(), self.fresh && streams),
+            (format!("--format {name}"), is_stdout && !format.format.is_text()),
         ] {
-            if is_given {
-                line.switch(switch);
+            if needs_file {
+                return Err(CliError::usage(format!("`{flag}` needs a file"))
+                    .hint("write to a file with `-o PATH`"));
             }
         }
-        line.shown()
+        if self.partition.is_some() && (self.is_to_folder() || is_stdout) {
+            return Err(CliError::usage("`--partition` needs one form and a folder")
+                .hint("name the folder with `-o FOLDER`"));
+        }
+        if self.is_to_folder() && FileFormat::from_path(&self.out).is_some() && !self.out.is_dir() {
+            let folder = self.out.with_extension("");
+            let what = format!(
+                "several forms need a folder, and `{}` is the name of a file",
+                self.out.display()
+            );
+            return Err(CliError::usage(what)
+                .hint(format!("use `-o {} --format {name}`", folder.display())));
+        }
+        if self.is_to_folder() && is_stdout {
+            return Err(CliError::usage("several forms need a folder")
+                .hint("name a folder with `-o FOLDER`"));
+        }
+        self.options.render(format, self.limit)?.check().map_err(CliError::from)
     }
-}
-
-/// Keeps the first failure of several forms. A later one becomes a cause of it.
-fn add_failure(first: &mut Option<CliError>, error: CliError, form: &str) {
-    *first = Some(match first.take() {
-        None => error,
-        Some(first) => first.cause(format!("{form}: {}", error.brief())),
-    });
-}
-
-/// Returns the submissions that an output lacks.
-fn left_out(exported: &Exported) -> LeftOut {
-    let is_incomplete = exported.pull.completeness == Completeness::Incomplete;
-    if is_incomplete { exported.pull.left_out.clone() } else { LeftOut::default() }
-}
-
-/// Returns the folder of saved submissions. It is temporary for the demo, and if the folder in the state
-/// folder cannot be used.
-pub(super) fn spools(cx: &Context) -> Result<SpoolFolder, CliError> {
-    saved_spools(cx)
-        .and_then(Result::ok)
-        .map_or_else(SpoolFolder::temporary, Ok)
-        .map_err(|error| CliError::from(error).hint_if_none(failure::NOTHING_WRITTEN))
-}
-
-/// Like [`spools`]; warns if the folder cannot be used, because an interrupted export cannot be continued.
-fn spools_to_continue(cx: &Context) -> Result<SpoolFolder, CliError> {
-    if let Some(Err(reason)) = saved_spools(cx) {
-        cx.progress.warn(&reason);
-    }
-    spools(cx)
-}
-
-/// Creates the folder of saved submissions in the state folder. Returns `None` without a state folder, and
-/// the reason if it cannot be used.
-fn saved_spools(cx: &Context) -> Option<Result<SpoolFolder, String>> {
-    let is_demo = matches!(cx.settings.service, Service::Demo);
-    let state = cx.settings.paths.state.as_ref().filter(|_| !is_demo)?;
-    let folder = SpoolFolder::new(state);
-    let created = folder.create();
-    Some(created.map(|()| folder.clone()).map_err(|error| {
-        format!(
-            "submissions cannot be saved in `{}`, so that an interrupted export starts over: {}",
-            folder.path().display(),
-            error.problem()
-        )
-    }))
 }

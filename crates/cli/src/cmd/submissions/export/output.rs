@@ -1,6 +1,5 @@
 //! The output of an export: format, path and summary.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -56,6 +55,9 @@ impl<F: FnOnce()> Write for Stdout<F> {
     }
 }
 
+/// Longest part of a form's name in the name of its file.
+const STEM_MAX: usize = 80;
+
 impl Export {
     /// Returns the format of `--format` or of the output's name; CSV for several forms and for a name without
     /// an ending. An unknown ending is an error.
@@ -108,54 +110,43 @@ impl Export {
         Ok(destination.into())
     }
 
-    /// Creates the folder of several forms and returns the paths in it; each form is given by its name and
-    /// its id.
-    pub(super) fn paths_in_folder(
+    /// Returns the path of each form, which is given by its name and its id. Creates the folder of several
+    /// forms.
+    pub(super) fn paths(
         &self,
         forms: &[(&str, &str)],
         format: FileFormat,
-    ) -> Result<Vec<PathBuf>, CliError> {
+    ) -> Result<Vec<Option<PathBuf>>, CliError> {
+        if !self.is_to_folder() {
+            return Ok(vec![self.file().map(Path::to_owned)]);
+        }
         std::fs::create_dir_all(&self.out).map_err(|error| {
             let what = format!("cannot create the folder `{}`", self.out.display());
             CliError::new(Exit::LocalIo, what).because(&error)
         })?;
-        Ok(file_names(forms, format).iter().map(|name| self.out.join(name)).collect())
+        Ok(file_names(forms, format).iter().map(|name| Some(self.out.join(name))).collect())
     }
 }
 
-/// Longest part of a form's name in the name of its file, in bytes.
-const STEM_MAX: usize = 80;
-
-/// Returns the names of the files of forms. A name has a hash of the form's id if the form's name is cut, has
-/// characters that some file system refuses, or differs from another one in case only. If such names are
-/// equal too, they are numbered.
+/// Returns the names of the files of forms. A name has a hash of the form's id if the form's name is long, has
+/// characters that some file system refuses, or differs from another one in case only.
 fn file_names(forms: &[(&str, &str)], format: FileFormat) -> Vec<String> {
-    let is_shared = |name: &str| {
-        forms.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).nth(1).is_some()
-    };
     let ending = match format.compression {
         Compression::Gzip => ".gz",
         Compression::Zstd => ".zst",
         _ => "",
     };
-    let mut taken = HashSet::new();
     let names = forms.iter().map(|(name, id)| {
-        let stem = plain(name);
-        let hash = hex::encode(&Sha256::digest(id)[..4]);
-        let is_own = stem == *name && !is_shared(name);
-        let first = if is_own { stem.clone() } else { format!("{stem}-{hash}") };
-        let numbered = (2..).map(|number| format!("{stem}-{hash}-{number}"));
-        let mut candidates = std::iter::once(first).chain(numbered);
-        let stem = candidates.find(|stem| taken.insert(stem.to_ascii_lowercase()));
-        format!("{}.{}{ending}", stem.expect("there are endless numbers"), format.format.name())
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+        let mut stem: String = plain.take(STEM_MAX).collect();
+        let equal = forms.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        if stem != *name || equal.count() > 1 {
+            stem = format!("{stem}-{}", hex::encode(&Sha256::digest(id)[..8]));
+        }
+        format!("{stem}.{}{ending}", format.format.name())
     });
     names.collect()
-}
-
-/// Returns the beginning of a name, with `_` for each character that not every file system takes.
-fn plain(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(STEM_MAX).collect()
 }
 
 /// Returns the path of the manifest of an output.
@@ -166,59 +157,44 @@ pub(super) fn manifest_path(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Reports the remarks about an output.
+/// Reports the remarks about an output, with the flag that avoids the most common problems.
 pub(super) fn report_rendered(cx: &Context, rendered: &Rendered) {
     for remark in &rendered.remarks {
-        let advice = advice(remark).map_or(String::new(), |advice| format!("; {advice}"));
+        let advice = match remark {
+            Remark::GuardedCells(_) => "; programs read the exact text with `--formula-guard off`",
+            Remark::LabelsWithoutColumn(_) => "; `--max-columns` raises the limit",
+            Remark::MissingColumns(columns) if columns.iter().all(|it| it.similar.is_none()) => {
+                "; `formsvc forms schema` lists the labels"
+            }
+            Remark::LongCells(_) | Remark::CutCells(_) | Remark::ChangedLineBreaks(_) => {
+                "; `--format ndjson` keeps the full text"
+            }
+            Remark::DamagedRows(_) => "; `--fresh` fetches them again",
+            _ => "",
+        };
         cx.progress.remark(&format!("{remark}{advice}"));
     }
 }
 
-/// Returns the flags that avoid the problem of a remark.
-fn advice(remark: &Remark) -> Option<&'static str> {
-    Some(match remark {
-        Remark::GuardedCells(_) => "programs read the exact text with `--formula-guard off`",
-        Remark::LabelsWithoutColumn(_) => "`--max-columns` raises the limit",
-        Remark::HeadingsDifferInCase(_)
-        | Remark::HeadingsWithLineBreak(_)
-        | Remark::HeadingsWithDot(_) => "`--column-map` renames labels",
-        Remark::MissingColumns(columns)
-            if columns.iter().all(|column| column.similar.is_none()) =>
-        {
-            "`formsvc forms schema` lists the labels"
-        }
-        Remark::LongCells(_) => "`--format ndjson` or `parquet` avoids spreadsheets",
-        Remark::CutCells(_) => "`--format csv` or `ndjson` keeps the full text",
-        Remark::ChangedLineBreaks(_) => "`--format csv` or `ndjson` keeps line breaks",
-        Remark::FurtherSheets(_) => "`--format csv` or `parquet` has no such limit",
-        Remark::ReplacedCharacters(_) => {
-            "the exact text is in `--format ndjson`, and in the table `submissions` of SQLite"
-        }
-        Remark::DamagedRows(_) => "`--fresh` fetches them again",
-        _ => return None,
-    })
-}
-
-/// Returns the summary of an export.
+/// Returns the summary of an export. `times` are the wall time and the time of waits in it.
 pub(super) fn summary(
     rendered: &Rendered,
     completeness: Completeness,
     file: Option<&Path>,
-    elapsed: Duration,
-    waited: Duration,
+    times: (Duration, Duration),
 ) -> Message {
     let columns = match rendered.columns {
         0 => String::new(),
         columns => format!(", {}", counted(columns as u64, "column")),
     };
     let place = file.map_or(String::new(), |file| format!(" → {}", file.display()));
-    let (submissions, time) = (counted(rendered.rows, "submission"), with_waits(elapsed, waited));
+    let (submissions, time) = (counted(rendered.rows, "submission"), with_waits(times));
     let complete = completeness_name(completeness);
     let doubt = if complete == "yes" { String::new() } else { format!("; complete: {complete}") };
     let message = Message::info(format!("{submissions}{columns}{place} in {time}{doubt}"))
         .with("submissions", rendered.rows)
         .with("columns", rendered.columns)
-        .with("seconds", elapsed.as_secs_f64())
+        .with("seconds", times.0.as_secs_f64())
         .with("complete", complete);
     match file {
         Some(file) => message.with("file", file.display().to_string()),
@@ -227,7 +203,7 @@ pub(super) fn summary(
 }
 
 /// Formats a wall time and the waits in it: `45.0 s (42.5 s waiting)`.
-fn with_waits(elapsed: Duration, waited: Duration) -> String {
+fn with_waits((elapsed, waited): (Duration, Duration)) -> String {
     if waited < Duration::from_secs(1) {
         return duration(elapsed);
     }
@@ -245,18 +221,19 @@ mod tests {
             file_names(&forms, Format::Csv.into())
         };
         assert_eq!(names(&["a", "b"]), ["a.csv", "b.csv"]);
-        assert_eq!(names(&["A", "b", "a"]), ["A-559aead0.csv", "b.csv", "a-ca978112.csv"]);
-        assert_eq!(names(&["a.b", "a_b"]), ["a_b-2e7336dc.csv", "a_b.csv"]);
-        let taken = names(&["x-2d711642", "x", "X"]);
-        assert_eq!(taken, ["x-2d711642.csv", "x-2d711642-2.csv", "X-4b68ab38.csv"]);
+        assert_eq!(
+            names(&["A", "b", "a"]),
+            ["A-559aead08264d579.csv", "b.csv", "a-ca978112ca1bbdca.csv"]
+        );
+        assert_eq!(names(&["a.b", "a_b"]), ["a_b-2e7336dc8eba87ef.csv", "a_b.csv"]);
         let long = names(&[&"q7/3=".repeat(900)]);
-        assert_eq!(long[0].len(), STEM_MAX + "-00000000.csv".len());
+        assert_eq!(long[0].len(), STEM_MAX + "-0000000000000000.csv".len());
     }
 
     #[test]
     fn summary_time_names_the_waits() {
         let time = |millis| Duration::from_millis(millis);
-        assert_eq!(with_waits(time(45_000), time(42_500)), "45.0 s (42.5 s waiting)");
-        assert_eq!(with_waits(time(2_500), time(999)), "2.5 s");
+        assert_eq!(with_waits((time(45_000), time(42_500))), "45.0 s (42.5 s waiting)");
+        assert_eq!(with_waits((time(2_500), time(999))), "2.5 s");
     }
 }

@@ -3,15 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use formsvc_export::{FileFormat, SourceInfo, SyncStatus};
+use formsvc_export::{FileFormat, Output, SourceInfo, SyncStatus};
 
 use super::output::{report_rendered, summary};
-use super::{Export, add_failure, failure};
+use super::{Export, failure};
 use crate::cmd::submissions::database::{Database, check_stored};
 use crate::cmd::submissions::range::Bounds;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 
 impl Export {
     /// Renders the stored submissions of the forms.
@@ -19,13 +18,10 @@ impl Export {
         &self,
         cx: &Context,
         database: &Database,
+        output: Option<Output<'static>>,
         format: FileFormat,
         bounds: &Bounds,
     ) -> Result<(), CliError> {
-        if !self.is_to_folder() {
-            let form = database.find(&self.forms[0])?;
-            return self.render_stored(cx, database, form, format, self.file(), bounds).await;
-        }
         let mut forms: Vec<&SyncStatus> = database.forms.iter().filter(|_| self.all).collect();
         for name in &self.forms {
             let form = database.find(name)?;
@@ -34,58 +30,32 @@ impl Export {
             }
         }
         let names: Vec<_> = forms.iter().map(|form| (file_stem(form), &*form.form_id)).collect();
-        let mut failure = None;
-        for (path, form) in self.paths_in_folder(&names, format)?.into_iter().zip(forms) {
-            match self.render_stored(cx, database, form, format, Some(&path), bounds).await {
-                // The other forms may be complete.
-                Err(error) if error.exit == Exit::DataPolicy => {
-                    add_failure(&mut failure, error, form.title.as_ref().unwrap_or(&form.form_id));
+        let jobs = self.paths(&names, format)?.into_iter().zip(forms);
+        let render = async |form: &SyncStatus, path: Option<&Path>, output: Output<'static>| {
+            let began = Instant::now();
+            let range = bounds.rows().include_deleted(self.include_deleted);
+            let rows = database.rows(cx, form, range).await?;
+            let complete = match check_stored(&rows, form) {
+                Err(error) if !self.allow_incomplete => {
+                    let hint = "or export the stored submissions with `--allow-incomplete`";
+                    return Err(error.hint_too(hint));
                 }
-                result => result?,
-            }
-        }
-        failure.map_or(Ok(()), Err)
-    }
-
-    /// Renders the stored submissions of a form.
-    async fn render_stored(
-        &self,
-        cx: &Context,
-        database: &Database,
-        form: &SyncStatus,
-        format: FileFormat,
-        path: Option<&Path>,
-        bounds: &Bounds,
-    ) -> Result<(), CliError> {
-        let began = Instant::now();
-        let options = self.options.render(format, self.limit)?;
-        let output = self.output(cx, path)?;
-        let range = bounds.rows().include_deleted(self.include_deleted);
-        let rows = database.rows(cx, form, range).await?;
-        let complete = match check_stored(&rows, form) {
-            Err(error) if !self.allow_incomplete => {
-                let hint = "or export the stored submissions with `--allow-incomplete`";
-                return Err(error.hint_too(hint));
-            }
-            complete => complete,
+                complete => complete,
+            };
+            let options = self.options.render(format, self.limit)?.source(SourceInfo {
+                origin: form.origin.clone(),
+                title: form.title.clone().unwrap_or_else(|| form.form_id.clone()),
+                form_id: form.form_id.clone(),
+            });
+            let rendered = output
+                .render(&rows, &options)
+                .map_err(|error| failure::explain(error, path, format, None))?;
+            report_rendered(cx, &rendered);
+            let times = (began.elapsed(), Duration::ZERO);
+            cx.progress.report(&summary(&rendered, rows.completeness, path, times));
+            complete
         };
-        let options = options.source(SourceInfo {
-            origin: form.origin.clone(),
-            title: form.title.clone().unwrap_or_else(|| form.form_id.clone()),
-            form_id: form.form_id.clone(),
-        });
-        let rendered = output
-            .render(&rows, &options)
-            .map_err(|error| failure::explain_rendering(error, path, format))?;
-        report_rendered(cx, &rendered);
-        cx.progress.report(&summary(
-            &rendered,
-            rows.completeness,
-            path,
-            began.elapsed(),
-            Duration::ZERO,
-        ));
-        complete
+        self.export_each(cx, output, jobs, render).await
     }
 }
 

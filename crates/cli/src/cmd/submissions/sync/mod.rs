@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use formsvc_client::{Client, FormId, PAGE_SIZE_MAX};
+use formsvc_client::{Client, FormId};
 use formsvc_export::{ExportError, StoreError, StoreProblem, SyncStatus, SyncStore, SyncTarget};
 use secrecy::SecretString;
 
@@ -21,7 +21,7 @@ use crate::base::env;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref::{self, FormMatch};
-use crate::settings::args::{duration, whole};
+use crate::settings::args::duration;
 
 /// Copy submissions into an SQLite or PostgreSQL database, and keep it current
 ///
@@ -93,21 +93,18 @@ struct RequestFlags {
     /// Leave out submissions that the service cannot list or that violate the API, and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
-    /// Submissions per request, 1 to 100
-    #[arg(long, value_name = "N", default_value_t = PAGE_SIZE_MAX, value_parser = whole::<u32>(1..=100), hide_short_help = true)]
-    page_size: u32,
 }
 
 /// Returns the forms of a database; none if the first sync has yet to create it.
 async fn known_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, ExportError> {
+    let is_missing = |error: &StoreError| {
+        let StoreProblem::Io(error) = error.problem() else { return false };
+        error.kind() == io::ErrorKind::NotFound
+    };
     match store.status().await {
         Err(ExportError::Store(error)) if is_missing(&error) => Ok(Vec::new()),
         forms => forms,
     }
-}
-
-fn is_missing(error: &StoreError) -> bool {
-    matches!(error.problem(), StoreProblem::Io(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 /// Finds a form: by its full id in the database, which takes no request, or else in the service.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use formsvc_export::{SyncSummary, SyncTarget, ViewChanges};
 use serde_json::{Value, json};
 
-use crate::base::text::duration;
+use crate::base::text::{duration, first_names};
 use crate::cmd::submissions::counted;
 use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
@@ -87,7 +87,8 @@ pub(super) fn remark_changes(cx: &Context, form: &FormMatch, changes: &ViewChang
     let title = &form.title;
     if !changes.new_columns.is_empty() {
         let columns = counted(changes.new_columns.len() as u64, "new column");
-        cx.progress.remark(&format!("{title}: {columns}: {}", listed(&changes.new_columns)));
+        let names = first_names(&changes.new_columns, 10);
+        cx.progress.remark(&format!("{title}: {columns}: {names}"));
     }
     if changes.cleaned_rows > 0 {
         let rows = counted(changes.cleaned_rows, "submission");
@@ -106,13 +107,4 @@ pub(super) fn remark_changes(cx: &Context, form: &FormMatch, changes: &ViewChang
              there"
         ));
     }
-}
-
-/// Lists the first names.
-fn listed(names: &[String]) -> String {
-    const SHOWN_MAX: usize = 10;
-    let shown: Vec<String> = names.iter().take(SHOWN_MAX).map(|name| format!("`{name}`")).collect();
-    let more = names.len().saturating_sub(SHOWN_MAX);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    shown.join(", ") + &more
 }

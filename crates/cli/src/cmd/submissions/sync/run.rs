@@ -17,7 +17,7 @@ use crate::cmd::submissions::{counted, incomplete};
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::form_ref::FormMatch;
+use crate::form_ref::{self, FormMatch};
 use crate::settings::Service;
 use crate::settings::args::duration;
 
@@ -56,26 +56,15 @@ pub(super) struct Run {
 /// The options of a sync.
 pub(super) struct SyncOptions {
     pub(super) since: Option<Timestamp>,
-    pub(super) page_size: u32,
     pub(super) allow_incomplete: bool,
     pub(super) deadline: Option<Instant>,
 }
 
 impl SyncOptions {
-    pub(super) fn new(
-        flags: &RequestFlags,
-        since: Option<Timestamp>,
-        deadline: Option<Instant>,
-    ) -> Self {
-        let RequestFlags { page_size, allow_incomplete, .. } = *flags;
-        Self { since, page_size, allow_incomplete, deadline }
-    }
-
     /// Returns the options of a run that begins now.
     pub(super) fn pull(&self) -> PullOptions {
         PullOptions::default()
             .since(self.since.clone())
-            .page_size(self.page_size)
             .allow_incomplete(self.allow_incomplete)
             .time_limit(remaining(self.deadline))
     }
@@ -88,18 +77,23 @@ pub(super) struct Failure {
     is_passing: bool,
 }
 
+impl Failure {
+    fn new(error: CliError, is_conflict: bool) -> Self {
+        let is_passing = matches!(error.exit, Exit::Service | Exit::Network | Exit::RateLimited);
+        Self { error, is_passing: is_passing || is_conflict }
+    }
+}
+
 impl From<CliError> for Failure {
     fn from(error: CliError) -> Self {
-        let is_passing = matches!(error.exit, Exit::Service | Exit::Network | Exit::RateLimited);
-        Self { error, is_passing }
+        Self::new(error, false)
     }
 }
 
 impl From<ExportError> for Failure {
     fn from(error: ExportError) -> Self {
         let is_conflict = error.is_conflict();
-        let Self { error, is_passing } = CliError::from(error).into();
-        Self { error, is_passing: is_passing || is_conflict }
+        Self::new(error.into(), is_conflict)
     }
 }
 
@@ -118,7 +112,8 @@ impl Run {
     async fn run_until(&self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let target = self.target.read()?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        let options = SyncOptions::new(&self.requests, since, deadline);
+        let allow_incomplete = self.requests.allow_incomplete;
+        let options = SyncOptions { since, allow_incomplete, deadline };
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
             if cx.output.is_requested() && !cx.output.is_for_reading() {
@@ -172,9 +167,7 @@ impl Run {
         forms: &mut Vec<FormMatch>,
     ) -> Result<(), Failure> {
         if self.all {
-            let listed = cx.forms().await?;
-            let invalid: Vec<_> = listed.skipped().iter().filter_map(FormMatch::invalid).collect();
-            *forms = listed.into_iter().map(FormMatch::from).chain(invalid).collect();
+            (*forms, _) = form_ref::all(&cx.forms().await?);
         } else if forms.len() < self.forms.len() {
             let known = known_forms(store).await?;
             for name in &self.forms[forms.len()..] {
@@ -248,9 +241,8 @@ pub(super) async fn sync_form(
     cx.progress.end();
     synced.map_err(|error| {
         let is_conflict = error.is_conflict();
-        let failure = explain_stopped(error, stored.unwrap_or_default(), "continues").into();
-        let Failure { error, is_passing } = failure;
-        Failure { error, is_passing: is_passing || is_conflict }
+        let error = explain_stopped(error, stored.unwrap_or_default(), "continues");
+        Failure::new(error, is_conflict)
     })
 }
 

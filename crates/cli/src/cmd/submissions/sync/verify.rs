@@ -71,7 +71,8 @@ impl Verify {
         let client = cx.client().await?;
         let known = known_forms(&store).await?;
         let form = find_form(cx, client, &known, &self.form).await?;
-        let options = SyncOptions::new(&self.requests, None, deadline);
+        let allow_incomplete = self.requests.allow_incomplete;
+        let options = SyncOptions { since: None, allow_incomplete, deadline };
         // Submissions since the last sync are not a difference.
         sync_form(cx, client, &store, &form, &options).await?;
         let verify = VerifyOptions::default()
@@ -139,7 +140,6 @@ fn describe(summary: &VerifySummary) -> String {
     } else {
         "not in the service (`--mark-deleted` hides them)"
     };
-    let is_incomplete = summary.completeness == Completeness::Incomplete;
     let mut parts = vec![format!("{} in the service", counted(summary.rows, "submission"))];
     for (count, difference) in [
         (summary.missing, "missing and now stored"),
@@ -152,10 +152,8 @@ fn describe(summary: &VerifySummary) -> String {
             parts.push(format!("{} {difference}", counted(count, "submission")));
         }
     }
-    if parts.len() == 1 && is_incomplete {
+    if parts.len() == 1 {
         parts.push("no difference in the submissions received".to_owned());
-    } else if parts.len() == 1 {
-        parts.push("the database is equal".to_owned());
     }
     parts.join(", ")
 }

@@ -11,12 +11,13 @@ use formsvc_protocol::RetrySchedule;
 use formsvc_server::{admin, secrets};
 use formsvc_workbench::secrets::SigningSecrets;
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::mpsc::error::TrySendError;
 
 use super::is_demo;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::sandbox::{Key, Sandbox, SandboxOptions, Wanted};
+use crate::sandbox::{RequestedWebhook, Sandbox, SandboxOptions};
 
 /// The form of a demo.
 const FORM: &str = "contact";
@@ -77,10 +78,12 @@ impl SandboxArgs {
             secrets.add(SECRET_NAME, secret.clone()).map_err(|error| failed(&error))?;
             generated = Some(secret);
         }
-        let mut options = SandboxOptions::demo();
-        options.delivery.schedule = schedule;
+        let mut options = SandboxOptions {
+            retry_base: Some(schedule.base),
+            retry_factor: Some(schedule.factor),
+            ..SandboxOptions::default()
+        };
         let form = if let Some(form) = &self.sandbox {
-            options.submit_on_request = true;
             form.clone()
         } else {
             options.submit_every = Some(EVERY);
@@ -89,12 +92,12 @@ impl SandboxArgs {
             form.map_err(|error| failed(&error))?
         };
         if polled.is_some() {
-            options.submit_to = vec![form];
+            options.submit_to = Some(form);
         } else {
             let secret = secrets.texts().into_iter().next();
-            options.webhooks = vec![Wanted { form, url: url.to_owned(), secret }];
+            options.webhook = vec![RequestedWebhook { form, url: url.to_owned(), secret }];
         }
-        let sandbox = Sandbox::start(options).await?;
+        let sandbox = Sandbox::start(0, options).await?;
         Ok(Some(ListenSandbox { sandbox, form: self.sandbox.clone(), generated }))
     }
 }
@@ -102,17 +105,14 @@ impl SandboxArgs {
 impl ListenSandbox {
     /// Creates a client of the sandbox.
     pub(super) fn client(&self, cx: &Context) -> Result<Client, CliError> {
-        let Key::New(key) = &self.sandbox.facts.key else {
-            return Err(CliError::new(Exit::Failed, "the sandbox has no new API key"));
-        };
-        cx.client_at(&self.sandbox.facts.base_url, key)
+        cx.client_at(&self.sandbox.info.base_url, &self.sandbox.info.api_key)
     }
 
     /// Prints the page of the form, and a generated secret. The secret protects only this sandbox, so it may be
     /// shown. If `may_read_stdin`, Enter makes a submission.
     pub(super) fn report(&self, cx: &Context, may_read_stdin: bool) {
         if let Some(form) = &self.form {
-            let base_url = self.sandbox.facts.base_url.trim_end_matches('/');
+            let base_url = self.sandbox.info.base_url.trim_end_matches('/');
             cx.progress.remark(&format!("public form: {base_url}/f/{form}"));
         }
         if let Some(secret) = &self.generated {
@@ -129,11 +129,11 @@ impl ListenSandbox {
     /// Makes a submission whenever the user presses Enter. The thread is detached, because reading a terminal
     /// cannot be cancelled.
     fn submit_on_enter(&self) {
-        let submitter = self.sandbox.submitter();
+        let submissions = self.sandbox.submissions.clone();
         thread::spawn(move || {
             let mut line = String::new();
             while std::io::stdin().lock().read_line(&mut line).is_ok_and(|read| read > 0) {
-                if !submitter.submit() {
+                if let Err(TrySendError::Closed(())) = submissions.try_send(()) {
                     return;
                 }
                 line.clear();
