@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what the fuzzer begins with, from the fixtures: fuzz/corpus/<target>/seed-<number>."""
+"""Writes the seed inputs from the fixtures: fuzz/corpus/<target>/seed-<number>."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ SEEDS = {
     "header": [vector["header"].encode() for vector in VECTORS],
     "body": [bytes.fromhex(vector["body_hex"]) for vector in VECTORS]
     + [WIRE["webhook_event.json"], b' {"event":"form.closed","x":[1e400]}\r\n']
-    # A list of the members in their order, which a parser may take for the object.
+    # An array of the members: some parsers accept it as the object.
     + [b'["form.closed"]', b'{"event":"a","event":"b"}'],
     "cursor": [text.encode() for text in TIMES + NAUGHTY_TEXTS],
     "token": TOKENS,

@@ -1,5 +1,5 @@
-//! The body of a delivery: any bytes verify as they were signed, and the event is what a plain reading
-//! finds in them.
+//! The body of a delivery: any signed bytes verify, and the parsed event equals the one that a simple
+//! reference parser finds.
 
 #![no_main]
 
@@ -13,19 +13,19 @@ use libfuzzer_sys::fuzz_target;
 
 static VERIFIER: LazyLock<Verifier> = LazyLock::new(|| {
     let clock = || UNIX_EPOCH + Duration::from_secs(NOW);
-    Verifier::builder().secret(SECRET).clock(clock).build().expect("one secret will do")
+    Verifier::builder().secret(SECRET).clock(clock).build().expect("the settings are valid")
 });
 
 const CREATED: &str = "submission.created";
 
-/// The text of the one string of this name.
+/// Returns the string of the only member with this name.
 fn string(members: &[Member<'_>], name: &str) -> Option<String> {
     let mut found = members.iter().filter(|(known, _)| known == name);
     let (Some((_, value)), None) = (found.next(), found.next()) else { return None };
     serde_json::from_str(value.get()).ok()
 }
 
-/// The kind of the event in a body; `None` when there is none.
+/// Returns the kind of the event in a body; `None` if the body has no valid event.
 fn kind(body: &[u8]) -> Option<String> {
     let members = members(std::str::from_utf8(body).ok()?)?;
     let kind = string(&members, "event")?;
@@ -43,16 +43,16 @@ fn kind(body: &[u8]) -> Option<String> {
     good.then_some(kind)
 }
 
-/// The members that this release knows are those that stand in the text.
+/// Compares the fields of a parsed submission with the members of the body.
 fn check(event: &WebhookEvent) {
     let WebhookEvent::SubmissionCreated(submission) = event else { return };
-    let members = members(submission.as_json()).expect("it was read");
-    let told = |name| string(&members, name).expect("it was read");
-    assert_eq!(submission.submission_id.as_str(), told("submission_id"));
-    assert_eq!(submission.form_id.as_str(), told("form_id"));
-    assert_eq!(submission.form_title, told("form_title"));
-    assert_eq!(submission.created_at.as_str(), told("created_at"));
-    let data = members.iter().find(|(name, _)| name == "data").expect("it was read").1;
+    let members = members(submission.as_json()).expect("the submission was parsed");
+    let text = |name| string(&members, name).expect("it was read");
+    assert_eq!(submission.submission_id.as_str(), text("submission_id"));
+    assert_eq!(submission.form_id.as_str(), text("form_id"));
+    assert_eq!(submission.form_title, text("form_title"));
+    assert_eq!(submission.created_at.as_str(), text("created_at"));
+    let data = members.iter().find(|(name, _)| name == "data").expect("the member exists").1;
     assert_eq!(submission.data.as_json(), data.get());
     submission.data.fields();
 }
@@ -80,10 +80,13 @@ fuzz_target!(|body: &[u8]| {
         (found, plain) => panic!("{found:?} is not {plain:?}"),
     };
     assert_eq!(event.body().as_ref(), body);
-    let text = std::str::from_utf8(body).expect("it was read");
+    let text = std::str::from_utf8(body).expect("the event was parsed");
     assert_eq!(event.as_json(), text.trim_matches([' ', '\t', '\r', '\n']));
     check(event.event());
     let stored = serde_json::to_string(event.event()).expect("it is JSON");
     assert_eq!(stored, event.as_json());
-    assert_eq!(&serde_json::from_str::<WebhookEvent>(&stored).expect("it was read"), event.event());
+    assert_eq!(
+        &serde_json::from_str::<WebhookEvent>(&stored).expect("the stored event parses"),
+        event.event()
+    );
 });

@@ -1,4 +1,4 @@
-//! A cursor: the service reads of it what chrono does, and the client sends it back as it came.
+//! A cursor: the service parses the same time as chrono, and the client sends the cursor back unchanged.
 
 #![no_main]
 
@@ -33,7 +33,8 @@ fn goes_back_as_it_came(text: &str) {
     let form = service.client().form("frm_1");
     let mut pages = form.submissions().pages();
     let (first, second) = block_on(async {
-        let first = pages.try_next().await.expect("it is a page").expect("there is one");
+        let first =
+            pages.try_next().await.expect("the page is valid").expect("the list has a page");
         let token = pages.resume_token();
         if !text.is_empty() {
             assert_eq!(token.cursor().map(Cursor::as_str), Some(text));
@@ -43,15 +44,21 @@ fn goes_back_as_it_came(text: &str) {
     assert!(first.has_more());
     if text.is_empty() {
         assert!(first.next_cursor().is_none());
-        assert_eq!(second.expect_err("no way on").kind(), ErrorKind::Pagination);
+        assert_eq!(
+            second.expect_err("an empty cursor ends the list").kind(),
+            ErrorKind::Pagination
+        );
         return;
     }
     assert_eq!(first.next_cursor().map(Cursor::as_str), Some(text));
     let asked = service.asked();
-    // A cursor that is the time of the row may be replaced by one above it.
+    // If the cursor is the time of the row, the client may replace it by a later one.
     let is_time = FormInstant::parse_cursor(text).is_ok();
     if !is_time {
-        assert_eq!(second.expect("it is a page").expect("there is one").len(), 1);
+        assert_eq!(
+            second.expect("the page is valid").expect("the list has a second page").len(),
+            1
+        );
         assert_eq!(asked, [None, Some(text.to_owned())]);
     }
     assert!(asked.len() >= 2);

@@ -1,5 +1,5 @@
-//! The signature header: what is read is what a plain reading finds, and what verifies is what was
-//! signed.
+//! The signature header: the parser accepts the same headers as a simple reference parser, and only correct
+//! signatures verify.
 
 #![no_main]
 
@@ -14,14 +14,14 @@ use sha2::Sha256;
 const BODY: &[u8] = b"{}\xff";
 const TOLERANCE: Duration = Duration::from_secs(300);
 
-/// The text of `t`, the number it means, and the `v1` values.
+/// The text of `t`, its number, and the `v1` values.
 struct Plain<'a> {
     text: &'a str,
     seconds: u64,
     signatures: Vec<&'a str>,
 }
 
-/// Reads by the rules, one after the other.
+/// Parses a header by the rules of SPEC §5, one after the other.
 fn plain(header: &[u8]) -> Option<Plain<'_>> {
     let header = std::str::from_utf8(header).ok()?;
     let parts: Vec<_> =
@@ -42,7 +42,8 @@ fn plain(header: &[u8]) -> Option<Plain<'_>> {
 }
 
 fn hmac(text: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("any length is right");
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("HMAC accepts keys of any length");
     mac.update(&[text.as_bytes(), b".", BODY].concat());
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -65,7 +66,7 @@ fuzz_target!(|header: &[u8]| {
         assert_eq!(verified, Err(SignatureError::Malformed));
         return;
     }
-    let verified = verified.expect("it was signed");
+    let verified = verified.expect("the signature is valid");
     assert_eq!(verified, 1);
     let at = |seconds: Option<u64>| seconds.map(|now| verify(&signed, now).map(|_| ()));
     for (now, expected) in [

@@ -1,4 +1,4 @@
-//! A page of submissions: the client parses the same rows as serde_json's derive, or both refuse it.
+//! A page of submissions: the client and serde's derived code parse the same rows, or both refuse the page.
 
 #![no_main]
 
@@ -39,7 +39,7 @@ struct Pagination {
 
 impl Row {
     fn micros(&self) -> i128 {
-        nanos(&self.created_at).expect("it was checked").div_euclid(1_000)
+        nanos(&self.created_at).expect("the time was checked").div_euclid(1_000)
     }
 
     fn is_good(&self) -> bool {
@@ -47,7 +47,7 @@ impl Row {
     }
 }
 
-/// An object; serde's derived code accepts an array of the members too.
+/// Parses an object. Serde's derived code alone would also accept an array of the members.
 fn object<T: DeserializeOwned>(text: &str) -> Option<T> {
     let text = text.trim_start();
     if text.starts_with('{') { serde_json::from_str(text).ok() } else { None }
@@ -64,7 +64,7 @@ fn plain(body: &[u8]) -> Option<Page> {
     is_good.then_some(Page { data, pagination })
 }
 
-/// The rows of which each is new and none newer than the one before; `None` when one is.
+/// Returns the rows without duplicates; `None` if a row is newer than the row before it.
 fn in_order(rows: Vec<Row>) -> Option<Vec<Row>> {
     let (mut ids, mut kept) = (HashSet::new(), Vec::<Row>::new());
     for row in rows {
@@ -90,7 +90,7 @@ fn same(found: &SubmissionPage, rows: &[Row], pagination: &Pagination) {
         assert_eq!(row.created_at.as_str(), plain.created_at);
         assert_eq!(i128::from(row.created_at.unix_micros()), plain.micros());
         assert_eq!(row.data.as_json(), plain.data.get());
-        // A label with a lone surrogate has no text.
+        // A label with a lone surrogate cannot be a `String`.
         let Some(members) = members(plain.data.get()) else { continue };
         let fields = row.data.fields();
         assert_eq!(fields.len(), members.len());
@@ -107,16 +107,18 @@ fuzz_target!(|body: &[u8]| {
     let found = block_on(list.page());
     assert_eq!(service.asked(), [None]);
     let Some(Page { data, pagination }) = plain(body) else {
-        let error = found.expect_err("a plain reading refuses it");
+        let error = found.expect_err("the reference parser refuses the page");
         assert_eq!(error.kind(), ErrorKind::Decode);
         assert!(!error.to_string().chars().any(char::is_control), "{error}");
         return;
     };
     match in_order(data) {
         Some(rows) => {
-            let found = found.expect("a plain reading takes it");
+            let found = found.expect("the reference parser accepts the page");
             same(&found, &rows, &pagination);
         }
-        None => assert_eq!(found.expect_err("not in order").kind(), ErrorKind::Pagination),
+        None => {
+            assert_eq!(found.expect_err("the rows are out of order").kind(), ErrorKind::Pagination)
+        }
     }
 });

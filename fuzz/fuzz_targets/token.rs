@@ -1,5 +1,5 @@
-//! A resume token with any content and a valid checksum: an accepted token survives its text, requests
-//! its page, and does not repeat the rows that it contains as seen.
+//! A resume token with any content and a valid checksum: an accepted token formats and parses without loss,
+//! requests its page, and does not repeat the rows that it lists as seen.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use formsvc_client::{ResumeToken, Submission};
 use formsvc_fuzz::{Service, block_on};
 use libfuzzer_sys::fuzz_target;
 
-/// Three pages with a tie over each edge, and a row that comes twice.
+/// A service with three pages: rows with equal times on both sides of each page end, and a repeated row.
 fn service() -> Service {
     let page = |rows: &[(u32, &str)], next: Option<&str>| -> Option<Bytes> {
         let rows = rows.iter().map(|(id, time)| {
@@ -31,7 +31,7 @@ fn service() -> Service {
     })
 }
 
-/// The text of a token with this content.
+/// Returns the text of a token with this content.
 fn seal(json: &[u8]) -> String {
     let body = format!("fsr1_{}", URL_SAFE_NO_PAD.encode(json));
     let mut checksum = flate2::Crc::new();
@@ -39,7 +39,7 @@ fn seal(json: &[u8]) -> String {
     format!("{body}.{:08x}", checksum.sum())
 }
 
-/// The seen ids of a token, and the time of the oldest.
+/// Returns the seen ids of a token, and the time of the oldest one.
 fn seen(json: &[u8]) -> (HashSet<String>, i64) {
     let content: serde_json::Value = serde_json::from_slice(json).expect("the token was accepted");
     let ids = serde_json::from_value(content["seen"].clone()).expect("the token was accepted");

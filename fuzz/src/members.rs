@@ -1,4 +1,4 @@
-//! The members of a JSON object, each as it stands there.
+//! Reference parser for the members of a JSON object. Values keep their exact text.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 /// Name and value.
 pub type Member<'a> = (String, &'a RawValue);
 
-/// All members in order, repeated ones included; `None` for what is no JSON object.
+/// Returns all members in order, duplicates included; `None` if the text is not a JSON object.
 pub fn members(text: &str) -> Option<Vec<Member<'_>>> {
     struct Members;
     impl<'de> Visitor<'de> for Members {

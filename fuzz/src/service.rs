@@ -1,4 +1,4 @@
-//! A service in memory that answers with bytes of the fuzzer's choice.
+//! A service in memory. The fuzz target chooses its responses.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,10 +7,10 @@ use formsvc_client::transport::{AttemptContext, BoxFuture, Transport, TransportE
 use formsvc_client::{Client, RateLimit, RetryPolicy};
 use http::{Request, Response};
 
-/// Answers a request for the page at a cursor; refused with 400 when there is none.
+/// Returns the body of the page at a cursor; `None` means a response with status 400.
 pub type Answer = dyn Fn(Option<&str>) -> Option<Bytes> + Send + Sync;
 
-/// What the client talks to, and what it asked for.
+/// A service, and a record of the requests to it.
 #[derive(Clone)]
 pub struct Service {
     answer: Arc<Answer>,
@@ -18,12 +18,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service that answers so.
+    /// Creates a service with these responses.
     pub fn new(answer: impl Fn(Option<&str>) -> Option<Bytes> + Send + Sync + 'static) -> Self {
         Self { answer: Arc::new(answer), asked: Arc::default() }
     }
 
-    /// A client of it that asks each time once.
+    /// Returns a client of the service that does not retry.
     pub fn client(&self) -> Client {
         Client::builder()
             .base_url("https://forms.example")
@@ -32,12 +32,12 @@ impl Service {
             .rate_limit(RateLimit::off())
             .transport(self.clone())
             .build()
-            .expect("these settings are right")
+            .expect("the settings are valid")
     }
 
-    /// The cursor of each request.
+    /// Returns the cursor of each request.
     pub fn asked(&self) -> Vec<Option<String>> {
-        self.asked.lock().expect("nobody panics with it").clone()
+        self.asked.lock().expect("the lock is not poisoned").clone()
     }
 }
 
@@ -51,20 +51,20 @@ impl Transport for Service {
         let mut pairs = url::form_urlencoded::parse(query.as_bytes());
         let cursor = pairs.find(|(name, _)| name == "cursor").map(|(_, value)| value.into_owned());
         let body = (self.answer)(cursor.as_deref());
-        self.asked.lock().expect("nobody panics with it").push(cursor);
+        self.asked.lock().expect("the lock is not poisoned").push(cursor);
         let status = if body.is_some() { 200 } else { 400 };
         let response = Response::builder().status(status).body(body.unwrap_or_default());
-        Box::pin(async { Ok(response.expect("a status and a body are an answer")) })
+        Box::pin(async { Ok(response.expect("the status is valid")) })
     }
 }
 
-/// Runs a future on this thread.
+/// Runs a future to completion on this thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
-            .expect("a runtime needs nothing");
+            .expect("the runtime starts");
     }
     RUNTIME.with(|runtime| runtime.block_on(future))
 }

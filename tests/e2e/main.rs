@@ -1,9 +1,12 @@
-//! Tests of the whole.
+//! End-to-end tests of all crates together.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic; the lint spares tests alone")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "test helpers may panic; the lint allows it only in test functions"
+)]
 
 mod browser;
-// Processes are killed and told to stop as Unix has it.
+// These tests need Unix signals.
 #[cfg(unix)]
 mod deliveries;
 mod service;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares a server's answers with docs/openapi.json.
+"""Compares a server's responses with docs/openapi.json.
 
 usage: check.py PATH-OF-FORMSVC-SERVER
 
@@ -28,14 +28,14 @@ JSON = "application/json"
 
 
 class Description:
-    """The document, and what it says of an answer."""
+    """The document, and the comparison of responses with it."""
 
     def __init__(self, document):
         self.document = document
         self.seen = set()
 
     def unseen(self):
-        """The operations of which no answer was seen."""
+        """Returns the operations without a response."""
         seen = {(method, path) for method, path, _ in self.seen}
         methods = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
         return sorted(
@@ -59,7 +59,7 @@ class Description:
         return [f"{'/'.join(map(str, e.absolute_path))}: {e.message}" for e in validator.iter_errors(value)]
 
     def check(self, method, path, status, headers, body):
-        """What is wrong with an answer to an operation."""
+        """Returns the errors in the response to an operation."""
         operation = self.document["paths"][path][method.lower()]
         response = operation["responses"].get(str(status))
         if response is None:
@@ -108,7 +108,7 @@ class Server:
         self.run(*create, "Closed", "--public-id", "closed", "--status", "closed")
 
     def __enter__(self):
-        """Starts it. Whatever happens from then on, it is ended."""
+        """Starts the server. It is stopped also after an error."""
         self.process = subprocess.Popen(
             [self.binary, "serve", "--port", "0", "--ready-file", self.ready, "--log-level", "error"],
             env=self.environment(),
@@ -157,12 +157,12 @@ class Server:
         try:
             self.process.wait(30)
         finally:
-            # Of no effect on one that has ended.
+            # Has no effect if the process has ended.
             self.process.kill()
 
 
 def requests(server):
-    """(method, path of the document, target, headers, body, status) of what is asked."""
+    """Yields the requests: (method, path of the document, target, headers, body, status)."""
     key = {"Authorization": f"Bearer {server.key}"}
     forms = json.loads(server.ask("GET", "/api/v1/forms", key)[2])["data"]
     seeded = next(form["id"] for form in forms if form["public_id"] == "seeded")
@@ -196,7 +196,7 @@ def requests(server):
     yield "POST", form, "/f/contact", as_json, b" " * (257 << 10), 413
     yield "POST", form, "/f/none", as_json, b"{}", 404
     yield "POST", form, "/f/closed", as_json, b"{}", 410
-    # Errors as pages, which is what a sender without a preference gets.
+    # Errors as pages, the default format.
     as_form = {"Content-Type": FORM}
     yield "POST", form, "/f/none", as_form, b"a=1", 404
     yield "POST", form, "/f/closed", as_form, b"a=1", 410
@@ -208,7 +208,7 @@ def requests(server):
     yield "GET", form, "/f/none", {"Accept": JSON}, None, 404
     yield "POST", form, "/f/own", {**as_json, "Origin": "https://other.example"}, b"{}", 403
     for _ in range(30):
-        # Until the sender's limit is met; what comes before is asked for above.
+        # Reaches the sender's limit. The responses before it are tested above.
         yield "POST", form, "/f/seeded", as_json, b'{"a":1}', None
     yield "POST", form, "/f/seeded", as_json, b'{"a":1}', 429
     yield "POST", form, "/f/seeded", as_form, b"a=1", 429
@@ -223,7 +223,7 @@ def requests(server):
 
 
 def fixtures(description):
-    """What is wrong with the fixtures of the wire."""
+    """Returns the errors in the wire fixtures."""
     schemas = {"user": "User", "form": "Form", "form_list": "FormList", "page": "Page",
                "submission": "Submission", "pagination": "Pagination", "error": "Error"}
     for path in sorted(WIRE.glob("*.json")):

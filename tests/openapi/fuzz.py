@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sends generated requests to a sandbox and compares its answers with docs/openapi.json.
+"""Sends generated requests to a sandbox and compares its responses with docs/openapi.json.
 
 usage: fuzz.py PATH-OF-FORMSVC PATH-OF-SCHEMATHESIS
 

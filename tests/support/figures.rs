@@ -1,4 +1,4 @@
-//! The ledgers of a run, compared: what was accepted, what arrived, what arrived twice, and when.
+//! Compares the ledgers of a run: accepted submissions, arrived deliveries, duplicates and delays.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,27 +6,27 @@ use std::time::{Duration, Instant};
 
 use crate::receiver::Receiver;
 
-/// What a run showed, in one line.
+/// Results of a run, formatted as one line.
 #[derive(Debug)]
 pub struct Figures {
     what: String,
     /// Submissions answered with 201.
     pub accepted: usize,
-    /// Deliveries of those that arrived, over all endpoints, repeats not counted.
+    /// Arrived deliveries of accepted submissions, over all endpoints, without duplicates.
     pub delivered: usize,
-    /// Arrivals of something that had arrived before.
+    /// Repeated arrivals of the same delivery.
     pub duplicates: usize,
-    /// How often a server died.
+    /// Number of server deaths.
     pub deaths: usize,
-    /// Most deliveries of one endpoint that were on their way when a server died.
+    /// Maximum number of deliveries of one endpoint that were in flight when a server died.
     pub on_their_way: usize,
-    /// From when a submission was sent to when it arrived, sorted.
+    /// Time from sending each submission to its arrival, sorted.
     lags: Vec<Duration>,
     others: Vec<(&'static str, String)>,
 }
 
 impl Figures {
-    /// Compares what was accepted with what arrived at some receivers.
+    /// Compares the accepted submissions with the arrivals at some receivers.
     pub fn of<'a>(
         what: impl Into<String>,
         accepted: &HashMap<String, Instant>,
@@ -57,7 +57,7 @@ impl Figures {
         }
     }
 
-    /// Takes in the figures of another run of the same.
+    /// Adds the figures of another run of the same test.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.accepted += other.accepted;
@@ -70,28 +70,28 @@ impl Figures {
         self
     }
 
-    /// Adds a figure.
+    /// Adds a figure with a label.
     #[must_use]
     pub fn with(mut self, what: &'static str, figure: impl fmt::Display) -> Self {
         self.others.push((what, figure.to_string()));
         self
     }
 
-    /// The time within which so many hundredths arrived.
+    /// Returns the time within which this percentage of the deliveries arrived.
     pub fn lag(&self, percent: usize) -> Duration {
         let at = (self.lags.len() * percent).div_ceil(100);
         self.lags.get(at.saturating_sub(1)).copied().unwrap_or_default()
     }
 }
 
-/// A row of a table, after the word `ledger`, by which it is found in the output of a test.
+/// Formats a table row. It starts with the word `ledger`, so that it can be found in the output of a test.
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, accepted, delivered, duplicates, .. } = self;
         let [half, most, all] = [50, 99, 100].map(|percent| self.lag(percent).as_millis());
         write!(f, "ledger | {what} | {accepted} | {delivered} | {duplicates} | ")?;
         write!(f, "{half} / {most} / {all} |")?;
-        let deaths = [("deaths", self.deaths), ("most on their way", self.on_their_way)];
+        let deaths = [("deaths", self.deaths), ("most in flight", self.on_their_way)];
         let deaths = deaths.into_iter().filter(|_| self.deaths > 0);
         let others = deaths.map(|(what, count)| format!("{what} {count}"));
         let others =

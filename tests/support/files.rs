@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 /// A text file of the workspace.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// Path below the root, with `/`.
+    /// Path relative to the root, with `/`.
     pub path: String,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
 }
 
@@ -17,13 +17,13 @@ pub fn root() -> PathBuf {
     root.canonicalize().expect("the workspace root exists")
 }
 
-/// Every file whose path ends so, sorted. Build output (`target`) and directories that begin with a
-/// dot are left out, `.github` excepted.
+/// Returns every file whose path ends with `ending`, sorted. Skips build output (`target`) and directories
+/// with a leading dot in the name, except `.github`.
 pub fn files(ending: &str) -> Vec<SourceFile> {
     let root = root();
     let mut found = Vec::new();
     walk(&root, &mut |path| {
-        let below = path.strip_prefix(&root).expect("the walk stays below the root");
+        let below = path.strip_prefix(&root).expect("the path is below the root");
         let below: Vec<_> = below.components().map(|c| c.as_os_str().to_string_lossy()).collect();
         let below = below.join("/");
         if below.ends_with(ending) {
@@ -31,11 +31,11 @@ pub fn files(ending: &str) -> Vec<SourceFile> {
         }
     });
     found.sort_by(|a, b| a.path.cmp(&b.path));
-    assert!(!found.is_empty(), "no file ends in `{ending}`");
+    assert!(!found.is_empty(), "no path ends in `{ending}`");
     found
 }
 
-/// The text of one file, by its path below the root.
+/// Returns the text of one file. The path is relative to the root.
 pub fn read(path: &str) -> String {
     let full = root().join(path);
     let text = std::fs::read_to_string(&full);

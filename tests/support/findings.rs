@@ -1,23 +1,23 @@
-//! What a test of the tree found wrong: all of it at once, each with the place to go to.
+//! Collects all violations that a test of the source tree finds, with file and line.
 
 use std::fmt::Display;
 
-/// A list of faults; [`assert_none`](Self::assert_none) shows every one as `file:line: what`.
+/// A list of violations. [`assert_none`](Self::assert_none) prints each as `file:line: what`.
 #[derive(Debug, Default)]
 pub struct Findings(Vec<String>);
 
 impl Findings {
-    /// Notes a fault of a line (from 1).
+    /// Adds a violation in a line (from 1).
     pub fn at(&mut self, path: &str, line: usize, what: impl Display) {
         self.0.push(format!("{path}:{line}: {what}"));
     }
 
-    /// Notes a fault of a whole file or package.
+    /// Adds a violation in a whole file or package.
     pub fn of(&mut self, path: &str, what: impl Display) {
         self.0.push(format!("{path}: {what}"));
     }
 
-    /// Notes every line of a text that the predicate calls a fault.
+    /// Adds every line of a text that matches the predicate.
     pub fn lines(&mut self, path: &str, text: &str, fault: impl Fn(&str) -> Option<String>) {
         for (at, line) in text.lines().enumerate() {
             if let Some(what) = fault(line) {
@@ -26,7 +26,7 @@ impl Findings {
         }
     }
 
-    /// The faults as they will be shown.
+    /// Returns the violations as they are printed.
     pub fn as_slice(&self) -> &[String] {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Endpoints that behave badly, each in its own way.
+//! Hostile endpoints.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -13,31 +13,31 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-/// A way to behave badly.
+/// The behavior of a hostile endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vice {
-    /// Takes a request and never answers.
+    /// Reads a request and never responds.
     Hangs,
-    /// Answers 200 and sends a body, byte by byte, that never ends.
+    /// Responds with 200 and sends an endless body, byte by byte.
     Drips,
-    /// Takes a request and breaks the connection.
+    /// Reads a request and resets the connection.
     Resets,
-    /// Sends elsewhere.
+    /// Redirects to another URL.
     Redirects,
-    /// Answers with a body of a gigabyte.
+    /// Responds with a body of a gigabyte.
     HugeBody,
-    /// Answers with a megabyte of gzip that is 160 times as much.
+    /// Responds with a megabyte of gzip that decompresses to 160 times as much.
     GzipBomb,
-    /// Answers with headers that never end.
+    /// Responds with endless headers.
     EndlessHead,
-    /// Shows a certificate that was good until the year before last.
+    /// Has an expired certificate.
     ExpiredTls,
-    /// None: TLS as it should be, so that the one above fails for its certificate alone.
+    /// Has a valid certificate. Shows that `ExpiredTls` fails only because of its certificate.
     GoodTls,
 }
 
 impl Vice {
-    /// Each with the code that an attempt is recorded with; none when it delivers.
+    /// Each behavior with the error code of an attempt; `None` if the delivery succeeds.
     pub const ALL: [(Self, Option<&'static str>); 9] = [
         (Self::Hangs, Some("timeout")),
         (Self::Drips, None),
@@ -55,20 +55,20 @@ impl Vice {
     }
 }
 
-/// An endpoint that behaves badly.
+/// A hostile endpoint. It ends when this is dropped.
 pub struct Hostile {
-    /// How.
+    /// Its behavior.
     pub vice: Vice,
-    /// Where it is.
+    /// Its URL.
     pub url: String,
     serving: AbortHandle,
 }
 
-/// What certificates are signed by.
+/// A certificate authority.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    /// A new one, which nobody trusts yet.
+    /// Creates a new authority, which no system trusts.
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -76,12 +76,12 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
     }
 
-    /// Its certificate, for those who are to trust it.
+    /// Returns the certificate of the authority as PEM.
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// A server at 127.0.0.1, with a certificate of its time or an older one.
+    /// Returns a TLS acceptor for 127.0.0.1 with a current or an expired certificate.
     fn acceptor(&self, expired: bool) -> TlsAcceptor {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("an address");
         if expired {
@@ -93,10 +93,10 @@ impl Authority {
         let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .expect("the provider knows them")
+            .expect("the provider supports them")
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key);
-        TlsAcceptor::from(Arc::new(config.expect("the key is the certificate's")))
+        TlsAcceptor::from(Arc::new(config.expect("the key matches the certificate")))
     }
 }
 
@@ -107,17 +107,17 @@ impl Default for Authority {
 }
 
 impl Hostile {
-    /// Listens on a free port; those that redirect send there.
+    /// Listens on a free port. `Redirects` redirects to `elsewhere`.
     pub async fn start(vice: Vice, authority: &Authority, elsewhere: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let addr: SocketAddr = listener.local_addr().expect("it listens");
         let scheme = if vice.is_tls() { "https" } else { "http" };
         let acceptor = vice.is_tls().then(|| authority.acceptor(vice == Vice::ExpiredTls));
         let location = elsewhere.to_owned();
-        // Made now: it takes a while, in which nobody may wait for it.
+        // Compressed before the first request, because it takes too long during a request.
         BOMB.get_or_init(bomb);
         let serving = tokio::spawn(async move {
-            // Connections end with the endpoint.
+            // The connections are closed when the endpoint is dropped.
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 while connections.try_join_next().is_some() {}
@@ -151,7 +151,7 @@ async fn reset(mut stream: TcpStream) {
     let _ = stream.set_zero_linger();
 }
 
-/// Answers requests until the other side has had enough.
+/// Answers requests until the client disconnects.
 async fn misbehave(vice: Vice, mut stream: impl AsyncRead + AsyncWrite + Unpin, elsewhere: &str) {
     while read_request(&mut stream).await {
         let written = match vice {
@@ -166,7 +166,7 @@ async fn misbehave(vice: Vice, mut stream: impl AsyncRead + AsyncWrite + Unpin, 
                 answer(&mut stream, &head, &[b'x'; 1 << 12], 1 << 18).await
             }
             Vice::GzipBomb => {
-                let bomb = BOMB.get().expect("it was made at the start");
+                let bomb = BOMB.get().expect("the bomb was compressed at the start");
                 let length = bomb.len();
                 let head = format!("200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {length}");
                 answer(&mut stream, &head, bomb, 1).await
@@ -186,7 +186,7 @@ async fn misbehave(vice: Vice, mut stream: impl AsyncRead + AsyncWrite + Unpin, 
     }
 }
 
-/// A head, and after it a part so many times. That of an endless head is another line of it.
+/// Sends a head, then `part` repeatedly. For an endless head, each part is another header line.
 async fn answer(
     stream: &mut (impl AsyncWrite + Unpin),
     head: &str,
@@ -206,12 +206,12 @@ async fn drip(stream: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
     loop {
         stream.write_all(b"x").await?;
         stream.flush().await?;
-        // Sleeps because an endpoint that drips is the point.
+        // Sleeps because the test needs a slow response.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Reads a request with a length; `false` when there is none to come.
+/// Reads a request with a content length. Returns false at the end of the connection.
 async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> bool {
     let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -234,11 +234,11 @@ async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> bool {
 
 static BOMB: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// Gzip of zeros: one, and then `repeat the last byte 258 times`, in 13 bits each.
+/// Returns compressed zeros: one literal, then "repeat the last byte 258 times", 13 bits each.
 fn bomb() -> Vec<u8> {
     const BYTES: usize = 1 << 20;
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-    // One last block, with the codes of the format; then the literal zero.
+    // One final block with the fixed codes of the format, then the literal zero.
     let start = [1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0];
     // Length 258, distance 1.
     let repeat = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0];

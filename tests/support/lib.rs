@@ -1,5 +1,5 @@
-//! What the tests of the whole share: the tree as files, the workspace as cargo sees it, a service; and
-//! servers with visitors and endpoints, each with a ledger.
+//! Code that the end-to-end tests share: the files of the tree, cargo metadata, a service in memory, and
+//! servers with visitors and endpoints that keep ledgers.
 
 pub mod browser;
 pub mod figures;

@@ -1,6 +1,6 @@
-//! Just enough Markdown to check what a page points at and tells people to run.
+//! A minimal Markdown parser that finds the links and commands of a page.
 
-/// A page, taken apart.
+/// The parts of a page that tests check.
 #[derive(Debug, Default)]
 pub struct Markdown {
     /// Line (from 1) and target of every inline link and image outside code.
@@ -9,13 +9,12 @@ pub struct Markdown {
     pub spans: Vec<(usize, String)>,
     /// Anchors of the headings.
     pub anchors: Vec<String>,
-    /// Line and text of every line of the fenced blocks marked `sh`; comments and blank lines left
-    /// out.
+    /// Line number and text of the commands in fenced blocks marked `sh`, without comments and blank lines.
     pub commands: Vec<(usize, String)>,
 }
 
 impl Markdown {
-    /// Reads a page.
+    /// Parses a page.
     pub fn parse(text: &str) -> Self {
         let (mut page, mut fence) = (Self::default(), None);
         for (at, line) in text.lines().enumerate() {
@@ -38,15 +37,15 @@ impl Markdown {
     }
 }
 
-/// The targets of `[…](target)` in a line, code spans skipped.
+/// Returns the targets of `[…](target)` in a line, except in code spans.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let outside_code = line.split('`').step_by(2);
     outside_code
         .flat_map(|text| text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()))
 }
 
-/// The anchor of a heading, as hosting sites derive it: lower case, spaces to hyphens, punctuation
-/// dropped.
+/// Returns the anchor of a heading as hosting sites derive it: lower case, spaces to hyphens, no
+/// punctuation.
 pub fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     kept.chars()
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_taken_apart() {
+    fn page_parts_are_parsed() {
         let page = Markdown::parse(
             "# A page: its `title`\n[a](b.md) and ![c](d.png \"t\") `[no](code)` [`e`](f#g)\n\
              ```sh\n# why\ncargo test\n\n```\n```text\n[x](y)\n```\n",

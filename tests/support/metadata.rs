@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::files::root;
 
-/// `cargo metadata`, as far as the tests ask.
+/// The fields of `cargo metadata` that the tests use.
 #[derive(Debug, Deserialize)]
 pub struct Metadata {
     packages: Vec<Package>,
@@ -15,23 +15,23 @@ pub struct Metadata {
     resolve: Resolve,
 }
 
-/// A package: ours, or one we depend on.
+/// A package: a member of the workspace or a dependency.
 #[derive(Debug, Deserialize)]
 pub struct Package {
     id: String,
-    /// Name.
+    /// Name of the package.
     pub name: String,
-    /// Version.
+    /// Version of the package.
     pub version: String,
-    /// Lowest Rust it says it compiles with.
+    /// Its `rust-version`.
     pub rust_version: Option<String>,
-    /// Its manifest, absolute.
+    /// Absolute path of its manifest.
     pub manifest_path: String,
-    /// What it declares, for all targets.
+    /// Its declared dependencies for all targets.
     pub dependencies: Vec<Dependency>,
     /// Libraries, binaries, tests and so on.
     pub targets: Vec<Target>,
-    /// Features, and what each turns on.
+    /// Features, each with the features that it enables.
     pub features: BTreeMap<String, Vec<String>>,
 }
 
@@ -40,15 +40,15 @@ pub struct Package {
 pub struct Dependency {
     /// Name of the package.
     pub name: String,
-    /// What it is for.
+    /// Kind of the dependency.
     pub kind: Option<DependencyKind>,
-    /// Whether a feature must ask for it.
+    /// True if only a feature enables it.
     pub optional: bool,
-    /// Its other features that are asked for.
+    /// Features that it enables, besides the default ones.
     pub features: Vec<String>,
 }
 
-/// What a dependency is for; absent in cargo's answer for a normal one.
+/// Kind of a dependency. Cargo's output omits it for a normal one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DependencyKind {
@@ -61,7 +61,7 @@ pub enum DependencyKind {
 /// A target of a package.
 #[derive(Debug, Deserialize)]
 pub struct Target {
-    /// Its root file, absolute.
+    /// Absolute path of its root file.
     pub src_path: String,
 }
 
@@ -88,7 +88,7 @@ struct EdgeKind {
 }
 
 impl Metadata {
-    /// Asks cargo about the workspace, resolved for the machine the tests run on.
+    /// Runs `cargo metadata` for the workspace, resolved for the machine that runs the tests.
     pub fn read() -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
@@ -96,25 +96,25 @@ impl Metadata {
             .arg(host())
             .current_dir(root())
             .output()
-            .expect("cargo runs, for it runs this test");
+            .expect("cargo starts");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "cargo metadata failed:\n{stderr}");
         serde_json::from_slice(&output.stdout).expect("cargo metadata prints its documented JSON")
     }
 
-    /// The members of the workspace.
+    /// Returns the members of the workspace.
     pub fn members(&self) -> impl Iterator<Item = &Package> {
         self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
     }
 
-    /// A member by its name.
+    /// Returns a member by its name.
     pub fn member(&self, name: &str) -> &Package {
         let mut members = self.members();
         members.find(|package| package.name == name).unwrap_or_else(|| panic!("no member `{name}`"))
     }
 
-    /// Everything that is compiled into what these members ship: normal and build dependencies,
-    /// theirs included, members left out.
+    /// Returns all packages that are compiled into these members: normal and build dependencies, transitively,
+    /// without the members.
     pub fn shipped_with(&self, members: &[&str]) -> Vec<&Package> {
         let nodes: HashMap<_, _> = self.resolve.nodes.iter().map(|n| (n.id.as_str(), n)).collect();
         let mut queue: Vec<_> = members.iter().map(|name| self.member(name).id.as_str()).collect();
@@ -132,11 +132,11 @@ impl Metadata {
     }
 }
 
-/// The triple of the machine that runs the tests.
+/// Returns the target triple of the machine that runs the tests.
 fn host() -> String {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output().expect("rustc runs beside cargo");
+    let output = Command::new(rustc).arg("-vV").output().expect("rustc starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
-    line.expect("rustc -vV names its host").to_owned()
+    line.expect("rustc -vV prints its host").to_owned()
 }

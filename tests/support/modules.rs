@@ -1,10 +1,10 @@
-//! Which files the compiler reaches from a root file, by following `mod` lines.
+//! Finds the files that the compiler reads, from a root file through its `mod` lines.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The root file, and every file that `mod name;` lines lead to from it. A line whose file does not
-/// exist leads nowhere: that is the compiler's to report.
+/// Returns the root file and every file that it reaches by `mod name;` lines. Ignores lines without a file,
+/// because the compiler reports them.
 pub fn reachable_modules(root_file: &Path) -> BTreeSet<PathBuf> {
     let mut reached = BTreeSet::new();
     let beside = root_file.parent().expect("a file has a directory").to_owned();
@@ -12,7 +12,7 @@ pub fn reachable_modules(root_file: &Path) -> BTreeSet<PathBuf> {
     reached
 }
 
-/// `dir` is where the modules that `file` declares are looked for.
+/// `dir` is the directory of the modules that `file` declares.
 fn follow(file: &Path, dir: &Path, reached: &mut BTreeSet<PathBuf>) {
     let Ok(text) = std::fs::read_to_string(file) else { return };
     if !reached.insert(file.to_owned()) {
@@ -28,7 +28,7 @@ fn follow(file: &Path, dir: &Path, reached: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// The name in a `mod name;` line, whatever its visibility.
+/// Returns the name in a `mod name;` line with any visibility.
 fn declared_module(line: &str) -> Option<&str> {
     let line = line.trim();
     let line = match line.strip_prefix("pub") {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn module_lines_are_told_from_others() {
+    fn module_lines_are_recognized() {
         for (line, name) in [
             ("mod a;", Some("a")),
             ("    pub mod b_2; // why", Some("b_2")),

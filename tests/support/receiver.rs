@@ -1,4 +1,4 @@
-//! An endpoint on loopback that keeps a ledger of what arrived.
+//! An endpoint on loopback that keeps a ledger of arrived deliveries.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -21,23 +21,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// An endpoint that answers 200 to everything, after a pause if it was given one. What arrives whole
-/// is in its ledger before it is answered; what does not is not.
+/// An endpoint that responds with 200 to every request, after an optional pause. It records a complete
+/// request in its ledger before it responds, and ignores an incomplete one.
 pub struct Receiver {
-    /// The id it is registered under.
+    /// The id of the endpoint.
     pub id: String,
-    /// Where it listens.
+    /// The address of the listener.
     pub addr: SocketAddr,
     ledger: Arc<Ledger>,
     serving: AbortHandle,
 }
 
-/// One submission, as it arrived.
+/// The arrivals of one submission.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// When it came for the first time.
+    /// Time of the first arrival.
     pub first: Instant,
-    /// How often it came.
+    /// Number of arrivals.
     pub count: u32,
 }
 
@@ -45,7 +45,7 @@ struct Ledger {
     secret: SigningSecret,
     pause_micros: AtomicU64,
     arrivals: Mutex<HashMap<String, Arrivals>>,
-    /// Requests that are not signed with the secret, or are no delivery.
+    /// Requests without a valid signature, or that are not deliveries.
     bad: AtomicU64,
     distinct: watch::Sender<usize>,
 }
@@ -56,7 +56,7 @@ struct Event {
 }
 
 impl Receiver {
-    /// Listens on a free port, and takes what is signed with [`secret`](Self::secret).
+    /// Listens on a free port. Accepts deliveries that are signed with [`secret`](Self::secret).
     pub async fn start(id: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let addr = listener.local_addr().expect("it listens");
@@ -72,7 +72,7 @@ impl Receiver {
         Self { id: id.to_owned(), addr, ledger, serving }
     }
 
-    /// So many of them, with a name and a number each.
+    /// Starts `count` receivers with numbered ids.
     pub async fn several(name: &str, count: usize) -> Vec<Self> {
         let mut receivers = Vec::with_capacity(count);
         for number in 0..count {
@@ -81,39 +81,39 @@ impl Receiver {
         receivers
     }
 
-    /// Where deliveries go.
+    /// The URL of the endpoint.
     pub fn url(&self) -> String {
         format!("http://{}/hook", self.addr)
     }
 
-    /// What its deliveries are signed with.
+    /// The signing secret of the endpoint.
     pub fn secret(&self) -> String {
         secret_of(&self.id)
     }
 
-    /// Answers each request only after a pause.
+    /// Delays each response from now on.
     pub fn pause(&self, pause: Duration) {
         let micros = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         self.ledger.pause_micros.store(micros, Ordering::Relaxed);
     }
 
-    /// What arrived, by submission.
+    /// The arrivals by submission id.
     pub fn arrivals(&self) -> MutexGuard<'_, HashMap<String, Arrivals>> {
         self.ledger.arrivals()
     }
 
-    /// Requests that were not signed as they should be.
+    /// Number of requests without a valid signature, or that were not deliveries.
     pub fn bad(&self) -> u64 {
         self.ledger.bad.load(Ordering::Relaxed)
     }
 
-    /// Waits until so many submissions have arrived.
+    /// Waits until this number of submissions has arrived.
     pub async fn wait_for(&self, count: usize) {
         let mut distinct = self.ledger.distinct.subscribe();
-        distinct.wait_for(|distinct| *distinct >= count).await.expect("the ledger is here");
+        distinct.wait_for(|distinct| *distinct >= count).await.expect("the ledger has a sender");
     }
 
-    /// Waits until each of these submissions has arrived; after so long, says which have not.
+    /// Waits until each of these submissions has arrived. After the time limit, returns the missing ones.
     pub async fn wait_for_all<'a>(
         &self,
         submissions: impl IntoIterator<Item = &'a String>,
@@ -131,10 +131,10 @@ impl Receiver {
             if missing.is_empty() {
                 return Ok(());
             }
-            // So many must still come before it is worth another look.
+            // A check is useless before this many more have arrived.
             let enough = seen + missing.len();
             let more = distinct.wait_for(|distinct| *distinct >= enough);
-            // What was never acknowledged arrives too, and is waited for in vain: look now and then.
+            // Unacknowledged submissions arrive too, so the count alone is not sufficient: checks regularly.
             let step = until.min(tokio::time::Instant::now() + Duration::from_millis(50));
             let _ = tokio::time::timeout_at(step, more).await;
             if tokio::time::Instant::now() >= until {
@@ -150,7 +150,6 @@ impl Drop for Receiver {
     }
 }
 
-/// The secret of the endpoint with an id.
 fn secret_of(id: &str) -> String {
     format!("whsec_{id}")
 }
@@ -182,7 +181,7 @@ impl Ledger {
 }
 
 async fn serve(listener: TcpListener, ledger: Arc<Ledger>) {
-    // Connections end with the receiver.
+    // The connections are closed when the receiver is dropped.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
@@ -192,7 +191,7 @@ async fn serve(listener: TcpListener, ledger: Arc<Ledger>) {
 
 async fn connection(stream: TcpStream, ledger: Arc<Ledger>) {
     let service = service_fn(|request| receive(request, &ledger));
-    // A server that was killed leaves a connection that failed.
+    // A connection of a killed server ends with an error.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -201,13 +200,13 @@ async fn receive(
     ledger: &Ledger,
 ) -> Result<Response<Empty<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    // Half a request, of a server that was killed, never arrived.
+    // Ignores an incomplete request of a killed server.
     if let Ok(body) = body.collect().await {
         ledger.note(&head.headers, &body.to_bytes());
     }
     let pause = Duration::from_micros(ledger.pause_micros.load(Ordering::Relaxed));
     if !pause.is_zero() {
-        // Sleeps because a slow endpoint is the point.
+        // Sleeps because the test needs a slow endpoint.
         tokio::time::sleep(pause).await;
     }
     Ok(Response::new(Empty::new()))

@@ -1,14 +1,14 @@
-//! How much of it: the usual run of the tests is short, `just soak` is long.
+//! The size of the tests: a short run by default, a long run for `just soak`.
 
-/// Set for the long run.
+/// Environment variable that selects the long run.
 const VARIABLE: &str = "FORMSVC_SOAK";
 
-/// Whether this is the long run.
+/// Returns true in the long run.
 pub fn is_long() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// The first in the usual run, the second in the long one.
+/// Returns the first value in the short run, the second in the long run.
 pub fn scaled<T>(usual: T, long: T) -> T {
     if is_long() { long } else { usual }
 }

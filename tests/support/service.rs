@@ -1,4 +1,4 @@
-//! A service in this process, with a user, a key and a form.
+//! A service in this process, with a user, an API key and a form.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use formsvc_server::store::{Clock, Store, system_clock};
 use http_body_util::BodyExt;
 use secrecy::{ExposeSecret, SecretString};
 
-/// A service over a database in memory.
+/// A service with a database in memory.
 pub struct Service {
-    /// Its store.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// Its admin API.
+    /// The admin API of the store.
     pub admin: Admin,
-    /// Who owns the form.
+    /// The owner of the form.
     pub user: User,
-    /// A key of theirs.
+    /// An API key of the user.
     pub key: SecretString,
     /// A published form.
     pub form: Form,
 }
 
 impl Service {
-    /// A service whose store reads this clock.
+    /// Creates a service with a store that uses this clock.
     pub async fn new(clock: Clock) -> Self {
         let store = SqliteStore::in_memory(clock).expect("a database in memory opens");
         let store: Arc<dyn Store> = Arc::new(store);
@@ -44,17 +44,17 @@ impl Service {
         Self { store, admin, user, key, form }
     }
 
-    /// A service on the machine's clock.
+    /// Creates a service with the system clock.
     pub async fn now() -> Self {
         Self::new(system_clock()).await
     }
 
-    /// Serves it on loopback, without a rate limit.
+    /// Listens on loopback, without a rate limit.
     pub async fn serve(&self) -> Running {
         self.serve_with(&Faults::new()).await
     }
 
-    /// The same, failing as it is told.
+    /// Listens on loopback with faults, without a rate limit.
     pub async fn serve_with(&self, faults: &Faults) -> Running {
         let options = ServeOptions { rate_limit: RateLimit::Off, ..ServeOptions::default() };
         let store = Arc::clone(&self.store);
@@ -62,48 +62,48 @@ impl Service {
         running.expect("loopback has a free port")
     }
 
-    /// The service without sockets, on a clock of the caller's for its rate limit.
+    /// Returns the service without sockets. Its rate limit uses the given clock.
     pub fn in_process(&self, limit: RateLimit, clock: MonotonicClock) -> InProcess {
         let limiter = RateLimiter::new(limit, clock);
         let api = Arc::new(Api::new(Arc::clone(&self.store), limiter));
         InProcess { edge: Edge::new(api::router(api)), without_key: false }
     }
 
-    /// The service without sockets and without a rate limit, failing as it is told.
+    /// Returns the service without sockets and without a rate limit, with faults.
     pub fn in_process_with(&self, faults: &Faults) -> InProcess {
         let limiter = RateLimiter::new(RateLimit::Off, real_clock());
         let api = Arc::new(Api::new(Arc::clone(&self.store), limiter));
         InProcess { edge: Edge::new(faults.around(api::router(api))), without_key: false }
     }
 
-    /// A client of a running service that leaves the limit to the service.
+    /// Returns a client of a running service, without a rate limit of its own.
     pub fn client(&self, running: &Running) -> Client {
         Client::builder()
             .base_url(running.base_url())
             .api_key(self.key.expose_secret())
             .rate_limit(ClientRateLimit::off())
             .build()
-            .expect("the settings are right")
+            .expect("the settings are valid")
     }
 }
 
-/// The rate limit of SPEC §8 at another number.
+/// The rate limit of SPEC §8 with another number of requests.
 pub fn per_minute(requests: u32) -> RateLimit {
     RateLimit::per_minute(NonZeroU32::new(requests).expect("not zero"))
 }
 
-/// Tokio's clock, which a paused test can move.
+/// Tokio's clock, which a test can pause and advance.
 pub fn tokio_clock() -> MonotonicClock {
     let start = tokio::time::Instant::now();
     Arc::new(move || start.elapsed())
 }
 
-/// The machine's clock.
+/// The monotonic clock of the system.
 pub fn real_clock() -> MonotonicClock {
     monotonic_clock()
 }
 
-/// The whole service as a transport of the SDK: what it answers, without sockets.
+/// The service as a transport of the SDK, without sockets.
 #[derive(Clone)]
 pub struct InProcess {
     edge: Edge,
@@ -111,14 +111,14 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// Takes the key out of every request.
+    /// Removes the API key from every request.
     #[must_use]
     pub fn without_key(mut self) -> Self {
         self.without_key = true;
         self
     }
 
-    /// Answers one request.
+    /// Responds to a request.
     pub async fn answer(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
         let mut request = request;
         if self.without_key {
@@ -143,7 +143,7 @@ impl Transport for InProcess {
     }
 }
 
-/// A builder of clients that talk to the service without sockets.
+/// Returns a builder of clients that use the service without sockets.
 pub fn client_over(transport: InProcess, key: &SecretString) -> formsvc_client::ClientBuilder {
     Client::builder()
         .base_url("https://formsvc.test")

@@ -1,4 +1,4 @@
-//! A database with a user and a form, and servers that run on it as processes of their own.
+//! A database with a user and a form, and server processes that use it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -23,16 +23,16 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-/// Tasks that fill a form: as many as share a commit.
+/// Tasks that fill a form. This number of submissions shares one commit.
 const FILLING: usize = 64;
-/// Longer than a server takes to start on a busy machine.
+/// Maximum start time of a server on a busy machine.
 const START_MAX: Duration = Duration::from_secs(60);
 
-/// A directory with a database: a user with a key.
+/// A directory with a database that has a user and an API key.
 pub struct Site {
-    /// The database.
+    /// Path of the database.
     pub database: PathBuf,
-    /// A key of the user's.
+    /// An API key of the user.
     pub key: SecretString,
     user: User,
     program: PathBuf,
@@ -40,30 +40,30 @@ pub struct Site {
     folder: TempDir,
 }
 
-/// The store of a site, as a command beside the server opens it.
-pub struct Desk {
+/// The store of a site, opened in the same way as by an admin command beside the server.
+pub struct SiteStore {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// Its admin API.
+    /// The admin API of the store.
     pub admin: Admin,
     user: User,
     vault: Vault,
 }
 
-/// Every attempt there was, in SQL: the last of a delivery is in its own row.
+/// SQL of all attempts. The last attempt of a delivery is stored in the row of the delivery.
 pub const ATTEMPTS: &str = "(SELECT endpoint_no, error, detail FROM attempts
     UNION ALL SELECT endpoint_no, last_error, last_detail FROM deliveries WHERE attempts > 0)";
 
-/// A delivery that was claimed and not settled: the endpoint's id, and the submission's.
+/// Deliveries that were claimed and not settled: endpoint id and submission id.
 pub type UnderWay = HashSet<(String, String)>;
 
 impl Site {
-    /// A new database, and the program that serves it.
+    /// Creates a database in a temporary directory. `program` is the server.
     pub async fn new(program: &str) -> Self {
         Self::within(program, tempfile::tempdir().expect("a directory is made")).await
     }
 
-    /// A new database in a directory.
+    /// Creates a database in a directory.
     pub async fn within(program: &str, folder: TempDir) -> Self {
         let database = folder.path().join("kept.db");
         let store = SqliteStore::open(&database, system_clock()).expect("a database is made");
@@ -76,23 +76,23 @@ impl Site {
         Self { database, key, user, program: PathBuf::from(program), vault, folder }
     }
 
-    /// Opens the store beside the server.
-    pub fn desk(&self) -> Desk {
+    /// Opens the store, also while a server uses it.
+    pub fn open_store(&self) -> SiteStore {
         let store = SqliteStore::open(&self.database, system_clock()).expect("the store opens");
         let store: Arc<dyn Store> = Arc::new(store);
         let (admin, user) = (Admin::new(Arc::clone(&store)), self.user.clone());
-        Desk { admin, store, user, vault: self.vault.clone() }
+        SiteStore { admin, store, user, vault: self.vault.clone() }
     }
 
-    /// A file in the site's directory.
+    /// Returns the path of a file in the site's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// A command of the program, on this database.
+    /// Returns a command of the program with this database.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        // The variables of whoever runs the tests are not theirs.
+        // Removes settings in the environment of the test run.
         for row in formsvc_server::cmd::SETTINGS {
             command.env_remove(row.variable);
         }
@@ -101,19 +101,20 @@ impl Site {
         command
     }
 
-    /// Serves, with more arguments.
+    /// Starts a server with additional arguments.
     pub async fn serve(&self, arguments: &[&str]) -> Server {
         self.serve_with(arguments, None).await.expect("the server starts")
     }
 
-    /// Serves, and dies at a fault point: `NAME:COUNT`. An error when it dies before it answers.
+    /// Starts a server that dies at a fault point, given as `NAME:COUNT`. Returns an error if it dies before it
+    /// is ready.
     pub async fn serve_with(
         &self,
         arguments: &[&str],
         fault: Option<&str>,
     ) -> Result<Server, ExitStatus> {
         let (ready, log) = (self.path("ready.json"), self.path("server.log"));
-        // One that a killed server left would be read as this one's.
+        // The file of a killed server would be mistaken for the file of this server.
         let _ = std::fs::remove_file(&ready);
         let mut command = self.command(&["--log-level", "warn", "serve", "--port", "0"]);
         command.args(["--profile", "dev", "--rate-limit", "off"]).args(arguments);
@@ -129,10 +130,11 @@ impl Site {
         Ok(Server { base_url, child })
     }
 
-    /// Serves in this process, whose memory and clock are then the server's too.
+    /// Starts a server in this process, so that a test can use its store.
     pub async fn serve_here(&self) -> Here {
         let store = SqliteStore::open_exclusive(&self.database, system_clock());
-        let store = Arc::new(store.expect("no server is left").with_steady_clock(steady_clock()));
+        let store =
+            Arc::new(store.expect("no server uses the database").with_steady_clock(steady_clock()));
         let mut options = ServeOptions { rate_limit: RateLimit::Off, ..ServeOptions::default() };
         (options.public.per_address, options.public.per_form) = (RateLimit::Off, RateLimit::Off);
         let metrics = Arc::clone(&options.metrics);
@@ -152,19 +154,20 @@ impl Site {
         Here { store, running: running.with_deliveries(deliveries) }
     }
 
-    /// What servers logged.
+    /// Returns the log of all servers of the site.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.path("server.log")).unwrap_or_default()
     }
 
-    /// Every submission of a form that a server shows, with the number in its answers, newest first.
+    /// Lists all submissions of a form with the API, newest first. Returns each id, and the number in the
+    /// answers.
     pub async fn shown(&self, base_url: &str, form: &Form) -> Vec<(SubmissionId, String)> {
         let client = Client::builder()
             .base_url(base_url)
             .api_key(self.key.expose_secret())
             .rate_limit(ClientRateLimit::off())
             .build()
-            .expect("the settings are right");
+            .expect("the settings are valid");
         let mut shown = Vec::new();
         let form = client.form(form.id.clone());
         let mut items = form.submissions().page_size(100).items();
@@ -177,8 +180,8 @@ impl Site {
         shown
     }
 
-    /// Looks into the database beside a server, or where one was killed, and leaves all as it is: the
-    /// log is there for the next server to recover.
+    /// Reads the database while a server uses it or after a kill. Does not change the files: the next server
+    /// finds the write-ahead log.
     pub fn look<T>(&self, look: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> T {
         let db = Connection::open_with_flags(&self.database, OpenFlags::SQLITE_OPEN_READ_ONLY);
         let db = db.expect("the database opens");
@@ -186,7 +189,7 @@ impl Site {
         look(&db).expect("the database is read")
     }
 
-    /// Deliveries that are claimed and not settled.
+    /// Returns the deliveries that are claimed and not settled.
     pub fn under_way(&self) -> UnderWay {
         self.look(|db| {
             let mut leases = db.prepare(
@@ -198,7 +201,7 @@ impl Site {
             let mut rows = leases.query([])?;
             while let Some(row) = rows.next()? {
                 let (endpoint, held): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                // Of each delivery 17 bytes, the first 8 of which are its submission's key.
+                // 17 bytes for each delivery; the first 8 are the key of the submission.
                 for held in held.chunks(17) {
                     let key = i64::from_be_bytes(held[..8].try_into().expect("8 bytes"));
                     let id = submission.query_row([key], |row| row.get(0))?;
@@ -209,7 +212,7 @@ impl Site {
         })
     }
 
-    /// What SQLite itself says of the file.
+    /// Runs SQLite's own checks of the file.
     pub fn check_file(&self) {
         let (integrity, orphans) = self.look(|db| {
             let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
@@ -219,14 +222,14 @@ impl Site {
     }
 }
 
-impl Desk {
-    /// Adds a form of the user's.
+impl SiteStore {
+    /// Adds a form of the user.
     pub async fn add_form(&self, title: &str) -> Form {
         let form = self.admin.create_form(&self.user.id, FormOptions::titled(title));
         form.await.expect("a new form")
     }
 
-    /// Registers an endpoint.
+    /// Registers an endpoint of a form.
     pub async fn register(&self, form: &Form, id: &str, url: &str, secret: &str) {
         let id = EndpointId::new(id).expect("an id");
         let secret = self.vault.seal(id.as_str().as_bytes(), &secret.to_owned().into());
@@ -236,7 +239,7 @@ impl Desk {
         added.expect("the endpoint is new");
     }
 
-    /// Makes so many submissions past the server, together, and gives their numbers and ids.
+    /// Stores submissions without the server, concurrently. Returns their numbers and ids.
     pub async fn fill(&self, form: &Form, count: usize) -> Vec<(String, String)> {
         let mut tasks = JoinSet::new();
         for task in 0..FILLING {
@@ -263,43 +266,43 @@ impl Desk {
 
 /// A server in this process.
 pub struct Here {
-    /// Its store.
+    /// The store of the server.
     pub store: Arc<SqliteStore>,
-    /// What answers and delivers.
+    /// The HTTP server and the delivery worker.
     pub running: Running,
 }
 
-/// A server that answers; killed when it is dropped.
+/// A server process that is ready. It is killed when this is dropped.
 pub struct Server {
-    /// Where.
+    /// The base URL of the server.
     pub base_url: String,
     child: Child,
 }
 
-/// Where visitors of a form submit.
+/// Returns the URL of a public form.
 pub fn form_url(base_url: &str, form: &Form) -> String {
     format!("{base_url}/f/{}", form.public_id)
 }
 
 impl Server {
-    /// `kill -9`: no handler, no clean-up.
+    /// Kills the server with SIGKILL.
     pub async fn kill(mut self) {
         self.child.kill().await.expect("it runs");
     }
 
-    /// Asks it to stop.
+    /// Sends SIGTERM.
     pub async fn terminate(&self) {
         let id = self.child.id().expect("it runs").to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().await;
-        assert!(sent.expect("there is a kill").success());
+        assert!(sent.expect("the `kill` program starts").success());
     }
 
-    /// Waits until it has ended.
+    /// Waits for the end of the process.
     pub async fn ended(mut self) -> ExitStatus {
-        self.child.wait().await.expect("it is ours")
+        self.child.wait().await.expect("it is a child of this process")
     }
 
-    /// The most memory it ever had, in KiB; none where the system does not tell.
+    /// Returns the peak memory in KiB; `None` on systems without `/proc`.
     pub fn memory_peak_kib(&self) -> Option<u64> {
         let id = self.child.id()?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
@@ -314,10 +317,10 @@ async fn until_ready(child: &mut Child, ready: &Path) -> Result<String, ExitStat
             let ready: serde_json::Value = serde_json::from_str(&text).expect("a JSON object");
             return Ok(ready["base_url"].as_str().expect("a URL").to_owned());
         }
-        if let Some(status) = child.try_wait().expect("it is ours") {
+        if let Some(status) = child.try_wait().expect("it is a child of this process") {
             return Err(status);
         }
-        // Sleeps because a file that appears is no event.
+        // Sleeps because the creation of the file cannot be awaited.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Visitors of a public form: they submit over HTTP, and what they were told is kept.
+//! Visitors of a public form: they submit over HTTP and record the responses.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -17,18 +17,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-/// What a visitor was told of a submission.
+/// The result of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// It is taken, under this id.
-    Taken(String),
-    /// It is not taken, with this status and, of these seconds, a `Retry-After`.
+pub enum SubmitOutcome {
+    /// Accepted, with this id.
+    Accepted(String),
+    /// Refused, with this status and the seconds of `Retry-After`.
     Refused(u16, Option<u64>),
-    /// Nothing: it may have been taken or not.
-    Nothing,
+    /// No response: the server may have accepted it.
+    NoResponse,
 }
 
-/// Someone with one connection to a form.
+/// A visitor with one connection to a form.
 pub struct Visitor {
     addr: SocketAddr,
     path: String,
@@ -36,34 +36,34 @@ pub struct Visitor {
 }
 
 #[derive(Deserialize)]
-struct Taken {
+struct AcceptedBody {
     id: String,
 }
 
 impl Visitor {
-    /// A visitor of the form at an address such as `http://127.0.0.1:8080/f/contact`.
+    /// Creates a visitor of a form. The URL is like `http://127.0.0.1:8080/f/contact`.
     pub fn new(form_url: &str) -> Self {
-        let rest = form_url.strip_prefix("http://").expect("it is spoken plain HTTP to");
-        let (addr, path) = rest.split_once('/').expect("it has a path");
-        let addr = addr.parse().expect("it has an address and a port");
+        let rest = form_url.strip_prefix("http://").expect("the URL starts with http://");
+        let (addr, path) = rest.split_once('/').expect("the URL has a path");
+        let addr = addr.parse().expect("the URL has an IP address and a port");
         Self { addr, path: format!("/{path}"), connection: None }
     }
 
-    /// Submits answers, JSON text.
-    pub async fn submit(&mut self, answers: String) -> Told {
-        let told = self.exchange(answers).await;
-        if told.is_none() {
+    /// Submits answers, given as JSON.
+    pub async fn submit(&mut self, answers: String) -> SubmitOutcome {
+        let outcome = self.exchange(answers).await;
+        if outcome.is_none() {
             self.connection = None;
         }
-        told.unwrap_or(Told::Nothing)
+        outcome.unwrap_or(SubmitOutcome::NoResponse)
     }
 
-    async fn exchange(&mut self, answers: String) -> Option<Told> {
+    async fn exchange(&mut self, answers: String) -> Option<SubmitOutcome> {
         let request = Request::post(&self.path)
             .header(header::HOST, self.addr.to_string())
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(answers)))
-            .expect("the request is a request");
+            .expect("the request is valid");
         let mut connection = match self.connection.take() {
             Some(connection) if connection.is_ready() => connection,
             _ => self.connect().await?,
@@ -73,14 +73,14 @@ impl Visitor {
         let retry_after = response.headers().get(header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
         let body = response.into_body().collect().await.ok()?.to_bytes();
-        // Ready again once the answer is read; else the next one connects anew.
+        // Waits until the connection can be reused. If that fails, the next request opens a new connection.
         let _ = connection.ready().await;
         self.connection = Some(connection);
         if status != StatusCode::CREATED {
-            return Some(Told::Refused(status.as_u16(), retry_after));
+            return Some(SubmitOutcome::Refused(status.as_u16(), retry_after));
         }
-        let Taken { id } = serde_json::from_slice(&body).ok()?;
-        Some(Told::Taken(id))
+        let AcceptedBody { id } = serde_json::from_slice(&body).ok()?;
+        Some(SubmitOutcome::Accepted(id))
     }
 
     async fn connect(&self) -> Option<SendRequest<Full<Bytes>>> {
@@ -91,7 +91,7 @@ impl Visitor {
     }
 }
 
-/// What was sent to a form, and what was said of it. Clones share it.
+/// Ledger of the submissions to a form and the responses to them. Clones share the data.
 #[derive(Clone, Default)]
 pub struct Intake(Arc<Shared>);
 
@@ -99,102 +99,104 @@ pub struct Intake(Arc<Shared>);
 struct Shared {
     next: AtomicU64,
     sent: Mutex<HashMap<String, Sent>>,
-    /// By status, and whether there was a `Retry-After`.
+    /// Number of refusals by status and presence of a `Retry-After`.
     refused: Mutex<HashMap<(u16, bool), u64>>,
     taken: watch::Sender<usize>,
     all_refused: watch::Sender<usize>,
 }
 
-/// One submission that was sent.
+/// A submission that was sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time when it was sent.
     pub at: Instant,
-    /// Its id, once it was answered with 201.
+    /// Its id, if the response was 201.
     pub id: Option<String>,
 }
 
 impl Intake {
-    /// What was sent, by the number in its answers, refused ones left out.
+    /// Returns the submissions that were not refused, by the number in their answers.
     pub fn sent(&self) -> MutexGuard<'_, HashMap<String, Sent>> {
         self.0.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a submission that was sent now, and its id if it was accepted.
+    /// Records a submission that is sent now, and its id if it was accepted.
     pub fn note(&self, number: String, id: Option<String>) {
         self.sent().insert(number, Sent { at: Instant::now(), id });
     }
 
-    /// Ids that were answered with 201, and when each was sent.
+    /// Returns the ids of accepted submissions, and the time when each was sent.
     pub fn accepted(&self) -> HashMap<String, Instant> {
         self.sent().values().filter_map(|sent| Some((sent.id.clone()?, sent.at))).collect()
     }
 
-    /// How often something was refused, by status, and whether there was a `Retry-After`.
+    /// Returns the number of refusals by status and presence of a `Retry-After`.
     pub fn refused(&self) -> HashMap<(u16, bool), u64> {
         self.0.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until so many were answered with 201.
+    /// Waits until this number of submissions is accepted.
     pub async fn wait_for(&self, count: usize) {
         let mut taken = self.0.taken.subscribe();
-        taken.wait_for(|taken| *taken >= count).await.expect("it is here");
+        taken.wait_for(|taken| *taken >= count).await.expect("the ledger has a sender");
     }
 
-    /// Waits until so many more are refused.
+    /// Waits for this number of further refusals.
     pub async fn wait_for_refusals(&self, count: usize) {
         let mut refused = self.0.all_refused.subscribe();
         let enough = *refused.borrow_and_update() + count;
-        refused.wait_for(|refused| *refused >= enough).await.expect("it is here");
+        refused.wait_for(|refused| *refused >= enough).await.expect("the ledger has a sender");
     }
 
-    /// Submissions that were answered with 201.
+    /// Returns the number of accepted submissions.
     pub fn taken(&self) -> usize {
         *self.0.taken.borrow()
     }
 
-    /// Has a visitor submit something that was never sent before, and notes what comes of it.
-    pub async fn submit(&self, visitor: &mut Visitor) -> Told {
+    /// Lets a visitor send a new submission, and records the result.
+    pub async fn submit(&self, visitor: &mut Visitor) -> SubmitOutcome {
         let number = format!("n{}", self.0.next.fetch_add(1, Ordering::Relaxed));
         self.note(number.clone(), None);
-        let told = visitor.submit(format!("{{\"number\":\"{number}\",\"text\":\"{TEXT}\"}}")).await;
-        match &told {
-            Told::Taken(id) => {
+        let outcome =
+            visitor.submit(format!("{{\"number\":\"{number}\",\"text\":\"{TEXT}\"}}")).await;
+        match &outcome {
+            SubmitOutcome::Accepted(id) => {
                 if let Some(sent) = self.sent().get_mut(&number) {
                     sent.id = Some(id.clone());
                 }
                 self.0.taken.send_modify(|taken| *taken += 1);
             }
-            Told::Refused(status, wait) => {
+            SubmitOutcome::Refused(status, wait) => {
                 let mut sent = self.sent();
                 let mut refused = self.0.refused.lock().unwrap_or_else(PoisonError::into_inner);
                 sent.remove(&number);
                 *refused.entry((*status, wait.is_some())).or_default() += 1;
                 self.0.all_refused.send_modify(|count| *count += 1);
             }
-            Told::Nothing => {}
+            SubmitOutcome::NoResponse => {}
         }
-        told
+        outcome
     }
 }
 
-/// Makes a submission about as long as they are.
+/// Text that gives submissions a realistic length.
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog lets it. \
     The quick brown fox jumps over the lazy dog, and the dog lets it.";
 
-/// Visitors at work; they end when this is dropped.
+/// Running visitors. They end when this is dropped.
 pub struct Visitors {
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
 }
 
 impl Visitors {
-    /// So many, each submitting as soon as the last one was answered, until it hears nothing.
+    /// Starts visitors that submit as soon as they have the previous response. A visitor ends when it gets no
+    /// response.
     pub fn eager(count: usize, form_url: &str, intake: &Intake) -> Self {
         Self::start(count, form_url, intake, None)
     }
 
-    /// So many, who together submit so many times a second.
+    /// Starts visitors that together send a number of submissions a second.
     pub fn paced(count: usize, per_second: f64, form_url: &str, intake: &Intake) -> Self {
         let each = f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / per_second;
         Self::start(count, form_url, intake, Some(Duration::from_secs_f64(each)))
@@ -205,7 +207,7 @@ impl Visitors {
         for number in 0..count {
             let (visitor, intake) = (Visitor::new(form_url), intake.clone());
             let first = period.map(|period| {
-                // They take turns.
+                // The visitors start one after the other within the first period.
                 let share = u32::try_from(number).unwrap_or(u32::MAX);
                 period / u32::try_from(count).unwrap_or(u32::MAX) * share
             });
@@ -214,13 +216,13 @@ impl Visitors {
         Self { tasks, stop }
     }
 
-    /// Lets each finish what it is at.
+    /// Lets each visitor finish its current submission, and ends it.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         self.ended().await;
     }
 
-    /// Waits until all have ended by themselves.
+    /// Waits until all visitors have ended.
     pub async fn ended(&mut self) {
         while let Some(ended) = self.tasks.join_next().await {
             ended.expect("a visitor does not panic");
@@ -244,10 +246,10 @@ async fn visit(
             ticks.tick().await;
         }
         match intake.submit(&mut visitor).await {
-            Told::Taken(_) => {}
-            // Sleeps because whoever is refused waits a moment.
-            Told::Refused(..) => tokio::time::sleep(Duration::from_millis(20)).await,
-            Told::Nothing => return,
+            SubmitOutcome::Accepted(_) => {}
+            // Sleeps because a refused visitor retries after a pause.
+            SubmitOutcome::Refused(..) => tokio::time::sleep(Duration::from_millis(20)).await,
+            SubmitOutcome::NoResponse => return,
         }
     }
 }

@@ -5,7 +5,6 @@ use formsvc_cli::error::{CODES, FIELDS};
 
 use crate::markdown::Section;
 
-/// One row for each field.
 pub(crate) fn fields() -> Section {
     let rows = FIELDS
         .iter()
@@ -21,7 +20,6 @@ pub(crate) fn fields() -> Section {
     }
 }
 
-/// One row for each field of a message.
 pub(crate) fn message_fields() -> Section {
     let rows = MESSAGE_FIELDS
         .iter()
@@ -37,7 +35,6 @@ pub(crate) fn message_fields() -> Section {
     }
 }
 
-/// One row for each code.
 pub(crate) fn codes() -> Section {
     let rows = CODES.iter().map(|row| {
         vec![format!("`{}`", row.name), row.exit.code().to_string(), row.meaning.to_owned()]

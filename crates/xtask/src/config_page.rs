@@ -4,7 +4,7 @@ use formsvc_cli::settings::config::keys::{SETTINGS, Scope};
 
 use crate::markdown::Section;
 
-/// What the table does not say.
+/// The text before the table.
 const ABOUT: &str = "\
 `formsvc` keeps settings in `config.toml`, in the folder of its configuration: `formsvc config path` says
 where that is. The file is TOML, for people to edit; `formsvc config set` changes it without touching what

@@ -12,16 +12,15 @@ use crate::markdown::Section;
 
 /// Rows of `section | statement | checks | server's tests | SDK's tests`.
 const STATEMENTS: &str = include_str!("contract_statements.txt");
-/// Reason in a cell without a name.
+/// Start of a cell that has a reason instead of a name.
 const NOT_APPLICABLE: &str = "n/a: ";
-/// Columns after section and statement, and the directories of their tests.
+/// Title of each column after section and statement, and the directories that contain its tests.
 const COLUMNS: [(&str, &[&str]); 3] = [
     ("Check", &[]),
     ("Test of the server", &["crates/server", "tests"]),
     ("Test of the SDK", &["crates/client", "crates/receiver", "tests"]),
 ];
 
-/// The whole page.
 pub(crate) fn page() -> String {
     let section = Section {
         title: "Statements",
@@ -115,7 +114,7 @@ fn add_tests(directory: &Path, names: &mut BTreeSet<String>) -> io::Result<()> {
     Ok(())
 }
 
-/// The functions with a test attribute, and those of the store's contract, which a macro makes tests.
+/// Finds the functions with a test attribute, and the tests of the store's contract, which a macro generates.
 fn tests(source: &str) -> impl Iterator<Item = &str> {
     let mut is_test = false;
     source.lines().filter_map(move |line| {

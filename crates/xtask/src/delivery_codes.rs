@@ -5,7 +5,6 @@ use formsvc_server::egress::FailureCode;
 
 use crate::markdown::Section;
 
-/// One row for each code.
 pub(crate) fn section() -> Section {
     let own = AttemptCode::OWN.iter().map(|(_, code, meaning)| (*code, *meaning));
     let network = FailureCode::ALL.iter().map(|code| (code.as_str(), code.meaning()));

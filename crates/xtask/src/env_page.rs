@@ -4,7 +4,6 @@ use formsvc_cli::base::env::ENV_VARS;
 
 use crate::markdown::Section;
 
-/// The whole page.
 pub(crate) fn page() -> String {
     let section = Section {
         title: "Variables `formsvc` reads",

@@ -4,7 +4,6 @@ use formsvc_protocol::ErrorCode;
 
 use crate::markdown::Section;
 
-/// One row for each code this release knows.
 pub(crate) fn section() -> Section {
     let rows = ErrorCode::KNOWN.iter().filter_map(|code| {
         let row = code.info()?;

@@ -4,11 +4,10 @@ use formsvc_cli::exit::EXITS;
 
 use crate::markdown::Section;
 
-/// One row for each code.
 pub(crate) fn section() -> Section {
     let rows = EXITS.iter().map(|row| {
         let mut meaning = row.meaning.to_owned();
-        // The table's meanings are fragments, for help; here they are sentences.
+        // The table has fragments, for the help; the page has sentences.
         if let Some(first) = meaning.get_mut(..1) {
             first.make_ascii_uppercase();
         }
@@ -28,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_told_once_each_and_ascend() {
+    fn exit_codes_are_unique_and_ascend() {
         let codes: Vec<u8> = EXITS.iter().map(|row| row.exit.code()).collect();
         assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
         assert_eq!(section().rows.len(), codes.len());

@@ -1,21 +1,20 @@
-//! docs/FAULTS.md: how a sandbox can be made to fail.
+//! docs/FAULTS.md: the faults of a sandbox.
 
 use formsvc_server::faults::{CONTROL, FAULTS, FaultRow, FaultSide};
 
 use crate::markdown::Section;
 
-/// The whole page.
 pub(crate) fn page() -> String {
     let api = section(
         "Answers of the REST API",
-        "They meet requests below `/api/v1`. The pages of forms at `/f/`, health, metrics and the control \
-         of\nfaults are spared. A request that a fault answers spends no quota. `cursor-millis` shows with \
+        "They affect requests below `/api/v1`, but not the pages of forms at `/f/`, health, metrics and the control \
+         of\nfaults. A request that a fault answers does not count against the rate limit. `cursor-millis` has an effect with \
          the\nform `randhie`, whose rows share milliseconds; those of the other real forms do not.",
         FaultSide::Api,
     );
     let deliveries = section(
         "Deliveries",
-        "What an endpoint gets. The log of deliveries tells what really happened, but for the times of\n\
+        "They affect the requests to endpoints. The log of deliveries is correct, except for the times of\n\
          attempts under `stale-timestamp`, which are as late as the signatures.",
         FaultSide::Delivery,
     );
@@ -48,7 +47,7 @@ fn cells(row: &FaultRow) -> Vec<String> {
     vec![format!("`{}`", row.name), takes.to_owned(), default, format!("{}.", row.about)]
 }
 
-/// How faults are set while a sandbox runs.
+/// Describes the requests that set faults while a sandbox runs.
 fn control() -> String {
     let section = Section {
         title: "While it runs",

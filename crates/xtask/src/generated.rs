@@ -1,4 +1,4 @@
-//! The generated files: what they are, writing them, and finding the stale ones.
+//! Writes the generated files, and finds those that are out of date.
 
 use std::io;
 use std::path::Path;
@@ -11,13 +11,13 @@ use crate::{
 /// A generated file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// Path below the workspace root, with `/`.
+    /// Path relative to the workspace root, with `/`.
     pub path: String,
-    /// Its whole text.
+    /// Its content.
     pub text: String,
 }
 
-/// Every generated file, as it should be.
+/// Returns every generated file with its current content.
 pub fn all() -> Vec<Generated> {
     let file = |path: &str, text| Generated { path: path.to_owned(), text };
     let mut all = vec![
@@ -35,7 +35,7 @@ pub fn all() -> Vec<Generated> {
     all
 }
 
-/// Writes the files that are missing or differ; their paths.
+/// Writes the files that are missing or differ. Returns their paths.
 pub fn write(root: &Path) -> io::Result<Vec<String>> {
     let stale = stale(root)?;
     for file in all().into_iter().filter(|file| stale.contains(&file.path)) {
@@ -46,12 +46,12 @@ pub fn write(root: &Path) -> io::Result<Vec<String>> {
     Ok(stale)
 }
 
-/// Paths of the files that are missing or differ from what would be written. Reads only.
+/// Returns the paths of files that are missing or differ from their current content. Writes nothing.
 pub fn stale(root: &Path) -> io::Result<Vec<String>> {
     let mut stale = Vec::new();
     for file in all() {
         match std::fs::read_to_string(root.join(&file.path)) {
-            // A checkout may have turned the line ends into the platform's.
+            // Git may have converted the line ends to those of the platform.
             Ok(found) if found.replace("\r\n", "\n") == file.text => {}
             Ok(_) => stale.push(file.path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => stale.push(file.path),
@@ -65,11 +65,11 @@ pub fn stale(root: &Path) -> io::Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// A file for users, which does not name the command that generates it.
+    /// A file for users, without the command that generates it.
     const FOR_USERS: &str = "docs/server.example.toml";
 
     #[test]
-    fn what_is_written_is_fresh_until_it_is_touched() {
+    fn written_files_are_fresh_until_edited() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let paths: Vec<_> = all().into_iter().map(|file| file.path).collect();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_files_say_so_and_end_in_one_line_feed() {
+    fn generated_files_name_generator_and_end_in_line_feed() {
         for file in all() {
             let says_so = file.text.contains("cargo run -p xtask -- gen");
             assert!(says_so || file.path == FOR_USERS, "{}", file.path);

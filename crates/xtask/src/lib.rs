@@ -1,8 +1,7 @@
-//! Generates the files that follow from tables in the code, and says which of them are stale.
+//! Generates the files that are derived from tables in the code, and reports those that are out of date.
 //!
-//! `cargo run -p xtask -- gen` writes them; `gen --check` writes nothing and fails when one is not
-//! what would be written. They are committed, so that a change to a table shows in the diff what
-//! users will read.
+//! `cargo run -p xtask -- gen` writes them. `gen --check` writes nothing and fails if a file is out of
+//! date. The files are committed, so that the diff of a change shows its effect on the documentation.
 
 mod cli_errors;
 mod cli_files;

@@ -1,19 +1,18 @@
 //! A titled Markdown table.
 
-/// A section of a page: a title, what it is about, and one table.
+/// A section of a page: a title, an introduction and one table.
 pub(crate) struct Section {
-    /// Heading, without marks.
+    /// Heading, without `#`.
     pub(crate) title: &'static str,
-    /// Markdown that stands before the table.
+    /// Markdown before the table.
     pub(crate) about: &'static str,
-    /// Heads of the columns.
     pub(crate) columns: &'static [&'static str],
-    /// Cells; as many in each row as there are columns.
+    /// Cells of each row, one for each column.
     pub(crate) rows: Vec<Vec<String>>,
 }
 
 impl Section {
-    /// The section as Markdown, ending in a line feed.
+    /// Returns the section as Markdown. It ends in a line feed.
     pub(crate) fn print(&self) -> String {
         let line = |cells: &mut dyn Iterator<Item = String>| {
             let cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
@@ -25,7 +24,12 @@ impl Section {
         text.push_str(&"---|".repeat(self.columns.len()));
         text.push('\n');
         for row in &self.rows {
-            assert_eq!(row.len(), self.columns.len(), "a row of `{}` is ragged", self.title);
+            assert_eq!(
+                row.len(),
+                self.columns.len(),
+                "a row of `{}` has another number of cells",
+                self.title
+            );
             text.push_str(&line(&mut row.iter().cloned()));
         }
         text
@@ -37,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_in_a_cell_does_not_end_it() {
+    fn bar_in_cell_is_escaped() {
         let section = Section {
             title: "T",
             about: "About.",

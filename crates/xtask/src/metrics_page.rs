@@ -1,4 +1,4 @@
-//! docs/METRICS.md: what `GET /metrics` of the server tells.
+//! docs/METRICS.md: the metrics that `GET /metrics` of the server returns.
 
 use formsvc_server::delivery::AttemptCode;
 use formsvc_server::egress::{AddressClass, FailureCode};
@@ -7,7 +7,6 @@ use formsvc_server::store::DeliveryState;
 
 use crate::markdown::Section;
 
-/// The whole page.
 pub(crate) fn page() -> String {
     let rows = METRICS.iter().map(|row| {
         let labels: Vec<_> = row.labels.iter().map(|label| format!("`{label}`")).collect();
@@ -15,9 +14,9 @@ pub(crate) fn page() -> String {
         vec![name, row.kind.word().to_owned(), labels.join(", "), format!("{}.", row.about)]
     });
     let section = Section {
-        title: "What `GET /metrics` tells",
-        about: "OpenMetrics text, for Prometheus and what reads its format. Where it is served, and who may \
-                read\nit: [SERVER.md](SERVER.md). Labels are closed sets: no endpoint, form or key is one.",
+        title: "Metrics of `GET /metrics`",
+        about: "OpenMetrics text, for Prometheus and compatible programs. For its address and access, see \
+                \n[SERVER.md](SERVER.md). Labels have fixed sets of values. No label is an endpoint, form or key.",
         columns: &["Metric", "Kind", "Labels", "Meaning"],
         rows: rows.collect(),
     };
@@ -29,7 +28,7 @@ pub(crate) fn page() -> String {
     )
 }
 
-/// What values each label has.
+/// Lists the values of each label.
 fn labels() -> Section {
     let listed = |values: &mut dyn Iterator<Item = &str>| {
         let values: Vec<_> = values.map(|value| format!("`{value}`")).collect();
@@ -40,11 +39,7 @@ fn labels() -> Section {
     let states = DeliveryState::ALL.iter().filter(|(state, _)| !state.is_unfinished());
     let statuses = ["1xx", "2xx", "3xx", "4xx", "5xx", "abandoned"];
     let rows = [
-        (
-            "route",
-            "the template of a path, such as `/f/{public_id}`; `-` for paths that there are not"
-                .into(),
-        ),
+        ("route", "the template of a path, such as `/f/{public_id}`; `-` for unknown paths".into()),
         ("status", listed(&mut statuses.into_iter())),
         ("what", listed(&mut ["api_key", "public_form"].into_iter())),
         ("outcome", listed(&mut ["success", "failure"].into_iter())),
@@ -54,8 +49,8 @@ fn labels() -> Section {
     ];
     Section {
         title: "Values of labels",
-        about: "All combinations of a metric's labels are there from the start, at 0, except those of \
-                `route`, which\nare there once they are met.",
+        about: "A metric has all combinations of its labels from the start, with the value 0. Only the values of \
+                `route`\nappear with their first request.",
         columns: &["Label", "Values"],
         rows: rows.map(|(label, values)| vec![format!("`{label}`"), values]).to_vec(),
     }

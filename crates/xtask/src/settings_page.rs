@@ -1,10 +1,9 @@
-//! docs/SETTINGS.md: what `formsvc-server` can be told.
+//! docs/SETTINGS.md: the settings of `formsvc-server`.
 
 use formsvc_server::cmd::SETTINGS;
 
 use crate::markdown::Section;
 
-/// The whole page.
 pub(crate) fn page() -> String {
     let name = |text: &str| format!("`{text}`");
     let rows = SETTINGS.iter().map(|row| {
@@ -14,9 +13,9 @@ pub(crate) fn page() -> String {
     });
     let section = Section {
         title: "Settings of `formsvc-server`",
-        about: "A flag is stronger than its variable, that is stronger than the configuration file, and what \
-                nobody sets has\nits default. [SERVER.md](SERVER.md#configuration) tells how; \
-                [server.example.toml](server.example.toml) is a file with all\nof them. Durations are whole \
+        about: "A flag overrides its variable, and a variable overrides the configuration file. A setting that is \
+                in none of them\nhas its default. See [SERVER.md](SERVER.md#configuration) for details. \
+                [server.example.toml](server.example.toml) contains all\nsettings. Durations are whole \
                 numbers with `ms`, `s` or `m`.",
         columns: &["In a file", "Flag", "Variable", "Default", "Sets"],
         rows: rows.collect(),

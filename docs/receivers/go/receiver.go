@@ -1,9 +1,9 @@
-// Receives webhooks: verifies each delivery, keeps it once, answers, and works on it afterwards.
+// Receives webhooks: verifies each delivery, stores it once, responds, and processes it afterwards.
 //
 //	FORMSVC_SIGNING_SECRET=whsec_... go run receiver.go [PORT]
 //
-// The standard library alone. What was kept is in the folder ~/.local/state/webhook-receiver/go, or where
-// FORMSVC_INBOX says.
+// Needs only the standard library. Stores submissions in the folder FORMSVC_INBOX, by default
+// ~/.local/state/webhook-receiver/go.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const (
 	bodyMax   = 1 << 20
-	tolerance = 300 // seconds, either way
+	tolerance = 300 // seconds in the past or future
 )
 
 type event struct {
@@ -42,7 +42,7 @@ type receiver struct {
 	work   chan struct{}
 }
 
-// isRight says whether the service signed these bytes, about now.
+// isRight returns true if the service signed these bytes within the tolerance.
 func (r *receiver) isRight(header string, body []byte, now int64) bool {
 	var times, signatures []string
 	for _, part := range strings.Split(header, ",") {
@@ -64,7 +64,7 @@ func (r *receiver) isRight(header string, body []byte, now int64) bool {
 	mac.Write([]byte(times[0] + "."))
 	mac.Write(body)
 	expected := []byte(hex.EncodeToString(mac.Sum(nil)))
-	// One that matches is enough: while a secret is rotated there are two.
+	// One match is enough: during the rotation of a secret there are two signatures.
 	matches := false
 	for _, one := range signatures {
 		matches = hmac.Equal([]byte(one), expected) || matches
@@ -73,7 +73,7 @@ func (r *receiver) isRight(header string, body []byte, now int64) bool {
 	return matches && age <= tolerance && age >= -tolerance
 }
 
-// keep keeps a submission, durably: the file is there whole, or not at all. False where it was kept before.
+// keep stores a submission durably: the file is complete or absent. It returns false for a known submission.
 func (r *receiver) keep(submissionID string, body []byte) (bool, error) {
 	work, err := os.CreateTemp(r.inbox, ".partial-*")
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *receiver) keep(submissionID string, body []byte) (bool, error) {
 	if err := work.Sync(); err != nil {
 		return false, err
 	}
-	// An id is any text, and no name of a file.
+	// An id can be any text, so it cannot be a file name.
 	name := fmt.Sprintf("%x.json", sha256.Sum256([]byte(submissionID)))
 	err = os.Link(work.Name(), filepath.Join(r.inbox, name))
 	if errors.Is(err, fs.ErrExist) {
@@ -95,7 +95,7 @@ func (r *receiver) keep(submissionID string, body []byte) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	// The name lasts once the folder does.
+	// The name of a new file is durable once the folder is synced.
 	folder, err := os.Open(r.inbox)
 	if err != nil {
 		return false, err
@@ -104,15 +104,15 @@ func (r *receiver) keep(submissionID string, body []byte) (bool, error) {
 	return true, folder.Sync()
 }
 
-// handle is what the receiver is for. It may take as long as it likes.
+// handle processes a submission: put your code here. It may take any time.
 func handle(e event) error {
-	// Quoted, which keeps what strangers wrote from acting on the terminal; 200 characters of each, which may
-	// be a megabyte.
+	// Quoted, because control characters would act on the terminal. Shortened to 200 characters, because a
+	// submission can have a megabyte.
 	fmt.Printf("%.200q %.200q\n", e.SubmissionID, e.Data)
 	return nil
 }
 
-// handleAll handles what is kept, also what a run before this one left. An error leaves it for the next time.
+// handleAll handles the stored submissions, also those of earlier runs. After an error it retries them later.
 func (r *receiver) handleAll() {
 	for range r.work {
 		files, _ := filepath.Glob(filepath.Join(r.inbox, "*.json"))
@@ -141,11 +141,11 @@ func (r *receiver) handleAll() {
 func (r *receiver) workLater() {
 	select {
 	case r.work <- struct{}{}:
-	default: // It will be looked at anyway.
+	default: // A check is already pending.
 	}
 }
 
-// take gives the status to answer with.
+// take returns the status of the response.
 func (r *receiver) take(w http.ResponseWriter, request *http.Request) int {
 	if request.Method != http.MethodPost {
 		return http.StatusMethodNotAllowed
@@ -165,7 +165,7 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) int {
 		return http.StatusBadRequest
 	}
 	if e.Event != "submission.created" {
-		// Not for us. Anything but 2xx would have it sent again, for nothing.
+		// Not handled here. A response other than 2xx would cause useless retries.
 		return http.StatusOK
 	}
 	if e.SubmissionID == "" {
@@ -182,7 +182,7 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) int {
 	return http.StatusOK
 }
 
-// ServeHTTP answers with the status alone: a text could only tell strangers something.
+// ServeHTTP responds with only the status, because a text could reveal something to strangers.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	status := r.take(w, request)
 	w.WriteHeader(status)
@@ -208,7 +208,7 @@ func main() {
 	if err := os.MkdirAll(inbox, 0o700); err != nil {
 		log.Fatal(err)
 	}
-	// This machine alone: what is in front of it speaks HTTPS.
+	// Loopback only: the proxy in front of it handles HTTPS.
 	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 	if err != nil {
 		log.Fatal(err)
@@ -216,7 +216,7 @@ func main() {
 	go r.handleAll()
 	r.workLater()
 	fmt.Printf("listening on http://%s/\n", listener.Addr())
-	// For a sender that stops in the middle.
+	// Limits the time of senders that stop in the middle of a request.
 	server := &http.Server{Handler: r, ReadTimeout: 10 * time.Second}
 	log.Fatal(server.Serve(listener))
 }

@@ -1,9 +1,9 @@
-// Receives webhooks: verifies each delivery, keeps it once, answers, and works on it afterwards.
+// Receives webhooks: verifies each delivery, stores it once, responds, and processes it afterwards.
 //
 //     FORMSVC_SIGNING_SECRET=whsec_... node receiver.mjs [PORT]
 //
-// Node.js alone, no packages. What was kept is in the folder ~/.local/state/webhook-receiver/node, or where
-// FORMSVC_INBOX says.
+// Needs only Node.js, no packages. Stores submissions in the folder FORMSVC_INBOX, by default
+// ~/.local/state/webhook-receiver/node.
 
 import { createHash, createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
@@ -14,11 +14,11 @@ import { join } from "node:path";
 
 const SECRET = process.env.FORMSVC_SIGNING_SECRET ?? "";
 const INBOX = process.env.FORMSVC_INBOX || join(homedir(), ".local/state/webhook-receiver/node");
-const SHOWN_MAX = 200; // characters of what was sent
+const SHOWN_MAX = 200; // characters of an answer
 const BODY_MAX = 1 << 20;
-const TOLERANCE = 300; // seconds, either way
+const TOLERANCE = 300; // seconds in the past or future
 
-/** Whether the service signed these bytes, about now. `body` is a Buffer: what came, not yet decoded. */
+/** Returns whether the service signed these bytes within the tolerance. `body` is a Buffer, not decoded. */
 function isRight(header, body, now) {
   const pairs = header.split(",").map((part) => {
     const at = part.indexOf("=");
@@ -26,11 +26,11 @@ function isRight(header, body, now) {
   });
   const times = pairs.filter(([key]) => key === "t").map(([, value]) => value);
   const signatures = pairs.filter(([key]) => key === "v1").map(([, value]) => value);
-  // Number("now") is NaN, which is neither too old nor too new: only digits are a time.
+  // Only digits are a time: Number("now") is NaN, which is neither too old nor too new.
   if (times.length !== 1 || !/^[0-9]{1,11}$/.test(times[0]) || signatures.length === 0) return false;
   const hmac = createHmac("sha256", SECRET).update(`${times[0]}.`).update(body);
   const expected = Buffer.from(hmac.digest("hex"));
-  // One that matches is enough: while a secret is rotated there are two.
+  // One match is enough: during the rotation of a secret there are two signatures.
   const matches = signatures.filter((one) => {
     const given = Buffer.from(one);
     return given.length === expected.length && timingSafeEqual(given, expected);
@@ -39,12 +39,12 @@ function isRight(header, body, now) {
   return matches.length > 0 && Math.abs(age) <= TOLERANCE;
 }
 
-/** Where a submission is kept. An id is any text, and no name of a file. */
+/** Returns the file of a submission. An id can be any text, so it cannot be a file name. */
 function place(submissionId) {
   return join(INBOX, `${createHash("sha256").update(submissionId).digest("hex")}.json`);
 }
 
-/** Keeps a submission, durably: the file is there whole, or not at all. False where it was kept before. */
+/** Stores a submission durably: the file is complete or absent. Returns false for a known one. */
 async function keep(submissionId, body) {
   const work = join(INBOX, `.${randomUUID()}.partial`);
   const file = await open(work, "wx", 0o600);
@@ -53,7 +53,7 @@ async function keep(submissionId, body) {
     await file.sync();
     await file.close();
     await link(work, place(submissionId));
-    // The name lasts once the folder does.
+    // The name of a new file is durable once the folder is synced.
     const folder = await open(INBOX, "r");
     await folder.sync();
     await folder.close();
@@ -66,14 +66,14 @@ async function keep(submissionId, body) {
   }
 }
 
-/** What the receiver is for. It may take as long as it likes. */
+/** Processes a submission: put your code here. It may take any time. */
 async function handle(event) {
-  // JSON keeps what strangers wrote from acting on the terminal; not all of it, which may be a megabyte.
+  // JSON escapes control characters, which would act on the terminal. A submission can have a megabyte.
   const shown = (value) => String(JSON.stringify(value)).slice(0, SHOWN_MAX);
   console.log(shown(event.submission_id), shown(event.data));
 }
 
-/** Handles what is kept, also what a run before this one left. An error leaves it for the next time. */
+/** Handles the stored submissions, also those of earlier runs. After an error it retries them later. */
 async function work() {
   for (const name of await readdir(INBOX)) {
     const file = join(INBOX, name);
@@ -90,7 +90,7 @@ async function work() {
 let working = Promise.resolve();
 const workLater = () => (working = working.then(work).catch((error) => console.error(error.message)));
 
-/** The bytes of a request; nothing where they are more than the limit. */
+/** Returns the body of a request; nothing if it exceeds the limit. */
 async function read(request) {
   if (Number(request.headers["content-length"]) > BODY_MAX) return undefined;
   const pieces = [];
@@ -103,7 +103,7 @@ async function read(request) {
   return Buffer.concat(pieces);
 }
 
-/** The status to answer with. */
+/** Returns the status of the response. */
 async function take(request) {
   if (request.method !== "POST") return 405;
   const body = await read(request);
@@ -116,7 +116,7 @@ async function take(request) {
   } catch {
     return 400;
   }
-  // Not for us. Anything but 2xx would have it sent again, for nothing.
+  // Not handled here. A response other than 2xx would cause useless retries.
   if (event?.event !== "submission.created") return 200;
   if (typeof event.submission_id !== "string") return 400;
   if (await keep(event.submission_id, body)) workLater();
@@ -134,15 +134,15 @@ const server = createServer((request, response) => {
   take(request)
     .catch((error) => (console.error(error.message), 500))
     .then((status) => {
-      // The status alone: a text could only tell strangers something. After a body that was not read to
-      // its end the connection is of no use.
+      // Only the status, because a text could reveal something to strangers. After a body that was not read to
+      // its end, the connection cannot be used again.
       response.writeHead(status, status === 413 ? { connection: "close" } : {});
       response.end();
     });
 });
 server.headersTimeout = 10_000;
-server.requestTimeout = 10_000; // for a sender that stops in the middle
-// This machine alone: what is in front of it speaks HTTPS.
+server.requestTimeout = 10_000; // milliseconds, for senders that stop in the middle of a request
+// Loopback only: the proxy in front of it handles HTTPS.
 server.listen(Number(process.argv[2] ?? 9000), "127.0.0.1", () => {
   console.log(`listening on http://127.0.0.1:${server.address().port}/`);
 });

@@ -1,17 +1,17 @@
 <?php
-// Receives webhooks: verifies each delivery, keeps it once, and answers; `work` handles what is kept.
+// Receives webhooks: verifies each delivery, stores it once, and responds; `work` handles the stored ones.
 //
 //     FORMSVC_SIGNING_SECRET=whsec_... php -S 127.0.0.1:9000 receiver.php    # to try it
 //     php receiver.php work                                                  # by cron, each minute
 //
-// PHP 8.1 alone, no packages. What was kept is where FORMSVC_INBOX says, or in `inbox` beside the folder of
-// this file: nowhere that a web server shows to anybody.
+// Needs only PHP 8.1, no packages. Stores submissions in the folder FORMSVC_INBOX, by default `inbox` beside
+// the folder of this file, which a web server must not serve.
 declare(strict_types=1);
 
 const BODY_MAX = 1 << 20;
-const TOLERANCE = 300; // seconds, either way
+const TOLERANCE = 300; // seconds in the past or future
 
-/** Whether the service signed these bytes, about now. */
+/** Returns whether the service signed these bytes within the tolerance. */
 function is_right(string $secret, string $header, string $body, int $now): bool
 {
     $times = $signatures = [];
@@ -27,7 +27,7 @@ function is_right(string $secret, string $header, string $body, int $now): bool
         return false;
     }
     $expected = hash_hmac('sha256', $times[0] . '.' . $body, $secret);
-    // One that matches is enough: while a secret is rotated there are two.
+    // One match is enough: during the rotation of a secret there are two signatures.
     $matches = false;
     foreach ($signatures as $one) {
         $matches = hash_equals($expected, $one) || $matches;
@@ -45,10 +45,10 @@ function inbox(): string
     return $folder;
 }
 
-/** Keeps a submission, unless it was kept before: the file is there whole, or not at all. */
+/** Stores a submission unless it is known: the file is complete or absent. */
 function keep(string $submission_id, string $body): void
 {
-    // An id is any text, and no name of a file.
+    // An id can be any text, so it cannot be a file name.
     $place = inbox() . '/' . hash('sha256', $submission_id) . '.json';
     $work = inbox() . '/.' . bin2hex(random_bytes(16)) . '.partial';
     $file = fopen($work, 'xb');
@@ -63,17 +63,17 @@ function keep(string $submission_id, string $body): void
     }
 }
 
-/** What the receiver is for. It may take as long as it likes. */
+/** Processes a submission: put your code here. It may take any time. */
 function handle(array $event): void
 {
-    // JSON keeps what strangers wrote from acting on the terminal; not all of it, which may be a megabyte.
+    // JSON escapes control characters, which would act on the terminal. A submission can have a megabyte.
     echo substr(json_encode([$event['submission_id'], $event['data']]), 0, 400), "\n";
 }
 
-/** Handles what is kept. An error leaves it for the next time. */
+/** Handles the stored submissions. After an error it retries them later. */
 function work(): void
 {
-    // One at a time: where cron comes again before this one is done, it goes away.
+    // Only one process at a time: a second one, started by cron, exits.
     $alone = fopen(inbox() . '/.lock', 'cb');
     if (!flock($alone, LOCK_EX | LOCK_NB)) {
         return;
@@ -91,13 +91,13 @@ function work(): void
     }
 }
 
-/** The status to answer with. */
+/** Returns the status of the response. */
 function take(string $secret): int
 {
     if ($_SERVER['REQUEST_METHOD'] !== 'POST') {
         return 405;
     }
-    // The bytes as they came; $_POST and parsed JSON are others.
+    // The received bytes; $_POST and parsed JSON differ from them.
     $body = (string) file_get_contents('php://input', false, null, 0, BODY_MAX + 1);
     if (strlen($body) > BODY_MAX) {
         return 413;
@@ -111,7 +111,7 @@ function take(string $secret): int
         return 400;
     }
     if (($event['event'] ?? null) !== 'submission.created') {
-        // Not for us. Anything but 2xx would have it sent again, for nothing.
+        // Not handled here. A response other than 2xx would cause useless retries.
         return 200;
     }
     if (!is_string($event['submission_id'] ?? null)) {
@@ -131,7 +131,7 @@ if (PHP_SAPI === 'cli') {
 }
 
 try {
-    // Errors belong in the log, and not in answers.
+    // Errors go to the log, not into responses.
     ini_set('display_errors', '0');
     $secret = getenv('FORMSVC_SIGNING_SECRET');
     if ($secret === false || $secret === '') {
@@ -142,5 +142,5 @@ try {
     error_log($error->getMessage());
     $status = 500;
 }
-// The status alone: a text could only tell strangers something.
+// Only the status, because a text could reveal something to strangers.
 http_response_code($status);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Receives webhooks: verifies each delivery, keeps it once, answers, and works on it afterwards.
+"""Receives webhooks: verifies each delivery, stores it once, responds, and processes it afterwards.
 
     FORMSVC_SIGNING_SECRET=whsec_... python3 receiver.py [PORT]
 
-Python alone, no packages. What was kept is in ~/.local/state/webhook-receiver/python.db, or where
-FORMSVC_INBOX says.
+Needs only Python, no packages. Stores submissions in the file FORMSVC_INBOX, by default
+~/.local/state/webhook-receiver/python.db.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 SECRET = os.environ.get("FORMSVC_SIGNING_SECRET", "").encode()
 STATE = os.path.join(os.path.expanduser("~"), ".local", "state", "webhook-receiver")
 INBOX = os.environ.get("FORMSVC_INBOX") or os.path.join(STATE, "python.db")
-SHOWN_MAX = 200  # characters of what was sent
+SHOWN_MAX = 200  # characters of an answer
 BODY_MAX = 1 << 20
-TOLERANCE = 300  # seconds, either way
+TOLERANCE = 300  # seconds in the past or future
 WORK = queue.Queue()
 
 
 def is_right(header, body, now):
-    """Whether the service signed these bytes, about now. `body` is what came, not yet decoded."""
+    """Returns whether the service signed these bytes within the tolerance. `body` is not decoded."""
     pairs = [part.partition("=") for part in header.split(",")]
     times = [value for key, _, value in pairs if key == "t"]
     signatures = [value for key, _, value in pairs if key == "v1"]
@@ -38,14 +38,14 @@ def is_right(header, body, now):
         return False
     signed = times[0].encode() + b"." + body
     expected = hmac.new(SECRET, signed, hashlib.sha256).hexdigest().encode()
-    # One that matches is enough: while a secret is rotated there are two.
+    # One match is enough: during the rotation of a secret there are two signatures.
     matches = [hmac.compare_digest(expected, one.encode()) for one in signatures]
     age = now - int(times[0])
     return any(matches) and abs(age) <= TOLERANCE
 
 
 def inbox():
-    """The inbox; each thread needs a connection of its own."""
+    """Opens the inbox; each thread needs its own connection."""
     connection = sqlite3.connect(INBOX, timeout=5)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS deliveries"
@@ -55,7 +55,7 @@ def inbox():
 
 
 def keep(submission_id, body):
-    """Keeps a submission, durably. False where it was kept before."""
+    """Stores a submission durably. Returns false for a known one."""
     connection = inbox()
     with connection:
         kept = connection.execute(
@@ -67,14 +67,14 @@ def keep(submission_id, body):
 
 
 def handle(event):
-    """What the receiver is for. It may take as long as it likes."""
-    # repr() keeps what strangers wrote from acting on the terminal; not all of it, which may be a megabyte.
+    """Processes a submission: put your code here. It may take any time."""
+    # repr() escapes control characters, which would act on the terminal. A submission can have a megabyte.
     print(repr(event["submission_id"])[:SHOWN_MAX], repr(event["data"])[:SHOWN_MAX], flush=True)
 
 
 def work():
-    """Handles what is kept, also what a run before this one left. Goes on with the next after an error,
-    and comes back to that one with the next delivery."""
+    """Handles the stored submissions, also those of earlier runs. After an error it continues with the
+    next one, and retries the failed one with the next delivery."""
     while True:
         connection = inbox()
         waiting = "SELECT submission_id, body FROM deliveries WHERE handled_at IS NULL"
@@ -92,7 +92,7 @@ def work():
 
 
 class Receiver(BaseHTTPRequestHandler):
-    timeout = 10  # for a sender that stops in the middle
+    timeout = 10  # seconds, for senders that stop in the middle of a request
 
     def do_POST(self):
         self.answer(self.take())
@@ -111,7 +111,7 @@ class Receiver(BaseHTTPRequestHandler):
             event = json.loads(body)
             kind = event["event"]
             if kind != "submission.created":
-                # Not for us. Anything but 2xx would have it sent again, for nothing.
+                # Not handled here. A response other than 2xx would cause useless retries.
                 return 200
             submission_id = str(event["submission_id"])
         except (ValueError, KeyError, TypeError):
@@ -121,7 +121,7 @@ class Receiver(BaseHTTPRequestHandler):
         return 200
 
     def answer(self, status):
-        """Answers with the status alone: a text could only tell strangers something."""
+        """Responds with only the status, because a text could reveal something to strangers."""
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -134,7 +134,7 @@ def main():
     if not SECRET:
         sys.exit("set FORMSVC_SIGNING_SECRET to the signing secret of the endpoint")
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 9000
-    # This machine alone: what is in front of it speaks HTTPS.
+    # Loopback only: the proxy in front of it handles HTTPS.
     server = ThreadingHTTPServer(("127.0.0.1", port), Receiver)
     if not os.environ.get("FORMSVC_INBOX"):
         os.makedirs(STATE, mode=0o700, exist_ok=True)

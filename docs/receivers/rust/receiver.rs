@@ -4,8 +4,8 @@
 //! FORMSVC_SIGNING_SECRET=whsec_... cargo run -p formsvc-contract --example receiver -- [PORT]
 //! ```
 //!
-//! What was handled is in `~/.local/state/webhook-receiver/rust.db`, or where `FORMSVC_INBOX` says. In a project
-//! of your own it needs
+//! Handled submissions are recorded in the file `FORMSVC_INBOX`, by default
+//! `~/.local/state/webhook-receiver/rust.db`. Your own project needs
 //! `formsvc-receiver` with the features `axum` and `sqlite`, `axum`, and `tokio` with `macros`, `net`
 //! and `rt-multi-thread`.
 
@@ -57,7 +57,7 @@ async fn hook(
         .await
 }
 
-/// Where what was handled is kept.
+/// Returns the path of the file that records handled submissions.
 fn inbox() -> Result<PathBuf, Box<dyn Error>> {
     if let Some(path) = std::env::var_os("FORMSVC_INBOX") {
         return Ok(path.into());
@@ -77,7 +77,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = App { verifier, inbox: SqliteInbox::open(inbox)? };
     let router = Router::new().route("/", post(hook)).with_state(app);
     let port = std::env::args().nth(1).map_or(Ok(9000), |port| port.parse::<u16>())?;
-    // This machine alone: what is in front of it speaks HTTPS.
+    // Listens on loopback only: the proxy in front of it handles HTTPS.
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     println!("listening on http://{}/", listener.local_addr()?);
     axum::serve(listener, router).await?;

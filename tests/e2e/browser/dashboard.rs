@@ -1,4 +1,4 @@
-//! What strangers write, in the pages of an owner.
+//! Untrusted text on the pages of the dashboard.
 
 use formsvc_protocol::Form;
 use formsvc_tests::browser::{Browser, payloads};
@@ -14,12 +14,12 @@ fn naughty() -> Vec<String> {
     serde_json::from_str(include_str!("../../../fixtures/forms/naughty.json")).unwrap()
 }
 
-/// What can be a label or a choice: one line, of characters that are no controls.
+/// Returns true if a text can be a label or a choice: one line without control characters.
 fn is_a_line(text: &str) -> bool {
     !text.trim().is_empty() && text.chars().count() <= 200 && !text.chars().any(char::is_control)
 }
 
-/// Texts, each once, in groups that fit one form.
+/// Removes duplicates, and splits the texts into groups that fit one form.
 fn groups(texts: Vec<String>) -> Vec<Vec<String>> {
     let mut lines: Vec<_> = texts.into_iter().filter(|text| is_a_line(text)).collect();
     for line in &mut lines {
@@ -30,13 +30,13 @@ fn groups(texts: Vec<String>) -> Vec<Vec<String>> {
     lines.chunks(150).map(<[String]>::to_vec).collect()
 }
 
-/// The first and the last of a group, which stand where there is room for few.
+/// Returns the first and the last text of a group, for pages with few texts.
 fn some(group: &[String]) -> [&String; 2] {
     [&group[0], &group[group.len() - 1]]
 }
 
-/// Adds a form whose every text is one of a group, with a submission, a webhook, and a delivery that failed
-/// with all of them in the answer.
+/// Adds a form with the texts of a group as labels and answers, a submission, a webhook, and a failed
+/// delivery with all texts in the response.
 async fn fill(service: &Service, group: &[String], hook: &Hook) -> Form {
     let field = |text: &String| json!({ "label": text, "type": "text", "help": text });
     let fields = Value::Array(group.iter().map(field).collect());
@@ -54,7 +54,7 @@ async fn fill(service: &Service, group: &[String], hook: &Hook) -> Form {
     form
 }
 
-/// Opens every page.
+/// Opens every page and asserts that it is inert.
 async fn look_at_every_page(browser: &Browser, service: &Service, names: &Names) {
     for path in paths(names) {
         browser.open(&service.at(&path)).await;
@@ -63,7 +63,7 @@ async fn look_at_every_page(browser: &Browser, service: &Service, names: &Names)
     }
 }
 
-/// Opens every page with a text in each parameter that any page reads.
+/// Opens every page with the text in each query parameter that any page reads.
 async fn look_with_parameters(browser: &Browser, service: &Service, names: &Names, text: &str) {
     let names_of_all = ["q", "state", "endpoint", "before", "after", "said", "next"];
     let query = form_urlencoded::Serializer::new(String::new())
@@ -78,7 +78,7 @@ async fn look_with_parameters(browser: &Browser, service: &Service, names: &Name
     }
 }
 
-/// Does what is answered with a page of its own.
+/// Sends forms that the service answers with a page that contains the text.
 async fn do_what_shows_text_again(browser: &Browser, service: &Service, names: &Names, text: &str) {
     let (form, endpoint) = (names.of("{form}"), names.of("{endpoint}"));
     let form = format!("/dashboard/forms/{form}");
@@ -105,7 +105,7 @@ async fn do_what_shows_text_again(browser: &Browser, service: &Service, names: &
     }
 }
 
-/// Puts texts wherever strangers and owners can put one, and looks at every page.
+/// Stores texts in every place that accepts text, and checks every page.
 async fn show_everywhere(texts: Vec<String>, at_least: usize) {
     let Some(browser) = Browser::or_skip().await else { return };
     let groups = groups(texts);
@@ -119,7 +119,7 @@ async fn show_everywhere(texts: Vec<String>, at_least: usize) {
         let names = Names::of_form(&service, &form.id).await;
         browser.open(&service.at(&format!("/dashboard/forms/{}", form.id))).await;
         let heading = browser.find("h1").await.prop("textContent").await.unwrap();
-        assert_eq!(heading.as_deref(), Some(group[0].as_str()), "the title is shown as it is");
+        assert_eq!(heading.as_deref(), Some(group[0].as_str()), "the title is shown unchanged");
         look_at_every_page(&browser, &service, &names).await;
         if number == 0 {
             look_with_parameters(&browser, &service, &names, &group[group.len() / 2]).await;

@@ -1,4 +1,4 @@
-//! A program that gets deliveries, and answers as a test has it.
+//! An endpoint that records deliveries. Tests choose its response.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Listens on loopback; ends when it is dropped.
+/// An endpoint on loopback that ends when it is dropped.
 pub(super) struct Hook {
     pub(super) addr: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -30,7 +30,7 @@ struct State {
     came: Vec<Delivery>,
 }
 
-/// What came.
+/// A recorded delivery.
 #[derive(Clone, Debug)]
 pub(super) struct Delivery {
     signature: Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// Whether it was signed with a secret, just now.
+    /// Returns true if the delivery has a current signature with this secret.
     pub(super) fn is_signed_with(&self, secret: &str) -> bool {
         let secret = SigningSecret::new(secret).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
@@ -60,7 +60,7 @@ impl Hook {
         format!("http://{}/hook", self.addr)
     }
 
-    /// What it answers from now on.
+    /// Sets the response to later deliveries.
     pub(super) fn answer(&self, status: StatusCode, body: impl Into<Bytes>) {
         let mut state = self.state();
         (state.status, state.answer) = (status, body.into());

@@ -1,14 +1,14 @@
-//! That a page shows what strangers wrote, and does nothing of it.
+//! Asserts that a page displays untrusted text without acting on it.
 
 use formsvc_tests::browser::{Browser, MARK};
 
 use super::service::Service;
 
-/// Where payloads want to go: nobody listens there, and it is none of ours.
+/// Target of payloads: an address without a listener, outside the service.
 pub(super) const ELSEWHERE: &str = "http://127.0.0.1:9/stolen";
 
-/// Touches every element as a visitor with a mouse and a keyboard would, and gives what is there that no
-/// template of ours makes.
+/// Moves the mouse over every element and focuses it. Returns the elements that no template of the project
+/// creates.
 const LOOK: &str = "
     const own = '{own}';
     const all = [...document.querySelectorAll('*')].filter(element => !own || !element.matches(own));
@@ -24,24 +24,16 @@ const LOOK: &str = "
     return all.filter(strange).map(element => element.outerHTML);
 ";
 
-/// Waits for the next frame. A browser sees to `autofocus` before its first one, and complains in the console
-/// of an element that was focused meanwhile.
+/// Waits for the next frame. Before its first frame a browser handles `autofocus`, and logs an error if
+/// another element has the focus by then.
 const A_FRAME: &str = "return new Promise(done => requestAnimationFrame(() => done(true)));";
 
-/// That the page that is shown has done nothing, and does nothing when it is touched.
-///
-/// # Panics
-///
-/// When it does.
+/// Asserts that the current page did not act on untrusted text, and does not when a user touches it.
 pub(super) async fn assert_inert(browser: &Browser, service: &Service, what: &str) {
     assert_inert_but_for(browser, "", |url| service.is_ours(url), what).await;
 }
 
-/// The same of a page that has a script of its own, which a selector finds.
-///
-/// # Panics
-///
-/// When it does something.
+/// The same as [`assert_inert`] for a page with its own script, which the selector `own` matches.
 pub(super) async fn assert_inert_but_for(
     browser: &Browser,
     own: &str,

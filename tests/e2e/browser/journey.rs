@@ -1,4 +1,4 @@
-//! Everything an owner does, from the first start of a service on.
+//! The tasks of an owner, starting with the first start of a service.
 
 use formsvc_client::{Client, ErrorCode};
 use formsvc_tests::browser::Browser;
@@ -9,7 +9,7 @@ use super::started::Started;
 
 const PASSWORD: &str = "correct horse battery staple";
 
-/// Sends the form as a visitor would, in the browser.
+/// Sends the form in the browser, as a visitor.
 async fn submit(browser: &Browser, public: &str, message: &str) {
     browser.open(public).await;
     browser.fill("Message required", message).await;
@@ -42,7 +42,7 @@ async fn sign_in_again(browser: &Browser, server: &Started) {
     assert!(browser.url().await.ends_with("/dashboard/keys"), "{}", browser.url().await);
 }
 
-/// Builds and publishes a form, and gives the addresses of its page and of its part of the dashboard.
+/// Creates and publishes a form. Returns its public URL and its dashboard URL.
 async fn build_a_form(browser: &Browser) -> (String, String) {
     browser.follow("Forms").await;
     browser.follow("New form").await;
@@ -66,7 +66,7 @@ async fn build_a_form(browser: &Browser) -> (String, String) {
     (public, dashboard)
 }
 
-/// Adds the webhook, and gives the secret that is shown.
+/// Adds the webhook. Returns the secret that the page shows.
 async fn add_a_webhook(browser: &Browser, dashboard: &str, hook: &Hook) -> String {
     browser.open(&format!("{dashboard}/channels")).await;
     browser.follow("Add webhook").await;
@@ -84,7 +84,7 @@ async fn add_a_webhook(browser: &Browser, dashboard: &str, hook: &Hook) -> Strin
 }
 
 #[tokio::test]
-async fn an_owner_gets_in_builds_a_form_and_sees_deliveries_arrive_fail_and_be_resent() {
+async fn owner_builds_form_and_resends_failed_delivery() {
     let Some(browser) = Browser::or_skip().await else { return };
     let server = Started::for_the_first_time().await;
     let hook = Hook::start().await;
@@ -98,7 +98,7 @@ async fn an_owner_gets_in_builds_a_form_and_sees_deliveries_arrive_fail_and_be_r
     browser.reload_until("delivered").await;
     let came = hook.came();
     assert_eq!(came.len(), 1);
-    assert!(came[0].is_signed_with(&secret), "signed with the secret that was shown");
+    assert!(came[0].is_signed_with(&secret), "signed with the secret that the page showed");
 
     hook.answer(StatusCode::INTERNAL_SERVER_ERROR, "no room at the inn");
     submit(&browser, &public, "nobody home").await;
@@ -123,7 +123,7 @@ async fn an_owner_gets_in_builds_a_form_and_sees_deliveries_arrive_fail_and_be_r
 }
 
 #[tokio::test]
-async fn a_key_is_shown_once_works_and_is_refused_once_it_is_revoked() {
+async fn api_key_is_shown_once_and_refused_after_revocation() {
     let Some(browser) = Browser::or_skip().await else { return };
     let server = Started::for_the_first_time().await;
     become_the_owner(&browser, &server).await;

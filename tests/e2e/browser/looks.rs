@@ -1,4 +1,4 @@
-//! How pages look, on a phone and on a desk, by day and by night.
+//! The appearance of pages on phones and desktops, in the light and the dark theme.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::hook::Hook;
 use super::pages::{Names, is_there, paths};
 use super::service::Service;
 
-/// A directory for pictures of every page, if they are wanted.
+/// Environment variable with the directory for screenshots of every page. Optional.
 pub(super) const PICTURES: &str = "FORMSVC_PICTURES";
 
 pub(super) const LOOKS: [(Screen, Theme, &str); 4] = [
@@ -21,8 +21,8 @@ pub(super) const LOOKS: [(Screen, Theme, &str); 4] = [
     (Screen::Desktop, Theme::Dark, "desktop-dark"),
 ];
 
-/// What is wider than the screen and does not scroll by itself, what a finger would miss, and what has no
-/// name for those who do not see it.
+/// Finds elements that are wider than the screen and do not scroll, controls that are too small for a
+/// finger, and elements without an accessible name.
 pub(super) const FLAWS: &str = "
     const flaws = [];
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
@@ -47,7 +47,7 @@ pub(super) const FLAWS: &str = "
     return flaws;
 ";
 
-/// A form such as people have, with long words, and with a delivery that failed.
+/// Adds a realistic form with long words, and a failed delivery.
 async fn furnish(service: &Service, hook: &Hook) -> Names {
     let fields = json!([
         { "label": "Name", "type": "text", "required": true, "help": "As on your passport." },
@@ -71,7 +71,7 @@ async fn furnish(service: &Service, hook: &Hook) -> Names {
     Names::of_form(service, &form.id).await
 }
 
-/// Looks at pages, and keeps what is wrong with them.
+/// Checks the appearance of pages and collects their flaws.
 struct Looker<'a> {
     browser: &'a Browser,
     service: &'a Service,
@@ -80,7 +80,7 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// Opens pages, and looks at each.
+    /// Opens pages and checks each.
     async fn open(&mut self, paths: &[String]) {
         for path in paths {
             self.browser.open(&self.service.at(path)).await;
@@ -89,7 +89,7 @@ impl Looker<'_> {
         }
     }
 
-    /// Looks at the page that is shown.
+    /// Checks the current page with every screen and theme.
     async fn look(&mut self, page: &str) {
         for (screen, theme, how) in LOOKS {
             self.browser.look_with(screen, theme).await;
@@ -104,7 +104,7 @@ impl Looker<'_> {
     }
 }
 
-/// The name of a page: its path, with a mark for what names a thing.
+/// Returns a name for a page: its path, with a mark in place of each id.
 fn name(path: &str) -> String {
     let path = path.split('?').next().unwrap_or_default();
     let words = path.split('/').filter(|word| !word.is_empty());
@@ -112,7 +112,7 @@ fn name(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_page_fits_phones_and_desks_and_names_what_it_has() {
+async fn pages_fit_all_screens_and_controls_have_names() {
     let Some(browser) = Browser::or_skip().await else { return };
     let service = Service::start().await;
     let hook = Hook::start().await;

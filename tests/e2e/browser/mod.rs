@@ -1,4 +1,4 @@
-//! What people meet in a real browser.
+//! Pages in a real browser.
 
 mod dashboard;
 mod hook;

@@ -1,4 +1,4 @@
-//! Every page of the dashboard, from the table of its routes.
+//! All pages of the dashboard, from the table of its routes.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use formsvc_tests::browser::Browser;
 
 use super::service::Service;
 
-/// The parts of paths that name something, and what they name.
+/// Values for the parameters of paths.
 pub(super) struct Names(Vec<(&'static str, String)>);
 
 impl Names {
-    /// Those of a form with a submission and a webhook, once the delivery has failed.
+    /// Waits for a failed delivery of the form. Returns the ids of the form, its submission and its webhook.
     pub(super) async fn of_form(service: &Service, form: &FormId) -> Self {
         let request = DeliveriesRequest {
             form: form.clone(),
@@ -29,7 +29,7 @@ impl Names {
             if let Some(delivery) = found.into_iter().next() {
                 break delivery;
             }
-            // Sleeps because polling without a pause takes the processor from what it waits for.
+            // Sleeps because polling without a pause slows down the service on a busy machine.
             tokio::time::sleep(Duration::from_millis(2)).await;
         };
         let keys = service.admin.list_keys(&service.user.id).await.unwrap();
@@ -49,18 +49,18 @@ impl Names {
     }
 }
 
-/// Whether a page is shown rather than the news that there is none.
+/// Returns true unless the current page reports that the requested page does not exist.
 pub(super) async fn is_there(browser: &Browser) -> bool {
     !browser.title().await.starts_with("Nothing here")
 }
 
-/// The path of every page that is looked at.
+/// Returns the path of every page that the tests check.
 pub(super) fn paths(names: &Names) -> Vec<String> {
     let pages = ROUTES.iter().filter(|route| route.verb == Verb::Get);
     pages
         .filter(|page| !page.path.contains("/assets/"))
         .map(|page| {
-            // The one page that is found by more than its path.
+            // The only page that its query parameters identify.
             let when = if page.path.contains("{submission}") { "?at={at}" } else { "" };
             let path = format!("{}{when}", page.path);
             names.0.iter().fold(path, |path, (part, name)| path.replace(part, name))

@@ -1,4 +1,4 @@
-//! A visitor and a public form.
+//! A visitor of a public form.
 
 use formsvc_server::store::PageRequest;
 use formsvc_tests::browser::{Browser, payloads};
@@ -8,7 +8,7 @@ use super::inert::{ELSEWHERE, assert_inert};
 use super::service::Service;
 
 #[tokio::test]
-async fn a_visitor_mends_what_is_refused_and_is_thanked() {
+async fn visitor_corrects_refused_answers_and_submits() {
     let Some(browser) = Browser::or_skip().await else { return };
     let service = Service::start().await;
     let fields = json!([
@@ -19,7 +19,7 @@ async fn a_visitor_mends_what_is_refused_and_is_thanked() {
     ]);
     let form = service.form("Stay with us", &fields).await;
     browser.open(&service.at(&form.url)).await;
-    // The browser's own checks would keep what is wrong from the server.
+    // The checks of the browser would keep invalid answers from the server.
     browser.run("document.querySelector('form').noValidate = true").await;
     browser.fill("Nights", "15").await;
     browser.tick("South").await;
@@ -42,7 +42,7 @@ async fn a_visitor_mends_what_is_refused_and_is_thanked() {
 }
 
 #[tokio::test]
-async fn what_strangers_write_is_inert_on_the_page_of_a_form() {
+async fn untrusted_text_is_inert_on_public_form() {
     let Some(browser) = Browser::or_skip().await else { return };
     let service = Service::start().await;
     let payloads = payloads(ELSEWHERE);
@@ -52,9 +52,9 @@ async fn what_strangers_write_is_inert_on_the_page_of_a_form() {
         let fields = some.iter().map(field).collect();
         let form = service.form(&some[number], &serde_json::Value::Array(fields)).await;
         browser.open(&service.at(&form.url)).await;
-        assert!(browser.text().await.contains(some[number].trim()), "the title is shown as it is");
+        assert!(browser.text().await.contains(some[number].trim()), "the title is shown unchanged");
         assert_inert(&browser, &service, "the page").await;
-        // Each field is answered with what is no choice of it.
+        // Sends an invalid choice for each field.
         browser
             .run(
                 "for (const choice of document.querySelectorAll('[type=radio]')) {
@@ -65,7 +65,7 @@ async fn what_strangers_write_is_inert_on_the_page_of_a_form() {
             )
             .await;
         assert!(browser.find("h2").await.text().await.unwrap().contains("Nothing was sent yet"));
-        assert_inert(&browser, &service, "the page with what was refused").await;
+        assert_inert(&browser, &service, "the page with the refused answers").await;
     }
     browser.close().await;
     service.stop().await;

@@ -1,4 +1,4 @@
-//! A service in this process, that a browser is pointed at.
+//! A service in this process for the browser tests.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use secrecy::ExposeSecret;
 
 const PASSWORD: &str = "correct horse battery staple";
 
-/// A service with a user, whose deliveries fail for good at once.
+/// A service with a user. A failed delivery is not retried.
 pub(super) struct Service {
     pub(super) admin: Admin,
     pub(super) registrar: Registrar,
@@ -27,12 +27,12 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// With a user called Ada.
+    /// Starts a service with a user named Ada.
     pub(super) async fn start() -> Self {
         Self::of("Ada").await
     }
 
-    /// With a user of a name.
+    /// Starts a service with a user of this name.
     pub(super) async fn of(name: &str) -> Self {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory(system_clock()).unwrap());
         let admin = Admin::new(Arc::clone(&store));
@@ -71,13 +71,13 @@ impl Service {
         Self { admin, registrar, user, running: running.with_deliveries(deliveries) }
     }
 
-    /// The path of a new link by which the user chooses a password; earlier ones stop working.
+    /// Returns the path of a new link for choosing a password. Earlier links stop working.
     pub(super) async fn welcome(&self) -> String {
         let link = self.admin.create_link(Some(&self.user.id)).await.unwrap();
         link.path().expose_secret().to_owned()
     }
 
-    /// Has the user choose a password by a link, which signs in.
+    /// Chooses a password with a link, which also signs the user in.
     pub(super) async fn sign_in(&self, browser: &Browser) {
         browser.open(&self.at(&self.welcome().await)).await;
         browser.fill("Password", PASSWORD).await;
@@ -85,7 +85,6 @@ impl Service {
         browser.press("Set the password").await;
     }
 
-    /// Adds a published form.
     pub(super) async fn form(&self, title: &str, fields: &serde_json::Value) -> Form {
         let fields = Fields::parse(&fields.to_string()).unwrap();
         let mut form = FormOptions::titled(title);
@@ -93,12 +92,12 @@ impl Service {
         self.admin.create_form_with(&self.user.id, form, Some(fields), None).await.unwrap()
     }
 
-    /// Where something of the service is.
+    /// Returns the URL of a path of the service.
     pub(super) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.running.base_url())
     }
 
-    /// Whether an address is one of the service.
+    /// Returns true for URLs of the service.
     pub(super) fn is_ours(&self, url: &str) -> bool {
         url.strip_prefix(&self.running.base_url()).is_some_and(|path| path.starts_with('/'))
     }

@@ -1,4 +1,4 @@
-//! A server as somebody starts it for the first time: a process, on a database that is not there yet.
+//! The first start of a server: a process with a new database.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -8,13 +8,13 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-/// Longer than a server takes to start on a busy machine.
+/// Maximum start time of a server on a busy machine.
 const START_MAX: Duration = Duration::from_secs(60);
 
-/// A server; killed when it is dropped.
+/// A server process. It is killed when this is dropped.
 pub(super) struct Started {
     pub(super) base_url: String,
-    /// The link that was printed, by which the first person gets in.
+    /// The printed link with which the first user signs up.
     pub(super) link: String,
     _said: Lines<BufReader<ChildStderr>>,
     _child: Child,
@@ -22,7 +22,7 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// Starts it, and reads what it tells whoever started it.
+    /// Starts the server and reads the link that it prints.
     pub(super) async fn for_the_first_time() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (database, ready): (PathBuf, PathBuf) =
@@ -43,9 +43,9 @@ impl Started {
                     return line[at..].to_owned();
                 }
             }
-            panic!("the server ended without a link");
+            panic!("the server ended before it printed a link");
         });
-        let link = link.await.expect("the server says how the first person gets in");
+        let link = link.await.expect("the server prints a link");
         let base_url = link.split("/dashboard/").next().unwrap().to_owned();
         Self { base_url, link, _said: said, _child: child, _folder: folder }
     }

@@ -1,4 +1,4 @@
-//! Visitors that go away in the middle of a submission, and right after it.
+//! Visitors that disconnect during a submission or directly after it.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,15 @@ use tokio::task::JoinSet;
 
 use super::ledgers::Story;
 
-/// How a visitor goes.
+/// How a visitor disconnects.
 #[derive(Clone, Copy)]
 enum Going {
-    /// Closes the connection.
     Closes,
-    /// Breaks it.
+    /// Resets the connection.
     Breaks,
 }
 
-/// A submission with a number of its own, as it goes over the wire.
+/// Returns the address of the server, and the request of a submission with this number.
 fn request(form_url: &str, number: &str) -> (String, String) {
     let (addr, path) = form_url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let body = format!("{{\"number\":\"{number}\"}}");
@@ -31,7 +30,7 @@ fn request(form_url: &str, number: &str) -> (String, String) {
     (addr.to_owned(), head + &body)
 }
 
-/// Sends the first bytes of a request, and goes.
+/// Sends the first bytes of a request and disconnects.
 async fn go(addr: &str, request: &str, bytes: usize, going: Going) {
     let mut stream = TcpStream::connect(addr).await.unwrap();
     stream.write_all(&request.as_bytes()[..bytes]).await.unwrap();
@@ -41,10 +40,10 @@ async fn go(addr: &str, request: &str, bytes: usize, going: Going) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_submission_whose_visitor_goes_away_is_taken_whole_or_not_at_all() {
+async fn submission_of_lost_visitor_is_stored_whole_or_not_at_all() {
     let story = Story::new(2).await;
     let server = story.serve().await;
-    // Others submit meanwhile, so that it waits its turn here and there.
+    // Other visitors submit at the same time, so that some of these submissions have to wait.
     let (visitors, form_url) =
         (story.visit(&server.base_url), form_url(&server.base_url, story.form()));
     let (length, whole) = (request(&form_url, "cut0000").1.len(), scaled(2, 70));
@@ -70,13 +69,13 @@ async fn a_submission_whose_visitor_goes_away_is_taken_whole_or_not_at_all() {
     gone.join_all().await;
     visitors.stop().await;
     story.stop(server).await;
-    // The comparison fails on any that was cut and is there: none of those was noted as sent.
+    // The ledger does not list cut submissions as sent, so the comparison fails if the server stored one.
     let taken: i64 = story.site.look(|db| {
         let sql = "SELECT count(*) FROM submissions WHERE item LIKE '%\"number\":\"cut%'";
         db.query_row(sql, [], |row| row.get(0))
     });
-    let figures = story.end("visitors that go away").await;
-    let figures = figures.with("cut", cut.len()).with("gone once sent", sent);
-    println!("{}", figures.with("of these taken", taken));
-    assert!(taken > 0, "none got so far");
+    let figures = story.end("visitors that disconnect").await;
+    let figures = figures.with("cut", cut.len()).with("disconnected after sending", sent);
+    println!("{}", figures.with("of these accepted", taken));
+    assert!(taken > 0, "no submission was accepted");
 }

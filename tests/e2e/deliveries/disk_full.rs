@@ -1,4 +1,4 @@
-//! Disks that get full, and have room again.
+//! Full disks: the server refuses submissions, and recovers when space is free.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use formsvc_tests::site::Site;
 
 use super::ledgers::{PROGRAM, Story};
 
-/// Enough to tell that it goes on.
+/// Submissions that prove that the server accepts them again.
 const SOME: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_database_refuses_what_it_cannot_keep_and_goes_on_once_there_is_room() {
+async fn full_database_refuses_submissions_until_space_is_free() {
     let story = Story::new(2).await;
     let here = story.site.serve_here().await;
     let base_url = here.running.base_url();
@@ -22,14 +22,14 @@ async fn a_full_database_refuses_what_it_cannot_keep_and_goes_on_once_there_is_r
     story.intake.wait_for(SOME).await;
     here.store.set_full(true).await.unwrap();
     story.intake.wait_for_refusals(SOME).await;
-    // Reads go on, and show what was accepted.
+    // Reading still works, and returns what was accepted.
     story.compare_shown(&base_url).await;
     here.store.set_full(false).await.unwrap();
     story.intake.wait_for(story.intake.taken() + SOME).await;
     visitors.stop().await;
     here.running.shutdown().await.unwrap();
     let refused = story.intake.refused();
-    let figures = story.end("a database that gets no more room").await;
+    let figures = story.end("a database that cannot grow").await;
     println!("{}", figures.with("refused", refused.values().sum::<u64>()));
     assert_eq!(refused.keys().collect::<Vec<_>>(), [&(503, true)], "503 with Retry-After");
     if is_long() {
@@ -37,7 +37,7 @@ async fn a_full_database_refuses_what_it_cannot_keep_and_goes_on_once_there_is_r
     }
 }
 
-/// A file system of its own, of 96 MiB. Only root can make one.
+/// A file system of 96 MiB. Only root can create one.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -45,7 +45,7 @@ impl Disk {
         let dir = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=96m", "tmpfs"]).arg(dir.path());
-        assert!(mount.status().unwrap().success(), "the long run needs root, to make a small disk");
+        assert!(mount.status().unwrap().success(), "the long run needs root to mount a small disk");
         Self(dir)
     }
 
@@ -53,7 +53,7 @@ impl Disk {
         self.0.path().join("filler")
     }
 
-    /// Writes until nothing can be written any more.
+    /// Fills the disk completely.
     fn fill(&self) {
         let mut file = std::fs::File::create(self.filler()).unwrap();
         for size in [1 << 20, 1 << 12, 1] {
@@ -65,11 +65,11 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         let unmounted = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
-        assert!(unmounted.is_ok_and(|status| status.success()), "the disk stays mounted");
+        assert!(unmounted.is_ok_and(|status| status.success()), "the disk cannot be unmounted");
     }
 }
 
-/// The same with a server of its own and a disk that is really full, again and again.
+/// Repeats the test ten times with a server process and a full disk.
 async fn a_full_disk() -> Figures {
     let disk = Disk::new();
     let folder = tempfile::tempdir_in(disk.0.path()).unwrap();
@@ -87,7 +87,7 @@ async fn a_full_disk() -> Figures {
     visitors.stop().await;
     story.stop(server).await;
     let refused = story.intake.refused();
-    let figures = story.end("a disk that is full ten times").await;
+    let figures = story.end("a disk that fills up ten times").await;
     assert_eq!(refused.keys().collect::<Vec<_>>(), [&(503, true)], "503 with Retry-After");
     figures.with("refused", refused.values().sum::<u64>())
 }

@@ -1,4 +1,4 @@
-//! Endpoints of every bad kind beside many that are well.
+//! Hostile endpoints of every kind beside many healthy endpoints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,30 +12,32 @@ use formsvc_tests::visitor::Visitors;
 use super::ledgers::{MEMORY_MAX_KIB, PROGRAM, Story, UNLIMITED, lag_max};
 
 const FORMS: usize = 3;
-/// Endpoints of each form that are well.
+/// Healthy endpoints of each form.
 const WELL: usize = 17;
-/// To each form; with so many endpoints, some 200 deliveries a second to those that are well.
+/// Submissions a second to each form: about 200 deliveries a second to the healthy endpoints.
 const PER_SECOND: f64 = 4.0;
-/// Deliveries that each hostile endpoint has to begin with.
+/// Deliveries that wait for each hostile endpoint at the start.
 const WAITING: usize = 40;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn endpoints_that_behave_badly_hold_up_nobody_and_are_told_apart() {
+async fn hostile_endpoints_delay_no_other_and_have_own_codes() {
     let mut story = Story::on(Site::new(PROGRAM).await, FORMS, WELL).await;
     let (authority, mut hostile) = (Authority::new(), Vec::new());
-    let desk = story.site.desk();
-    let form = desk.add_form("Hostile").await;
+    let site_store = story.site.open_store();
+    let form = site_store.add_form("Hostile").await;
     for (number, (vice, _)) in Vice::ALL.into_iter().enumerate() {
-        // Whoever follows a redirect arrives where it is no delivery.
+        // If the server followed a redirect, the receiver would report a request that is not a delivery.
         let endpoint = Hostile::start(vice, &authority, &story.forms[0].1[0].url()).await;
-        desk.register(&form, &format!("whe_hostile_{number}"), &endpoint.url, "whsec_x").await;
+        site_store
+            .register(&form, &format!("whe_hostile_{number}"), &endpoint.url, "whsec_x")
+            .await;
         hostile.push(endpoint);
     }
-    // So many wait for each that those who never answer could have all slots.
-    for (number, id) in desk.fill(&form, WAITING).await {
+    // Enough for each that the endpoints that never respond could use all slots.
+    for (number, id) in site_store.fill(&form, WAITING).await {
         story.intake.note(number, Some(id));
     }
-    desk.close().await;
+    site_store.close().await;
     story.forms.push((form, Vec::new()));
     std::fs::write(story.site.path("ca.pem"), authority.pem()).unwrap();
     let ca = story.site.path("ca.pem");
@@ -54,7 +56,7 @@ async fn endpoints_that_behave_badly_hold_up_nobody_and_are_told_apart() {
     story.until_arrived(&shown).await;
     until_each_has_an_attempt(&story).await;
     let memory = server.memory_peak_kib().unwrap_or_default();
-    // Not told to stop: it would let those who never answer have their time.
+    // Kills it, because a regular stop waits for the endpoints that never respond.
     server.kill().await;
     story.compare_arrived(&shown);
 
@@ -65,7 +67,7 @@ async fn endpoints_that_behave_badly_hold_up_nobody_and_are_told_apart() {
         assert_eq!(*found, wanted, "{vice:?}");
     }
     let figures = story
-        .figures("hostile endpoints beside 51 that are well")
+        .figures("hostile endpoints beside 51 healthy ones")
         .with("hostile", hostile.len())
         .with("peak memory of the server in KiB", memory);
     println!("{figures}");
@@ -74,7 +76,7 @@ async fn endpoints_that_behave_badly_hold_up_nobody_and_are_told_apart() {
     assert!(memory < MEMORY_MAX_KIB, "{figures}");
 }
 
-/// The codes that the attempts at each hostile endpoint ended with.
+/// Returns the error codes of the attempts at each hostile endpoint.
 fn outcomes(story: &Story) -> BTreeMap<String, BTreeSet<String>> {
     story.site.look(|db| {
         let mut statement = db.prepare(&format!(
@@ -92,7 +94,7 @@ fn outcomes(story: &Story) -> BTreeMap<String, BTreeSet<String>> {
 
 async fn until_each_has_an_attempt(story: &Story) {
     while outcomes(story).len() < Vice::ALL.len() {
-        // Sleeps because an attempt that ends is seen in the database only.
+        // Sleeps because the end of an attempt is visible only in the database.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -1,5 +1,5 @@
-//! The server dies, of `kill -9` or at a named place: what was accepted is there once and arrives, and
-//! nothing arrives twice but what was on its way.
+//! The server dies by `kill -9` or at a fault point. Every accepted submission is stored once and delivered.
+//! Only deliveries that were in flight may arrive twice.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -12,20 +12,20 @@ use formsvc_tests::scale::scaled;
 
 use super::ledgers::{PATIENCE, Story, UNLIMITED};
 
-/// Attempts to one endpoint under way at a time.
+/// Concurrent attempts to one endpoint.
 const SLOTS: usize = 4;
-/// Deliveries, of which a removal cancels 500 at a time.
+/// Deliveries of the removed endpoint: more than the 500 that a removal cancels at a time.
 const MORE_THAN_AT_ONCE: usize = 600;
 
-/// How a server gets to a fault point.
+/// Condition under which a server reaches a fault point.
 enum How {
-    /// Under load, when it passes it so many times.
+    /// Under load, when it has passed the point this many times.
     Load(u32),
-    /// Under load, when it is told to stop.
+    /// Under load, when it gets SIGTERM.
     Stop,
-    /// When it starts and finds claims of one that died.
+    /// At the start, when it finds claims of a dead server.
     Start,
-    /// The command that removes an endpoint passes it.
+    /// In the command that removes an endpoint.
     Remove,
 }
 
@@ -42,12 +42,12 @@ fn how(point: FaultPoint) -> How {
     }
 }
 
-/// It ended as [`std::process::abort`] ends it.
+/// Returns true for the exit status of [`std::process::abort`].
 fn aborted(status: ExitStatus) -> bool {
     status.signal() == Some(6)
 }
 
-/// Has a server under load die at a point.
+/// Runs a server under load until it dies at a fault point.
 async fn die_under_load(story: &mut Story, point: FaultPoint, times: u32) {
     let fault = format!("{}:{times}", point.name());
     let server = story.site.serve_with(&UNLIMITED, Some(&fault)).await.unwrap();
@@ -85,17 +85,17 @@ async fn die_at(point: FaultPoint) -> Figures {
         }
         How::Remove => return die_in_removal(story, point).await,
     }
-    story.end(&format!("dies at `{}`", point.name())).await
+    story.end(&format!("crash at `{}`", point.name())).await
 }
 
-/// Has the command that removes an endpoint die, beside a server, and the server after it.
+/// Lets the command that removes an endpoint die while a server runs, then kills the server.
 async fn die_in_removal(mut story: Story, point: FaultPoint) -> Figures {
     let doomed = Receiver::start("whe_doomed").await;
-    // Longer than the test takes: its deliveries wait behind those it has not answered.
+    // Longer than the test takes, so that most deliveries wait for the first responses.
     doomed.pause(PATIENCE);
-    let desk = story.site.desk();
-    desk.register(story.form(), &doomed.id, &doomed.url(), &doomed.secret()).await;
-    for (number, id) in desk.fill(story.form(), MORE_THAN_AT_ONCE).await {
+    let site_store = story.site.open_store();
+    site_store.register(story.form(), &doomed.id, &doomed.url(), &doomed.secret()).await;
+    for (number, id) in site_store.fill(story.form(), MORE_THAN_AT_ONCE).await {
         story.intake.note(number, Some(id));
     }
     let server = story.serve().await;
@@ -104,25 +104,25 @@ async fn die_in_removal(mut story: Story, point: FaultPoint) -> Figures {
     remove.env("FORMSVC_FAULT_POINT", format!("{}:1", point.name()));
     let removed = remove.status().await.unwrap();
     assert!(aborted(removed), "{removed}");
-    // From here on nothing is delivered to it, although its removal is not finished.
+    // From here on no delivery to the endpoint starts, although its removal is not finished.
     let (arrived, well) = (doomed.arrivals().len(), &story.forms[0].1[0]);
     let enough = well.arrivals().len() + 100;
     well.wait_for(enough).await;
     server.kill().await;
-    desk.close().await;
+    site_store.close().await;
     story.note_death();
-    // The next server finishes the removal; the queue is empty at the end.
-    let figures = story.end(&format!("dies at `{}`", point.name())).await;
+    // The next server finishes the removal, so the queue is empty at the end.
+    let figures = story.end(&format!("crash at `{}`", point.name())).await;
     let late = doomed.arrivals().len() - arrived;
     assert!(late <= SLOTS, "{late} arrived after the endpoint was removed");
     figures.with("arrived at the removed endpoint", arrived + late)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_at_any_named_place_loses_and_invents_nothing() {
+async fn server_crash_at_fault_point_loses_and_invents_nothing() {
     let mut waiting = FaultPoint::ALL.iter().copied();
     let mut running = tokio::task::JoinSet::new();
-    // A few at a time: they wait for the disk most of the time.
+    // Four at a time, because they mostly wait for the disk.
     for point in waiting.by_ref().take(4) {
         running.spawn(die_at(point));
     }
@@ -135,8 +135,8 @@ async fn a_server_that_dies_at_any_named_place_loses_and_invents_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_killed_at_any_moment_under_load_lose_and_invent_nothing() {
-    // A database takes so many, so that looking at all of it does not become what takes time.
+async fn server_kill_under_load_loses_and_invents_nothing() {
+    // Uses several databases, because checking one with all submissions would take too long.
     let (databases, kills) = scaled((1, 10), (20, 25));
     let mut random = fastrand::Rng::with_seed(11);
     let mut all: Option<Figures> = None;
@@ -147,7 +147,7 @@ async fn servers_killed_at_any_moment_under_load_lose_and_invent_nothing() {
             let mut visitors = story.visit(&server.base_url);
             story.intake.wait_for(story.intake.taken() + random.usize(0..40)).await;
             let moment = Duration::from_micros(random.u64(0..15_000));
-            // Sleeps because a kill comes at any moment.
+            // Sleeps because the time of the kill must be random.
             tokio::time::sleep(moment).await;
             server.kill().await;
             visitors.ended().await;
@@ -156,7 +156,7 @@ async fn servers_killed_at_any_moment_under_load_lose_and_invent_nothing() {
                 story.settle().await;
             }
         }
-        let figures = story.end("`kill -9` at any moment under load").await;
+        let figures = story.end("`kill -9` at a random time under load").await;
         all = Some(match all {
             Some(all) => all.and(figures),
             None => figures,

@@ -1,4 +1,5 @@
-//! Forms, their endpoints and servers that come and go; at the end the ledgers are compared.
+//! A test run with forms, endpoints and servers. At the end it compares the ledger of accepted submissions
+//! with the ledgers of arrived deliveries.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -10,35 +11,35 @@ use formsvc_tests::scale::scaled;
 use formsvc_tests::site::{ATTEMPTS, Server, Site, form_url};
 use formsvc_tests::visitor::{Intake, Visitors};
 
-/// Longer than anything takes that works.
+/// Time limit of every wait.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// Within which 99 of 100 deliveries arrive at endpoints that are well, whatever others do. In the usual
-/// run other tests have their share of the machine.
+/// Maximum time in which 99 of 100 deliveries arrive at healthy endpoints. The short run is slower, because
+/// other tests run at the same time.
 pub(super) fn lag_max() -> Duration {
     scaled(Duration::from_secs(3), Duration::from_secs(1))
 }
 
-/// Most memory that a server ever has.
+/// Maximum memory of a server.
 pub(super) const MEMORY_MAX_KIB: u64 = 100 << 10;
-/// How long a claim holds: what a dead server left is delivered before.
+/// Lifetime of a claim. Deliveries of a dead server must arrive within this time.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// What a server is started with: visitors are many, and all of them on this machine.
+/// Arguments of a server without limits for visitors, because all visitors have the same address.
 pub(super) const UNLIMITED: [&str; 4] = ["--sender-limit", "off", "--form-limit", "off"];
 
 pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_server");
 
 pub(super) struct Story {
     pub(super) site: Site,
-    /// Each form with its endpoints that are well.
+    /// Each form with its healthy endpoints.
     pub(super) forms: Vec<(Form, Vec<Receiver>)>,
     pub(super) intake: Intake,
-    /// How often each delivery was claimed and not settled when a server died.
+    /// How often each delivery was claimed and unsettled when a server died.
     interrupted: HashMap<(String, String), u32>,
-    /// The same since everything was settled.
+    /// The same count since all deliveries were last settled.
     in_a_row: HashMap<(String, String), u32>,
     deaths: usize,
-    /// Most deliveries of one endpoint that one death interrupted.
+    /// Maximum number of deliveries of one endpoint that one server death interrupted.
     most: usize,
 }
 
@@ -46,23 +47,23 @@ pub(super) struct Story {
 pub(super) type Shown = Vec<HashSet<String>>;
 
 impl Story {
-    /// A form with so many endpoints that are well.
+    /// Creates one form with healthy endpoints.
     pub(super) async fn new(endpoints: usize) -> Self {
         Self::on(Site::new(PROGRAM).await, 1, endpoints).await
     }
 
-    /// So many forms with so many endpoints each that are well.
+    /// Creates forms, each with the same number of healthy endpoints.
     pub(super) async fn on(site: Site, forms: usize, endpoints: usize) -> Self {
-        let (desk, mut all) = (site.desk(), Vec::new());
+        let (site_store, mut all) = (site.open_store(), Vec::new());
         for number in 0..forms {
-            let form = desk.add_form(&format!("Form {number}")).await;
+            let form = site_store.add_form(&format!("Form {number}")).await;
             let receivers = Receiver::several(&format!("well_{number}"), endpoints).await;
             for receiver in &receivers {
-                desk.register(&form, &receiver.id, &receiver.url(), &receiver.secret()).await;
+                site_store.register(&form, &receiver.id, &receiver.url(), &receiver.secret()).await;
             }
             all.push((form, receivers));
         }
-        desk.close().await;
+        site_store.close().await;
         Self {
             site,
             forms: all,
@@ -78,17 +79,17 @@ impl Story {
         self.site.serve(&UNLIMITED).await
     }
 
-    /// The form, where there is only one.
+    /// Returns the first form.
     pub(super) fn form(&self) -> &Form {
         &self.forms[0].0
     }
 
-    /// Visitors of the form that submit as fast as they are answered.
+    /// Starts visitors that submit to the first form, each as soon as it has a response.
     pub(super) fn visit(&self, base_url: &str) -> Visitors {
         Visitors::eager(4, &form_url(base_url, self.form()), &self.intake)
     }
 
-    /// Notes what was on its way when a server died.
+    /// Records the deliveries that were in flight when a server died.
     pub(super) fn note_death(&mut self) {
         let mut by_endpoint: HashMap<String, usize> = HashMap::new();
         for delivery in self.site.under_way() {
@@ -100,13 +101,13 @@ impl Story {
         self.most = self.most.max(by_endpoint.into_values().max().unwrap_or_default());
     }
 
-    /// Whether another death might have a delivery rest for an hour, as one that has brought down its
-    /// server five times.
+    /// Returns true if another server death could suspend a delivery: a delivery that was in flight at five
+    /// deaths in a row waits for an hour.
     pub(super) fn is_suspicious(&self) -> bool {
         self.in_a_row.values().any(|times| *times >= 4)
     }
 
-    /// Serves until everything has arrived, stops, and compares.
+    /// Runs a server until all deliveries have arrived, stops it, and compares the ledgers.
     pub(super) async fn settle(&mut self) {
         let server = self.serve().await;
         let shown = self.compare_shown(&server.base_url).await;
@@ -117,54 +118,56 @@ impl Story {
         self.in_a_row.clear();
     }
 
-    /// The last that is done with a form: everything is settled, and the file is sound.
+    /// Ends the run: settles all deliveries, checks the database file, and returns the figures.
     pub(super) async fn end(mut self, what: &str) -> Figures {
         self.settle().await;
         self.site.check_file();
         let mut figures = self.figures(what);
-        assert!(figures.lag(100) < LEASE, "what a dead server left waited too long: {figures}");
+        assert!(figures.lag(100) < LEASE, "deliveries of a dead server waited too long: {figures}");
         (figures.deaths, figures.on_their_way) = (self.deaths, self.most);
         figures
     }
 
-    /// Stops a server, which must go well.
+    /// Stops a server and asserts that it exits successfully.
     pub(super) async fn stop(&self, server: Server) {
         server.terminate().await;
         let status = server.ended().await;
         assert!(status.success(), "{status}: {}", self.site.log());
     }
 
-    /// What was accepted, compared with what arrived.
+    /// Compares the accepted submissions with the arrived deliveries.
     pub(super) fn figures(&self, what: &str) -> Figures {
         let receivers = self.forms.iter().flat_map(|(_, receivers)| receivers);
         Figures::of(what, &self.intake.accepted(), receivers)
     }
 
-    /// The submissions that the API shows: what was answered with 201, once, and what was sent.
+    /// Asserts that the API returns every accepted submission once, and no submission that was refused or never
+    /// sent.
     pub(super) async fn compare_shown(&self, base_url: &str) -> Shown {
         let (mut shown, mut numbers) = (Vec::new(), HashMap::new());
         for (form, _) in &self.forms {
             let mut ids = HashSet::new();
             for (id, number) in self.site.shown(base_url, form).await {
-                assert!(ids.insert(id.as_str().to_owned()), "`{id}` is shown twice");
-                assert!(numbers.insert(number.clone(), id).is_none(), "`{number}` is there twice");
+                assert!(ids.insert(id.as_str().to_owned()), "`{id}` is listed twice");
+                assert!(numbers.insert(number.clone(), id).is_none(), "`{number}` is stored twice");
             }
             shown.push(ids);
         }
         let sent = self.intake.sent();
         for (number, id) in &numbers {
             let known = sent.get(number);
-            let known = known.unwrap_or_else(|| panic!("`{number}` was refused, and is there"));
+            let known = known
+                .unwrap_or_else(|| panic!("`{number}` was refused or not sent, but is stored"));
             assert!(known.id.as_ref().is_none_or(|told| told == id.as_str()));
         }
         for (number, known) in sent.iter() {
             let is_there = numbers.contains_key(number);
-            assert!(known.id.is_none() || is_there, "`{number}` was accepted, and is gone");
+            assert!(known.id.is_none() || is_there, "`{number}` was accepted, but is missing");
         }
         shown
     }
 
-    /// Waits until all have what their forms have.
+    /// Waits until every receiver has all submissions of its form.
     pub(super) async fn until_arrived(&self, shown: &Shown) {
         for ((_, receivers), shown) in self.forms.iter().zip(shown) {
             for receiver in receivers {
@@ -174,7 +177,7 @@ impl Story {
         }
     }
 
-    /// Waits until no delivery is left: what a dead server delivered and did not settle is made again.
+    /// Waits until no delivery is pending. A delivery that a dead server sent but did not settle is repeated.
     async fn until_settled(&self) {
         let count = "SELECT (SELECT count(*) FROM queue) + (SELECT count(*) FROM leases)";
         let until = Instant::now() + PATIENCE;
@@ -183,33 +186,36 @@ impl Story {
             if left == 0 {
                 return;
             }
-            assert!(Instant::now() < until, "{left} deliveries are left: {}", self.site.log());
-            // Sleeps because an outcome that is recorded is seen in the database only.
+            assert!(Instant::now() < until, "{left} deliveries are pending: {}", self.site.log());
+            // Sleeps because the outcome of a delivery is visible only in the database.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// Nothing arrived that was not submitted, and nothing twice but what a death interrupted.
+    /// Asserts that only stored submissions arrived, and that only interrupted deliveries arrived repeatedly.
     pub(super) fn compare_arrived(&self, shown: &Shown) {
         for ((_, receivers), shown) in self.forms.iter().zip(shown) {
             for receiver in receivers {
                 self.compare_receiver(receiver, shown);
             }
         }
-        assert_eq!(self.failures(), Vec::<(String, String)>::new(), "at endpoints that are well");
+        assert_eq!(self.failures(), Vec::<(String, String)>::new(), "at healthy endpoints");
     }
 
     fn compare_receiver(&self, receiver: &Receiver, shown: &HashSet<String>) {
-        assert_eq!(receiver.bad(), 0, "requests that are no deliveries, or not signed");
+        assert_eq!(receiver.bad(), 0, "requests that are not signed deliveries");
         for (submission, arrival) in receiver.arrivals().iter() {
-            assert!(shown.contains(submission), "`{submission}` was never submitted");
+            assert!(shown.contains(submission), "`{submission}` is not stored");
             let delivery = (receiver.id.clone(), submission.clone());
             let interrupted = self.interrupted.get(&delivery).copied().unwrap_or_default();
-            assert!(arrival.count <= 1 + interrupted, "`{submission}` came {arrival:?}");
+            assert!(
+                arrival.count <= 1 + interrupted,
+                "`{submission}` arrived too often: {arrival:?}"
+            );
         }
     }
 
-    /// Attempts that failed at endpoints that are well: the endpoint, and what went wrong.
+    /// Returns the failed attempts at healthy endpoints: the endpoint and the error.
     fn failures(&self) -> Vec<(String, String)> {
         self.site.look(|db| {
             let mut statement = db.prepare(&format!(

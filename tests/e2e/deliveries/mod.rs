@@ -1,5 +1,5 @@
-//! Webhook deliveries and public forms when things fail, with a ledger of what was accepted and one of
-//! what arrived.
+//! Webhook deliveries and public forms under failures. A ledger of accepted submissions is compared with a
+//! ledger of arrived deliveries.
 
 mod backlog;
 mod client_gone;

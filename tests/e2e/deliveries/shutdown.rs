@@ -1,4 +1,4 @@
-//! Servers that are told to stop under load.
+//! Servers that get SIGTERM under load.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::ledgers::Story;
 const STOP_MAX: Duration = Duration::from_secs(15);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_told_to_stop_loses_and_repeats_nothing() {
+async fn server_sigterm_under_load_loses_and_repeats_nothing() {
     let story = Story::new(3).await;
     let mut random = fastrand::Rng::with_seed(3);
     let (stops, mut longest) = (scaled(3, 50), Duration::ZERO);
@@ -23,7 +23,7 @@ async fn a_server_that_is_told_to_stop_loses_and_repeats_nothing() {
         longest = longest.max(began.elapsed());
         assert!(status.success(), "{status}: {}", story.site.log());
         visitors.ended().await;
-        assert!(story.site.under_way().is_empty(), "deliveries are left without an outcome");
+        assert!(story.site.under_way().is_empty(), "deliveries have no outcome");
     }
     let figures = story.end("`SIGTERM` under load").await;
     let figures = figures.with("stops", stops).with("longest stop in ms", longest.as_millis());

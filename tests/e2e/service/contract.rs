@@ -22,13 +22,13 @@ use tokio::net::TcpListener;
 use url::Url;
 
 const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-/// More than one page of the largest size.
+/// More submissions than fit on one page.
 const SUBMISSIONS: usize = 130;
-/// Pauses of 200 ms, 600 ms and 1.8 s, each up to 20 % longer.
+/// Time for pauses of 200 ms, 600 ms and 1.8 s, each up to 20 % longer.
 const SCHEDULE: RetrySchedule =
     RetrySchedule { base: Duration::from_millis(200), factor: 3, jitter: 0.2, retries: 3 };
 
-/// A service with two users, and its deliveries.
+/// A service with two users and an endpoint program.
 struct Deployment {
     admin: Admin,
     base_url: Url,
@@ -104,7 +104,6 @@ impl Deployment {
         }
     }
 
-    /// Registers an endpoint.
     async fn register(&self, url: String) {
         let id = EndpointId::new("whe_contract").unwrap();
         let secret = self.vault.seal(id.as_str().as_bytes(), &SECRET.into()).unwrap();
@@ -113,7 +112,7 @@ impl Deployment {
     }
 }
 
-/// The ids of the checks that did not pass.
+/// Returns the ids of the checks that did not pass.
 fn not_passed(reports: &[Report]) -> Vec<&'static str> {
     let wrong = reports.iter().filter(|report| report.outcome != Outcome::Passed);
     wrong.map(|report| report.check.id).collect()

@@ -1,11 +1,11 @@
-//! Each error code of SPEC §7 by a real request, as the SDK sees it.
+//! Triggers each error code of SPEC §7 by a real request through the SDK.
 
 use formsvc_client::{Cursor, ErrorCode, ErrorKind, FormId, RateLimit, RetryPolicy};
 use formsvc_tests::service::{Service, client_over, per_minute, real_clock};
 use secrecy::SecretString;
 
 #[tokio::test]
-async fn each_of_the_six_codes_reaches_the_caller_of_the_sdk() {
+async fn error_codes_of_service_reach_sdk_caller() {
     let service = Service::now().await;
     let transport = service.in_process(per_minute(3), real_clock());
     let client = |transport, key: &SecretString| {
@@ -36,7 +36,7 @@ async fn each_of_the_six_codes_reaches_the_caller_of_the_sdk() {
     let nothing = FormId::new("frm_nothing").unwrap();
     expect(list(&nothing).page().await.unwrap_err(), 404);
     good.me().await.unwrap();
-    // Three requests of this key were counted; none of the refused keys' was.
+    // The service counted three requests of this key, and none with a refused key.
     expect(good.me().await.unwrap_err(), 429);
 
     assert_eq!(

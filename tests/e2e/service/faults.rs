@@ -1,4 +1,4 @@
-//! Each fault of the REST API as a client sees it: the SDK over a socket, and the answers themselves.
+//! Effect of each fault of the REST API on the SDK, and the raw responses.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ const MIDNIGHT: i64 = 1_767_225_600_000_000;
 const ROWS: i64 = 60;
 const PAGE: u32 = 25;
 
-/// A service with rows, all of one millisecond, and with faults.
+/// A service with faults, and with rows that share one millisecond.
 struct Sick {
     service: Service,
     faults: Faults,
@@ -60,7 +60,7 @@ impl Sick {
             .retry(RetryPolicy::none())
     }
 
-    /// All rows, as the SDK hands them on.
+    /// Reads all rows with the SDK.
     async fn rows(&self, client: &Client) -> Result<Vec<String>, Error> {
         let form = client.form(self.service.form.id.clone());
         let mut rows = form.submissions().page_size(PAGE).items();
@@ -71,7 +71,7 @@ impl Sick {
         Ok(ids)
     }
 
-    /// An answer as it is: its JSON.
+    /// Returns the JSON of a raw response.
     async fn page(&self, query: &str) -> serde_json::Value {
         let path = format!("/api/v1/forms/{}/submissions?{query}", self.service.form.id);
         let request = http::Request::get(path)
@@ -94,7 +94,7 @@ fn quick_retries() -> RetryPolicy {
 }
 
 #[tokio::test]
-async fn latency_is_a_timeout_for_who_is_in_a_hurry() {
+async fn latency_beyond_time_limit_is_timeout() {
     let sick = Sick::with(&["latency=10m"]).await;
     let overall = Some(Duration::from_millis(50));
     let client = sick.client().timeouts(Timeouts::new().overall(overall));
@@ -105,7 +105,7 @@ async fn latency_is_a_timeout_for_who_is_in_a_hurry() {
 }
 
 #[tokio::test]
-async fn errors_meet_every_second_request_and_retries_get_through() {
+async fn error_on_every_second_request_is_retried() {
     let sick = Sick::with(&["errors"]).await;
     let client = sick.client().build().unwrap();
     for _ in 0..3 {
@@ -119,7 +119,7 @@ async fn errors_meet_every_second_request_and_retries_get_through() {
 }
 
 #[tokio::test]
-async fn rate_limited_says_how_long() {
+async fn rate_limited_error_has_retry_after() {
     let sick = Sick::with(&["rate-limited=7"]).await;
     let error = sick.client().build().unwrap().me().await.unwrap_err();
     assert_eq!(error.code(), Some(&ErrorCode::RateLimited));
@@ -127,7 +127,7 @@ async fn rate_limited_says_how_long() {
 }
 
 #[tokio::test]
-async fn a_truncated_answer_is_no_answer_and_a_retry_brings_the_whole() {
+async fn truncated_response_is_retried() {
     let sick = Sick::with(&["truncated=100%"]).await;
     let client = sick.client().build().unwrap();
     assert_eq!(client.me().await.unwrap_err().kind(), ErrorKind::Transport);
@@ -137,7 +137,7 @@ async fn a_truncated_answer_is_no_answer_and_a_retry_brings_the_whole() {
 }
 
 #[tokio::test]
-async fn a_page_of_html_is_not_taken_for_an_answer() {
+async fn html_response_is_decode_error() {
     let sick = Sick::with(&["html"]).await;
     let error = sick.client().build().unwrap().me().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decode);
@@ -161,7 +161,7 @@ async fn millisecond_cursors_end_crowded_list_with_error() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_is_stuck_ends_the_list_with_an_error() {
+async fn stuck_cursor_ends_list_with_error() {
     let sick = Sick::with(&["stuck-cursor"]).await;
     let first = sick.page("limit=25").await;
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
@@ -173,7 +173,7 @@ async fn a_cursor_that_is_stuck_ends_the_list_with_an_error() {
 }
 
 #[tokio::test]
-async fn an_empty_page_in_the_middle_does_not_end_the_list() {
+async fn empty_page_does_not_end_list() {
     let sick = Sick::with(&["empty-page"]).await;
     let first = sick.page("limit=25").await;
     assert_eq!(first["data"].as_array().unwrap().len(), 25);
@@ -189,7 +189,7 @@ async fn an_empty_page_in_the_middle_does_not_end_the_list() {
 }
 
 #[tokio::test]
-async fn rows_that_come_again_are_handed_on_once() {
+async fn repeated_rows_are_yielded_once() {
     let sick = Sick::with(&["duplicate-rows"]).await;
     let first = sick.page("limit=25").await;
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
@@ -209,7 +209,7 @@ async fn rows_that_come_again_are_handed_on_once() {
 }
 
 #[tokio::test]
-async fn faults_together_do_what_each_does() {
+async fn list_is_complete_despite_combined_faults() {
     let sick = Sick::with(&["errors=20%", "truncated=25%", "empty-page", "duplicate-rows"]).await;
     let retry = quick_retries().max_attempts(5).budget(None);
     let client = sick.client().retry(retry).build().unwrap();

@@ -1,4 +1,4 @@
-//! 300 requests a minute: the service holds the line, and the SDK never crosses it.
+//! The limit of 300 requests a minute: the service enforces it, and the SDK never exceeds it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use formsvc_tests::service::{Service, client_over, per_minute, tokio_clock};
 use secrecy::ExposeSecret;
 
 #[tokio::test(start_paused = true)]
-async fn the_301st_request_waits_as_told_and_then_passes() {
+async fn request_301_is_accepted_after_retry_after() {
     let service = Service::now().await;
     let transport = service.in_process(per_minute(300), tokio_clock());
     let ask = || {
@@ -28,19 +28,19 @@ async fn the_301st_request_waits_as_told_and_then_passes() {
     assert!(refused.body().starts_with(br#"{"error":{"code":"rate_limited","#));
     let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     tokio::time::advance(Duration::from_secs(wait - 1)).await;
-    assert_eq!(transport.answer(ask()).await.status(), 429, "one second less is not enough");
+    assert_eq!(transport.answer(ask()).await.status(), 429, "the wait is one second too short");
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(transport.answer(ask()).await.status(), 200);
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_the_sdks_limiter_there_is_no_429_at_all() {
+async fn sdk_limiter_prevents_429() {
     let service = Service::now().await;
     let transport = service.in_process(per_minute(300), tokio_clock());
     let waits = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&waits);
     let client = client_over(transport, &service.key)
-        // A 429 would end the test at once.
+        // Without retries, the first 429 fails the test.
         .retry(RetryPolicy::none())
         .on_event(move |event| {
             if matches!(event, ClientEvent::RateLimited { .. }) {
@@ -61,11 +61,11 @@ async fn with_the_sdks_limiter_there_is_no_429_at_all() {
     while let Some(task) = tasks.join_next().await {
         task.unwrap();
     }
-    assert!(waits.load(Ordering::Relaxed) > 0, "1500 requests never had to wait");
+    assert!(waits.load(Ordering::Relaxed) > 0, "no request had to wait");
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_it_the_sdk_obeys_the_429_and_loses_nothing() {
+async fn sdk_without_limiter_retries_after_429() {
     let service = Service::now().await;
     let transport = service.in_process(per_minute(10), tokio_clock());
     let client = client_over(transport, &service.key)

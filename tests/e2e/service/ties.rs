@@ -1,4 +1,4 @@
-//! Many submissions in one millisecond, paged while more arrive.
+//! Pages through many submissions of one millisecond while more arrive.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 const MIDNIGHT: i64 = 1_767_225_600_000_000;
 const LATE: &str = r#"{"late":1}"#;
 
-/// Submits from 64 tasks at once, for speed and for disorder.
+/// Submits from 64 tasks at the same time, which is fast and leads to a random order.
 async fn submit_many(service: &Service, count: usize) -> HashSet<SubmissionId> {
     let (mut tasks, mut accepted) = (JoinSet::new(), HashSet::new());
     for _ in 0..64 {
@@ -32,7 +32,7 @@ async fn submit_many(service: &Service, count: usize) -> HashSet<SubmissionId> {
     accepted
 }
 
-/// Submits one after the other, with ids that go down as time goes up, until it is told to stop.
+/// Submits with descending ids and ascending times, until the receiver of `arrived` is dropped.
 async fn keep_submitting(service: Arc<Service>, arrived: watch::Sender<u128>) {
     for number in 1.. {
         let id = SubmissionId::new(&format!("sub_{:032x}", u128::MAX - number)).unwrap();
@@ -49,10 +49,10 @@ async fn keep_submitting(service: Arc<Service>, arrived: watch::Sender<u128>) {
     }
 }
 
-/// Pages through so many submissions of one millisecond over HTTP, with each limit at once, while
-/// more arrive.
+/// Reads a number of submissions of one millisecond over HTTP, once with each page size at the same time,
+/// while more arrive.
 async fn page_through(submissions: usize, limits: [u32; 2]) {
-    // The clock stands still: all of them are made in one millisecond.
+    // The clock does not advance, so all submissions have the same millisecond.
     let clock = Arc::new(|| FormInstant::from_micros(MIDNIGHT));
     let service = Arc::new(Service::new(clock).await);
     let accepted = submit_many(&service, submissions).await;
@@ -60,8 +60,8 @@ async fn page_through(submissions: usize, limits: [u32; 2]) {
     let client = service.client(&running);
     let (sender, mut arrived) = watch::channel(0);
     let arriving = tokio::spawn(keep_submitting(Arc::clone(&service), sender));
-    // A walk goes back in time from its first page on, and meets what arrived before that: with
-    // one there already, each walk meets a late one.
+    // A list starts at its first page and goes back in time, so it contains only submissions that arrived
+    // before that page. Waits for one, so that each list contains a late submission.
     arrived.wait_for(|arrived| *arrived > 0).await.unwrap();
     let mut walks = JoinSet::new();
     for limit in limits {
@@ -81,20 +81,23 @@ async fn page_through(submissions: usize, limits: [u32; 2]) {
         let missing = accepted.difference(&seen).count();
         assert_eq!(missing, 0, "{missing} lost at limit {limit}");
         assert_eq!(seen.len() as u128, accepted.len() as u128 + late, "limit {limit}");
-        assert!(0 < late && late < arrived, "{late} of {arrived} were late and met at {limit}");
+        assert!(
+            0 < late && late < arrived,
+            "{late} of {arrived} late submissions found at {limit}"
+        );
     }
     drop(arrived);
     arriving.await.unwrap();
     running.shutdown().await.unwrap();
 }
 
-// 10,000 one by one are as many requests; the store's contract has all limits at 10,000.
+// Only 1,000, because a page size of 1 needs a request for each; the store's contract tests 10,000.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_in_one_millisecond_are_all_paged_one_by_one_while_more_arrive() {
+async fn thousand_equal_times_are_paged_one_by_one() {
     page_through(1_000, [1, 7]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_in_one_millisecond_are_all_paged_while_more_arrive() {
+async fn ten_thousand_equal_times_are_paged() {
     page_through(10_000, [25, 100]).await;
 }

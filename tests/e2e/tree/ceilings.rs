@@ -1,18 +1,18 @@
-//! How many crates a program takes on with each of the SDKs.
+//! Limits the number of crates that each SDK adds to a program.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use formsvc_tests::root;
 
-/// What is asked for, and the most crates that may bring, itself included, on Linux.
+/// A package with its features, and its maximum number of crates on Linux, itself included.
 const CEILINGS: &[(&str, &[&str], usize)] = &[
     ("formsvc-receiver", &["--no-default-features"], 35),
     ("formsvc-receiver", &["--features=axum"], 45),
     ("formsvc-client", &[], 105),
 ];
 
-/// Everything that is compiled into a program for its use of a crate: no build scripts, no tests.
+/// Returns the crates that are compiled into a program with the package, without build scripts and tests.
 fn crates(package: &str, features: &[&str]) -> BTreeSet<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -21,20 +21,20 @@ fn crates(package: &str, features: &[&str]) -> BTreeSet<String> {
         .args(features)
         .current_dir(root())
         .output()
-        .expect("cargo runs, for it runs this test");
+        .expect("cargo starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let listed = String::from_utf8(output.stdout).expect("names of crates are text");
-    // Name and version; what follows says where it comes from, or that it was listed before.
+    let listed = String::from_utf8(output.stdout).expect("names of crates are UTF-8");
+    // Name and version come first; the rest is the source, or a mark for a crate that was listed before.
     let name = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
     listed.lines().filter(|line| !line.is_empty()).map(name).collect()
 }
 
 #[test]
-fn the_sdks_bring_no_more_crates_than_they_may() {
+fn sdk_crate_count_is_within_limit() {
     for (package, features, most) in CEILINGS {
         let found = crates(package, features);
         assert!(found.iter().any(|name| name.starts_with(&format!("{package} "))), "{found:?}");
         let count = found.len();
-        assert!(count <= *most, "{package} brings {count} crates, more than {most}: {found:#?}");
+        assert!(count <= *most, "{package} needs {count} crates, the limit is {most}: {found:#?}");
     }
 }

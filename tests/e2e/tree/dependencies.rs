@@ -1,9 +1,9 @@
-//! Dependencies between our crates run one way only (docs/ARCHITECTURE.md).
+//! Dependencies between the crates of the workspace follow docs/ARCHITECTURE.md.
 
 use formsvc_tests::{Findings, Metadata};
 
-/// What each crate may see of the others, for any purpose, its own tests included. A new crate gets
-/// a row, and a place in the picture in docs/ARCHITECTURE.md.
+/// The crates that each crate may depend on, development dependencies included. A new crate needs a row
+/// here and a place in the picture in docs/ARCHITECTURE.md.
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("formsvc-protocol", &[]),
     ("formsvc-client", &["formsvc-protocol"]),
@@ -59,7 +59,7 @@ const ALL: &[&str] = &[
 ];
 
 #[test]
-fn crates_see_only_what_they_may() {
+fn crates_depend_only_on_allowed_crates() {
     let (metadata, mut findings) = (Metadata::read(), Findings::default());
     let ours: Vec<&str> = metadata.members().map(|package| package.name.as_str()).collect();
     for package in metadata.members() {
@@ -70,18 +70,18 @@ fn crates_see_only_what_they_may() {
         };
         for dependency in &package.dependencies {
             let name = dependency.name.as_str();
-            // A crate may see itself: its tests ask for features that nobody else needs.
+            // A crate may depend on itself, because its tests enable additional features.
             let is_other = ours.contains(&name) && name != package.name;
             if is_other && !may_see.contains(&name) {
                 findings.of(&package.name, format!("may not depend on `{name}`"));
             }
         }
     }
-    findings.assert_none("dependencies between our crates run one way only");
+    findings.assert_none("dependencies between crates follow docs/ARCHITECTURE.md");
 }
 
 #[test]
-fn every_row_of_the_table_is_a_crate() {
+fn dependency_table_lists_only_crates() {
     let metadata = Metadata::read();
     for (name, _) in MAY_SEE {
         metadata.member(name);
@@ -89,11 +89,11 @@ fn every_row_of_the_table_is_a_crate() {
 }
 
 #[test]
-fn the_command_line_sees_the_server_through_its_sandbox_feature_alone() {
+fn cli_depends_on_server_only_with_sandbox_feature() {
     let metadata = Metadata::read();
     let cli = metadata.member("formsvc-cli");
     let normal = |name: &str| cli.dependencies.iter().find(|d| d.name == name && d.kind.is_none());
-    let server = normal("formsvc-server").expect("the command line can run the server");
+    let server = normal("formsvc-server").expect("formsvc-cli depends on formsvc-server");
     assert!(server.optional, "formsvc-server is not optional in formsvc-cli");
     let asking: Vec<_> = cli
         .features

@@ -1,4 +1,4 @@
-//! What the documents point at exists, and what they tell people to run is what is run.
+//! Links, paths and commands in the documents are valid.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use formsvc_tests::{Findings, Markdown, files, read, root};
 
-/// Longest README, in lines.
+/// The README must be shorter than this, in lines.
 const README_MAX: usize = 121;
 
-/// `a/b/../c` as `a/c`; `None` when it leaves the tree.
+/// Resolves `a/b/../c` to `a/c`. Returns `None` for a path outside the tree.
 fn normalized(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for step in path.components() {
@@ -47,14 +47,14 @@ fn every_relative_link_resolves() {
             };
             let anchors = pages.get(&there).map_or(&[][..], |page| &page.anchors);
             if !anchor.is_empty() && !anchors.iter().any(|known| known == anchor) {
-                findings.at(&file.path, *line, format!("`{target}` is no heading"));
+                findings.at(&file.path, *line, format!("`{target}` is not a heading"));
             }
         }
     }
-    findings.assert_none("a link in a document leads somewhere");
+    findings.assert_none("links in documents resolve");
 }
 
-/// What a path in a document begins with, below the root.
+/// Starts of paths in documents, relative to the root.
 const DIRECTORIES: [&str; 7] =
     [".ci/", ".config/", ".github/", "crates/", "docs/", "fixtures/", "tests/"];
 
@@ -64,14 +64,14 @@ fn every_path_named_in_a_document_exists() {
     for file in files(".md") {
         for (line, span) in Markdown::parse(&file.text).spans {
             let is_path = DIRECTORIES.iter().any(|directory| span.starts_with(directory));
-            // A command, or a pattern with a place to fill in.
+            // A command, or a pattern with a placeholder.
             let is_other = span.contains([' ', '<', '*', '…', '{']);
             if is_path && !is_other && !root().join(&span).exists() {
                 findings.at(&file.path, line, format!("`{span}` does not exist"));
             }
         }
     }
-    findings.assert_none("a path in a document is the path of a file");
+    findings.assert_none("paths in documents exist");
 }
 
 #[test]
@@ -92,17 +92,17 @@ fn cited_section_of_the_specification_exists() {
         }
     }
     assert!(cited >= 100, "only {cited} citations");
-    findings.assert_none("a cited section is a section of docs/SPEC.md");
+    findings.assert_none("cited sections of docs/SPEC.md exist");
 }
 
 #[test]
-fn the_readme_is_short() {
+fn readme_is_short() {
     let lines = read("README.md").lines().count();
-    assert!(lines < README_MAX, "README.md has {lines} lines: what, for whom, how to start");
+    assert!(lines < README_MAX, "README.md has {lines} lines: move details to another page");
 }
 
 #[test]
-fn the_readme_leads_to_every_page() {
+fn readme_links_every_page() {
     let readme = read("README.md");
     let mut findings = Findings::default();
     for page in files(".md").iter().filter(|page| page.path.starts_with("docs/")) {
@@ -110,16 +110,16 @@ fn the_readme_leads_to_every_page() {
             findings.of(&page.path, "the README has no link to it");
         }
     }
-    findings.assert_none("a page that nothing leads to is not read");
+    findings.assert_none("the README links every page");
 }
 
-/// The README's commands that run tests.
+/// Returns the commands of the README that run tests.
 fn readme_test_commands() -> Vec<String> {
     let commands = Markdown::parse(&read("README.md")).commands.into_iter();
     commands.map(|(_, command)| command).filter(|c| c.starts_with("cargo test")).collect()
 }
 
-/// The steps of `.ci/run` with their commands, in their order.
+/// Returns name and command of the steps of `.ci/run`, in order.
 fn ci_steps() -> Vec<(String, String)> {
     let output = Command::new("bash")
         .args([".ci/run", "--list"])
@@ -127,13 +127,13 @@ fn ci_steps() -> Vec<(String, String)> {
         .output()
         .expect("bash runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let listed = String::from_utf8(output.stdout).expect("step names and commands are text");
+    let listed = String::from_utf8(output.stdout).expect("step names and commands are UTF-8");
     let steps = listed.lines().filter_map(|line| line.split_once('\t'));
     steps.map(|(name, command)| (name.to_owned(), command.to_owned())).collect()
 }
 
 #[test]
-fn what_ci_runs_is_the_readmes_test_command() {
+fn ci_test_step_is_readme_command() {
     let readme = readme_test_commands();
     assert_eq!(readme.len(), 1, "the README has one test command: {readme:?}");
     let steps = ci_steps();
@@ -143,9 +143,10 @@ fn what_ci_runs_is_the_readmes_test_command() {
 }
 
 #[test]
-fn the_page_on_tests_has_a_row_for_each_step_of_ci() {
+fn testing_page_lists_each_ci_step() {
     let page = read("docs/TESTING.md");
-    let (_, section) = page.split_once("## What `.ci/run` does\n").expect("there is a section");
+    let (_, section) =
+        page.split_once("## What `.ci/run` does\n").expect("the page has this section");
     let section = section.split("\n## ").next().unwrap_or_default();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let rows: Vec<_> = rows.map(|(name, _)| name.to_owned()).collect();
@@ -154,15 +155,15 @@ fn the_page_on_tests_has_a_row_for_each_step_of_ci() {
 }
 
 #[test]
-fn the_workflow_runs_what_anyone_can_run() {
+fn github_workflow_runs_ci_script() {
     let workflow = read(".github/workflows/ci.yml");
     assert!(workflow.contains("run: .ci/run"), "ci.yml does not run .ci/run");
     assert!(workflow.contains("permissions:"), "ci.yml does not limit its permissions");
 }
 
-/// Commands that a machine with Rust and this tree understands.
+/// Cargo commands must use a known subcommand, other programs must exist in the tree.
 #[test]
-fn every_command_in_the_readme_exists() {
+fn readme_commands_exist() {
     let mut findings = Findings::default();
     for (line, command) in Markdown::parse(&read("README.md")).commands {
         let words: Vec<&str> = command.split_whitespace().collect();
@@ -174,7 +175,7 @@ fn every_command_in_the_readme_exists() {
             [program, ..] => root().join(program).is_file(),
         };
         if !known {
-            findings.at("README.md", line, format!("`{command}` is no command of ours"));
+            findings.at("README.md", line, format!("`{command}` is not a command of this project"));
         }
         let ours: &[&str] = match words.as_slice() {
             ["formsvc", rest @ ..] => rest,
@@ -188,10 +189,10 @@ fn every_command_in_the_readme_exists() {
             findings.at("README.md", line, format!("`{command}`: {error}"));
         }
     }
-    findings.assert_none("the README tells people to run what there is");
+    findings.assert_none("commands in the README exist");
 }
 
-/// What the command line's own parser says against some arguments.
+/// Returns the error of the command line's parser for some arguments.
 fn refused(arguments: &[&str]) -> Option<String> {
     let parsed = formsvc_cli::command()
         .try_get_matches_from(std::iter::once(&"formsvc").chain(arguments.iter()));
@@ -202,7 +203,7 @@ fn refused(arguments: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn every_command_in_the_manuals_exists() {
+fn manual_commands_exist() {
     let mut findings = Findings::default();
     for (page, least) in [
         ("docs/DASHBOARD.md", 1),
@@ -223,7 +224,7 @@ fn every_command_in_the_manuals_exists() {
         }
         assert!(checked >= least, "{page} has {checked} commands");
     }
-    findings.assert_none("a manual tells people to run what there is");
+    findings.assert_none("commands in the manuals exist");
 }
 
 #[test]
@@ -245,10 +246,10 @@ fn test_of_each_export_promise_exists() {
         }
     }
     assert!(checked >= 30, "only {checked} tests");
-    findings.assert_none("each promise has its tests");
+    findings.assert_none("tests of all promises exist");
 }
 
-/// The words of a command, as a shell takes them: what stands in quotes is part of one.
+/// Splits a command like a shell. Text in single quotes is part of one word.
 fn words(command: &str) -> Vec<String> {
     let command = command.split(" #").next().unwrap_or_default();
     let (mut words, mut quoted) = (vec![String::new()], false);
@@ -264,7 +265,7 @@ fn words(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_command_or_flag_that_does_not_exist_is_seen() {
+fn unknown_command_or_flag_is_found() {
     assert!(refused(&["--demo", "nothing", "here"]).is_some());
     assert!(refused(&["--demo", "submissions", "export", "penguins", "--fromat", "csv"]).is_some());
     assert_eq!(refused(&["--demo", "submissions", "export", "penguins"]), None);

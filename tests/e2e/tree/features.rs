@@ -1,4 +1,4 @@
-//! Nothing of the SDKs goes untested because nobody turned it on.
+//! The tests of the SDKs enable every feature, so that no code is untested.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use formsvc_tests::{DependencyKind, Metadata, Package};
 
 const SDKS: [&str; 3] = ["formsvc-protocol", "formsvc-client", "formsvc-receiver"];
 
-/// The features that a crate's own tests are built with: those it asks for of itself, and all that
-/// these turn on.
+/// Returns the features that a crate's tests enable: those of its dependency on itself, and all features
+/// that these enable.
 fn tested(package: &Package) -> BTreeSet<&str> {
     let mut of_tests = package.dependencies.iter().filter(|d| d.kind == Some(DependencyKind::Dev));
     let of_tests = of_tests.find(|dependency| dependency.name == package.name);
@@ -25,7 +25,7 @@ fn tested(package: &Package) -> BTreeSet<&str> {
 }
 
 #[test]
-fn the_tests_of_an_sdk_are_built_with_every_feature() {
+fn sdk_tests_enable_every_feature() {
     let metadata = Metadata::read();
     for name in SDKS {
         let package = metadata.member(name);

@@ -1,4 +1,4 @@
-//! Generated files are what their tables say now.
+//! Generated files are up to date.
 
 use formsvc_tests::root;
 

@@ -1,8 +1,8 @@
-//! Habits that rot a tree, found by their words.
+//! Forbidden patterns in source files.
 
 use formsvc_tests::{Findings, SourceFile, files};
 
-/// A habit: the words that betray it, where it is a fault, and what to do instead.
+/// A forbidden pattern: its texts, the code in which it is forbidden, and the alternative.
 struct Habit {
     words: &'static [&'static str],
     place: Place,
@@ -12,19 +12,19 @@ struct Habit {
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Everywhere,
-    /// Code that ships: sources up to their unit tests, comments and examples left out.
+    /// Code that ships: sources up to their unit tests, without comments and examples.
     Shipped,
-    /// Below a `tests` directory, and unit tests.
+    /// Code below a `tests` directory, and unit tests.
     Tests,
 }
 
 const SLEEP: &str = concat!("sleep", "(");
-/// What excuses the line below it.
+/// A comment that allows the sleep on the next line.
 const SLEEP_REASON: &str = "// Sleeps because ";
-/// Where this stands, tokio's clock is paused and a sleep takes no time.
+/// In a file with this attribute, tokio's clock is paused and a sleep takes no time.
 const PAUSED: &str = "start_paused = true";
 
-/// The words stand in two halves, so that this file does not find itself.
+/// The texts are split in two, so that this file does not match.
 const HABITS: &[Habit] = &[
     Habit {
         words: &[concat!("#[", "ignore")],
@@ -34,7 +34,7 @@ const HABITS: &[Habit] = &[
     Habit {
         words: &[concat!("#[", "allow("), concat!("#![", "allow(")],
         place: Place::Everywhere,
-        instead: "`#[expect(…, reason = \"…\")]` says why and notices when it is no longer needed",
+        instead: "`#[expect(…, reason = \"…\")]` gives the reason and warns when it is unnecessary",
     },
     Habit {
         words: &[concat!(".to_string()", ".contains("), concat!(".to_string()", ".starts_with(")],
@@ -44,13 +44,13 @@ const HABITS: &[Habit] = &[
     Habit {
         words: &[SLEEP],
         place: Place::Tests,
-        instead: "wait for the event, or pause the clock; `// Sleeps because …` above it, where \
-                  being slow is the point",
+        instead: "wait for the event, or pause the clock; if the delay itself is tested, put \
+                  `// Sleeps because …` above it",
     },
     Habit {
         words: &[concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")],
         place: Place::Everywhere,
-        instead: "a note has a label: see CONTRIBUTING.md",
+        instead: "add a label to the note: see CONTRIBUTING.md",
     },
     Habit {
         words: &[concat!("dbg", "!("), concat!("todo", "!("), concat!("unimplemented", "!(")],
@@ -63,11 +63,11 @@ const HABITS: &[Habit] = &[
 fn unlabelled(line: &str) -> bool {
     line.split(concat!("TO", "DO")).skip(1).any(|rest| !rest.starts_with('('))
 }
-
+/// Returns true if the line has a to-do note without a label in parentheses.
 fn fault(line: &str, is_test: bool, may_sleep: bool) -> Option<String> {
     let is_comment = line.trim_start().starts_with("//");
     if unlabelled(line) {
-        return Some("a note has a label: see CONTRIBUTING.md".to_owned());
+        return Some("add a label to the note: see CONTRIBUTING.md".to_owned());
     }
     let applies = |habit: &&Habit| match habit.place {
         Place::Everywhere => true,
@@ -100,12 +100,12 @@ fn faults(files: &[SourceFile]) -> Findings {
 }
 
 #[test]
-fn no_source_file_has_a_habit_that_rots() {
+fn source_files_have_no_forbidden_pattern() {
     faults(&files(".rs")).assert_none("habits that rot a tree");
 }
 
 #[test]
-fn each_habit_is_seen_where_it_is_a_fault() {
+fn forbidden_pattern_is_found_only_in_its_scope() {
     let found = |path: &str, text: String| {
         faults(&[SourceFile { path: path.to_owned(), text }]).as_slice().to_vec()
     };

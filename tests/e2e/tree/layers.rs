@@ -45,12 +45,12 @@ fn items(group: &str) -> Vec<String> {
             }
             _ => {}
         }
-        items.last_mut().expect("it is never empty").push(c);
+        items.last_mut().expect("the list is never empty").push(c);
     }
     items.iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-/// Returns the first name of each path that follows `crate::`, but for macros, which belong to no module.
+/// Returns the first name of each path that follows `crate::`. Skips macros, which belong to no module.
 fn imports(code: &str) -> BTreeSet<String> {
     let name = |path: &str| {
         let end = path.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(path.len());
@@ -209,6 +209,6 @@ fn allowed_import_must_exist() {
     assert_eq!(shown(&[allowed]), "");
     let gone = ("crates/client/src/top.rs", "low");
     assert!(shown(&[allowed, gone]).contains("`low` is no longer imported"), "{}", shown(&[gone]));
-    // The list is about each crate by itself.
+    // Each crate has its own list.
     assert_eq!(shown(&[allowed, ("crates/server/src/low.rs", "top")]), "");
 }

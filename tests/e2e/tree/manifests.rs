@@ -1,8 +1,8 @@
-//! Versions and lints are decided in the root manifest alone.
+//! The root manifest alone sets versions and lints.
 
 use formsvc_tests::{Findings, SourceFile, files};
 
-/// All but the root, and the fuzz targets and consumers, which stand apart from the workspace.
+/// Returns all manifests but the root, the fuzz targets and the consumers, which are not in the workspace.
 fn members() -> Vec<SourceFile> {
     let others = ["Cargo.toml", "fuzz/Cargo.toml"];
     let is_member = |file: &SourceFile| {
@@ -11,7 +11,7 @@ fn members() -> Vec<SourceFile> {
     files("Cargo.toml").into_iter().filter(is_member).collect()
 }
 
-/// Line number, section and text of every entry of a manifest.
+/// Returns line number, section and text of every entry of a manifest.
 fn entries(text: &str) -> Vec<(usize, &str, &str)> {
     let (mut section, mut entries) = ("", Vec::new());
     for (at, line) in text.lines().enumerate() {
@@ -29,8 +29,8 @@ fn members_take_every_dependency_from_the_workspace() {
     let mut findings = Findings::default();
     for file in members() {
         for (line, section, entry) in entries(&file.text) {
-            // A crate's own tests may ask for its features. By its path alone, which publishing leaves out: a
-            // version would have to be published before itself.
+            // A crate may depend on itself to enable features for its tests, but only by its path, which
+            // publishing omits: a version would have to be published before itself.
             let is_itself = section == "dev-dependencies" && entry.contains("{ path = \".\"");
             let is_shared = entry.contains("workspace = true");
             if section.ends_with("dependencies") && !is_shared && !is_itself {
@@ -41,12 +41,12 @@ fn members_take_every_dependency_from_the_workspace() {
             }
         }
     }
-    findings.assert_none("versions stand in the root manifest only");
+    findings.assert_none("versions are in the root manifest only");
 }
 
 #[test]
 fn members_share_version_edition_rust_and_licence() {
-    // The crates that Rust programmers embed.
+    // The published crates.
     let published = ["protocol", "client", "receiver"].map(|name| format!("crates/{name}/"));
     let mut findings = Findings::default();
     for file in members() {
@@ -61,19 +61,19 @@ fn members_share_version_edition_rust_and_licence() {
             }
         }
     }
-    findings.assert_none("what all crates share is said once");
+    findings.assert_none("all crates inherit the shared fields");
 }
 
 #[test]
 fn members_use_the_lints_of_the_workspace() {
     let mut findings = Findings::default();
-    // The examples print, as programs of readers do.
+    // The examples print to standard output, so they need other lints.
     for file in members().into_iter().filter(|file| file.path != "examples/Cargo.toml") {
         if !entries(&file.text).contains_entry("lints", "workspace = true") {
             findings.of(&file.path, "`[lints]` lacks `workspace = true`");
         }
     }
-    findings.assert_none("lints are decided once");
+    findings.assert_none("all crates inherit the lints");
 }
 
 trait ContainsEntry {

@@ -1,5 +1,5 @@
-//! The tree keeps its own rules: who may depend on whom, how files are cut, and that what the
-//! documents say is so. Each test shows every breach at once, as `file:line`.
+//! Rules for the source tree: dependencies between crates, the layout of files, and the accuracy of the
+//! documentation. Each test reports all violations at once, as `file:line`.
 
 mod ceilings;
 mod contract;

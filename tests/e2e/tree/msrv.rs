@@ -1,8 +1,8 @@
-//! The lowest Rust we promise is one number, said the same everywhere, and our dependencies keep it.
+//! The lowest supported Rust version is the same in all files, and all dependencies support it.
 
 use formsvc_tests::{Findings, Metadata, read};
 
-/// What users compile; tests and tools may ask for more.
+/// The packages that users compile. Tests and tools may need a newer version.
 const SHIPPED: &[&str] = &[
     "formsvc-protocol",
     "formsvc-client",
@@ -12,24 +12,24 @@ const SHIPPED: &[&str] = &[
     "formsvc-cli",
 ];
 
-/// The root manifest's `rust-version`.
+/// Returns `rust-version` of the root manifest.
 fn promised() -> String {
     let manifest = read("Cargo.toml");
     let value = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
     value.expect("the root manifest states rust-version").trim_matches('"').to_owned()
 }
 
-/// `1.89`, which is `1.89.0`, or `1.89.1` as numbers that compare.
+/// Parses `1.89` (the same as `1.89.0`) or `1.89.1` into comparable numbers.
 fn numbers(version: &str) -> [u32; 3] {
     let mut numbers = [0; 3];
     for (number, part) in numbers.iter_mut().zip(version.split('.')) {
-        *number = part.parse().expect("a Rust version is numbers and points");
+        *number = part.parse().expect("a Rust version consists of numbers and points");
     }
     numbers
 }
 
 #[test]
-fn every_place_names_the_same_lowest_rust() {
+fn msrv_is_the_same_in_all_files() {
     let (promised, mut findings) = (promised(), Findings::default());
     let places = [
         ("README.md", format!("Rust {promised} or newer")),
@@ -39,7 +39,7 @@ fn every_place_names_the_same_lowest_rust() {
     ];
     for (path, wanted) in places {
         if !read(path).contains(&wanted) {
-            findings.of(path, format!("does not say `{wanted}`"));
+            findings.of(path, format!("does not contain `{wanted}`"));
         }
     }
     for path in ["README.md", "CONTRIBUTING.md"] {
@@ -51,7 +51,7 @@ fn every_place_names_the_same_lowest_rust() {
             other.then(|| format!("names a Rust other than {promised}"))
         });
     }
-    findings.assert_none("the lowest Rust is one number");
+    findings.assert_none("the lowest Rust version is the same everywhere");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn no_shipped_dependency_needs_a_newer_rust() {
             findings.of(&package.name, format!("{} needs Rust {needs}", package.version));
         }
     }
-    findings.assert_none(&format!("rust-version = {promised} is a promise"));
+    findings.assert_none(&format!("dependencies support rust-version = {promised}"));
 }
 
 #[test]

@@ -1,15 +1,14 @@
-//! What Chromium's driver understands beyond WebDriver.
+//! WebDriver commands that only Chromium's driver supports.
 
 use fantoccini::wd::WebDriverCompatibleCommand;
 use serde_json::{Value, json};
 use url::{ParseError, Url};
 
-/// One such command.
 #[derive(Debug)]
 pub(super) enum Command {
-    /// What was logged since it was asked for last.
+    /// Returns the log entries since the last call.
     Log(&'static str),
-    /// A method of the developer tools' protocol, with its parameters.
+    /// Calls a method of the DevTools protocol with parameters.
     DevTools(&'static str, Value),
 }
 

@@ -1,4 +1,4 @@
-//! Chromium's driver: found on the machine, started on a free port, gone with the test.
+//! Chromium's driver: found on the search path, started on a free port, ended with the test.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-/// Names that Chromium goes by.
+/// Program names of Chromium.
 const BROWSERS: [&str; 5] = [
     "chromium-headless-shell",
     "chromium",
@@ -16,19 +16,19 @@ const BROWSERS: [&str; 5] = [
     "google-chrome",
     "google-chrome-stable",
 ];
-/// Longer than a driver takes to start on a busy machine.
+/// Maximum start time of a driver on a busy machine.
 const START_MAX: Duration = Duration::from_secs(30);
-/// What stands before the port in what a driver prints.
+/// Text before the port in the output of a driver.
 const STARTED: &str = "started successfully on port ";
 
-/// Where the two programs are.
+/// Paths of the two programs.
 pub(super) struct Programs {
     browser: PathBuf,
     driver: PathBuf,
 }
 
 impl Programs {
-    /// Looks on the search path.
+    /// Searches `PATH`.
     pub(super) fn find() -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         let on_path = |name: &str| {
@@ -41,7 +41,7 @@ impl Programs {
     }
 }
 
-/// A driver; killed when it is dropped, and its browser goes when the driver does.
+/// A driver process. It is killed when this is dropped, and its browser ends too.
 #[derive(Debug)]
 pub(super) struct Driver {
     port: u16,
@@ -52,7 +52,7 @@ impl Driver {
     pub(super) async fn start(programs: &Programs) -> Self {
         let mut command = Command::new(&programs.driver);
         command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.kill_on_drop(true).spawn().expect("the driver is there");
+        let mut child = command.kill_on_drop(true).spawn().expect("the driver starts");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let port = tokio::time::timeout(START_MAX, async {
             while let Some(line) = lines.next_line().await.expect("text") {
@@ -60,9 +60,9 @@ impl Driver {
                     return port.trim_end_matches('.').parse().expect("a port");
                 }
             }
-            panic!("the driver ended before it listened");
+            panic!("the driver ended before it printed its port");
         });
-        Self { port: port.await.expect("the driver says where it listens"), _child: child }
+        Self { port: port.await.expect("the driver prints its port"), _child: child }
     }
 
     pub(super) fn url(&self) -> String {
@@ -70,20 +70,20 @@ impl Driver {
     }
 }
 
-/// What the browser is to be like.
+/// Returns the WebDriver capabilities of the browser.
 pub(super) fn capabilities(programs: &Programs) -> Value {
     json!({
         "browserName": "chrome",
-        // A dialog would be closed, and never be seen.
+        // Otherwise the driver would close dialogs before a test can see them.
         "unhandledPromptBehavior": "ignore",
         "goog:loggingPrefs": { "performance": "ALL", "browser": "ALL" },
         "goog:chromeOptions": {
             "binary": programs.browser,
             "args": [
                 "--headless=new",
-                // Without this it lives on when its driver is killed.
+                // Otherwise the browser survives when its driver is killed.
                 "--remote-debugging-pipe",
-                // Root has no sandbox; what it shows is our own.
+                // The sandbox does not work for root. The pages are our own.
                 "--no-sandbox",
                 "--disable-dev-shm-usage",
                 "--disable-gpu",
@@ -91,7 +91,7 @@ pub(super) fn capabilities(programs: &Programs) -> Value {
                 "--disable-component-update",
                 "--no-first-run",
                 "--hide-scrollbars",
-                // Names that are not loopback's are not looked up.
+                // Prevents DNS lookups of other hosts.
                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
             ],
         },

@@ -1,5 +1,5 @@
-//! A real browser: Chromium without a window, driven through its driver, and watched for what a page
-//! must not do.
+//! A real browser: headless Chromium, controlled through its driver. It records requests, console messages
+//! and dialogs of pages.
 
 mod command;
 mod driver;
@@ -19,12 +19,12 @@ use driver::Driver;
 pub use payloads::{MARK, payloads};
 pub use watch::Seen;
 
-/// Set where a missing browser is a failure rather than a reason to skip.
+/// Environment variable that makes a missing browser a failure instead of a skipped test.
 pub const REQUIRE: &str = "FORMSVC_REQUIRE_BROWSER";
-/// Longer than a page takes on a busy machine.
+/// Time limit of waits for a page on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a page is looked at with.
+/// The screen of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
     /// 390 × 844.
@@ -33,7 +33,7 @@ pub enum Screen {
     Desktop,
 }
 
-/// The theme that the visitor's system asks for.
+/// The color scheme that the system of the visitor prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// Dark on light.
@@ -42,29 +42,29 @@ pub enum Theme {
     Dark,
 }
 
-/// A browser with one tab, and a profile of its own that is gone with it.
+/// A browser with one tab and a temporary profile.
 #[derive(Debug)]
 pub struct Browser {
     client: Client,
-    // After the client: a browser without its driver ends.
+    // Dropped after the client: the browser ends with its driver.
     _driver: Driver,
 }
 
 impl Browser {
-    /// A browser, for a test that ends without one: it says that it is skipped.
+    /// Starts a browser; `None` if there is none. In that case it prints that the test is skipped.
     ///
     /// # Panics
     ///
-    /// When there is one and it does not start, or there is none and the variable [`REQUIRE`] is `1`.
+    /// Panics if the browser does not start, or if there is none and the variable [`REQUIRE`] is `1`.
     pub async fn or_skip() -> Option<Self> {
         let Some(programs) = driver::Programs::find() else {
             let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
             assert!(
                 !required,
-                "there is no Chromium with its driver, and {REQUIRE}=1 asks for one"
+                "Chromium and its driver are missing, and {REQUIRE}=1 requires them"
             );
             let _ = std::io::stderr()
-                .write_all(b"skipped: there is no Chromium with its driver on this machine\n");
+                .write_all(b"skipped: Chromium and its driver are not installed\n");
             return None;
         };
         let driver = Driver::start(&programs).await;
@@ -81,27 +81,27 @@ impl Browser {
         self.client.close().await.expect("the browser closes");
     }
 
-    /// Opens a page.
+    /// Opens a URL.
     pub async fn open(&self, url: &str) {
         self.client.goto(url).await.unwrap_or_else(|error| panic!("{url}: {error}"));
     }
 
-    /// The address of the page that is shown.
+    /// Returns the URL of the current page.
     pub async fn url(&self) -> String {
-        self.client.current_url().await.expect("a page is shown").to_string()
+        self.client.current_url().await.expect("a page is open").to_string()
     }
 
-    /// The title of the page that is shown.
+    /// Returns the title of the current page.
     pub async fn title(&self) -> String {
-        self.client.title().await.expect("a page is shown")
+        self.client.title().await.expect("a page is open")
     }
 
-    /// The text of the page, as its reader sees it.
+    /// Returns the visible text of the page.
     pub async fn text(&self) -> String {
         self.client.find(Locator::Css("body")).await.expect("a body").text().await.expect("text")
     }
 
-    /// The first element that a CSS selector finds, waited for.
+    /// Waits for the first element that matches a CSS selector.
     pub async fn find(&self, selector: &str) -> Element {
         let found = self.client.wait().at_most(PATIENCE).for_element(Locator::Css(selector)).await;
         match found {
@@ -112,12 +112,12 @@ impl Browser {
         }
     }
 
-    /// How many elements a CSS selector finds now.
+    /// Counts the elements that match a CSS selector now.
     pub async fn count(&self, selector: &str) -> usize {
         self.client.find_all(Locator::Css(selector)).await.expect("a selector").len()
     }
 
-    /// The control that a label names.
+    /// Returns the control with this label.
     pub async fn field(&self, label: &str) -> Element {
         let quoted = xpath_text(label);
         let path = format!(
@@ -128,40 +128,40 @@ impl Browser {
         self.at(&path, label).await
     }
 
-    /// Types into the field with a label, in place of what it holds.
+    /// Replaces the content of the field with this label.
     pub async fn fill(&self, label: &str, text: &str) {
         let field = self.field(label).await;
-        field.clear().await.expect("a field that can be emptied");
-        field.send_keys(text).await.expect("a field that can be typed into");
+        field.clear().await.expect("the field can be cleared");
+        field.send_keys(text).await.expect("the field accepts text");
     }
 
-    /// Chooses an option of the field with a label.
+    /// Chooses an option of the field with this label.
     pub async fn choose(&self, label: &str, option: &str) {
         let field = self.field(label).await;
         field.select_by_label(option).await.unwrap_or_else(|error| panic!("{label}: {error}"));
     }
 
-    /// Ticks the box with a label, or takes the tick away.
+    /// Toggles the checkbox with this label.
     pub async fn tick(&self, label: &str) {
         self.click(self.field(label).await).await;
     }
 
-    /// Presses the button with a name, and waits for the page that comes of it.
+    /// Presses the button with this name, and waits for the next page.
     pub async fn press(&self, name: &str) {
         let quoted = xpath_text(name);
         let path = format!("//button[not(@aria-hidden)][normalize-space() = {quoted}]");
         self.leave(self.at(&path, name).await).await;
     }
 
-    /// Presses the button with a name, on a page that a script changes.
+    /// Presses the button with this name, on a page that a script changes.
     pub async fn touch(&self, name: &str) {
         let quoted = xpath_text(name);
         let path = format!("//button[not(@aria-hidden)][normalize-space() = {quoted}]");
         self.click(self.at(&path, name).await).await;
     }
 
-    /// Presses keys one after the other, wherever the focus is. A line feed is the Enter key, and an
-    /// escape character the Escape key.
+    /// Presses keys one after the other in the focused element. A line feed is the Enter key, and an escape
+    /// character the Escape key.
     pub async fn keys(&self, keys: &str) {
         for key in keys.chars() {
             let (name, text, code) = match key {
@@ -179,34 +179,34 @@ impl Browser {
         }
     }
 
-    /// Lets the page write to the clipboard and read it, as somebody who is asked would.
+    /// Grants the page permission to read and write the clipboard.
     pub async fn allow_clipboard(&self) {
         let permissions =
             json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
         self.devtools("Browser.grantPermissions", permissions).await;
     }
 
-    /// Waits until a text is on the page.
+    /// Waits until the page contains a text.
     pub async fn wait_for(&self, text: &str) {
-        let text = serde_json::to_string(text).expect("text is JSON");
+        let text = serde_json::to_string(text).expect("text serializes");
         self.until(&format!("return document.body.innerText.includes({text})")).await;
     }
 
-    /// Follows the link with a text.
+    /// Follows the link with this text.
     pub async fn follow(&self, text: &str) {
         let quoted = xpath_text(text);
         let path = format!("//a[normalize-space() = {quoted}]");
         self.leave(self.at(&path, text).await).await;
     }
 
-    /// Follows the link with a text to another part of the page.
+    /// Follows the link with this text to another part of the page.
     pub async fn follow_here(&self, text: &str) {
         let quoted = xpath_text(text);
         let path = format!("//a[normalize-space() = {quoted}]");
         self.click(self.at(&path, text).await).await;
     }
 
-    /// Clicks, and waits until the page that was shown is gone and the next one is there.
+    /// Clicks, and waits until the next page is loaded.
     async fn leave(&self, element: Element) {
         self.run("window.formsvcLeft = false").await;
         self.click(element).await;
@@ -214,25 +214,25 @@ impl Browser {
             .await;
     }
 
-    /// Clicks in the middle of the screen, where no bar stands over what is clicked.
+    /// Clicks after scrolling the element to the middle of the screen, where no bar covers it.
     async fn click(&self, element: Element) {
-        let this = serde_json::to_value(&element).expect("a reference is JSON");
+        let this = serde_json::to_value(&element).expect("a reference serializes");
         let script = "arguments[0].scrollIntoView({ block: 'center' })";
         self.client.execute(script, vec![this]).await.expect("it can be scrolled to");
-        element.click().await.expect("something that can be clicked");
+        element.click().await.expect("the element can be clicked");
     }
 
-    /// Reloads the page until it shows a text.
+    /// Reloads the page until it contains a text.
     pub async fn reload_until(&self, text: &str) {
         let reloaded = tokio::time::timeout(PATIENCE, async {
             while !self.text().await.contains(text) {
-                self.client.refresh().await.expect("the page is loaded again");
+                self.client.refresh().await.expect("the page reloads");
             }
         });
-        assert!(reloaded.await.is_ok(), "never shown: {text}\n{}", self.text().await);
+        assert!(reloaded.await.is_ok(), "the page does not show: {text}\n{}", self.text().await);
     }
 
-    /// Carries out a script in the page, past its policy, and gives what it returns.
+    /// Runs a script in the page, regardless of its content security policy. Returns its result.
     pub async fn run(&self, script: &str) -> Value {
         self.client
             .execute(script, vec![])
@@ -243,13 +243,17 @@ impl Browser {
     /// Waits until a script returns true.
     pub async fn until(&self, script: &str) {
         let done = tokio::time::timeout(PATIENCE, async {
-            // A script that is asked while pages change fails; the next asking meets the new page.
+            // A script can fail while the page changes; the next attempt runs in the new page.
             while self.client.execute(script, vec![]).await.ok() != Some(Value::Bool(true)) {
-                // Sleeps because polling without a pause takes the processor from what it waits for.
+                // Sleeps because polling without a pause slows down the service on a busy machine.
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         });
-        assert!(done.await.is_ok(), "never true: {script}\n{}", self.url().await);
+        assert!(
+            done.await.is_ok(),
+            "the script did not return true: {script}\n{}",
+            self.url().await
+        );
     }
 
     async fn at(&self, path: &str, name: &str) -> Element {
@@ -259,7 +263,7 @@ impl Browser {
         }
     }
 
-    /// Looks at pages from now on with a screen, in a theme.
+    /// Sets the screen size and the theme.
     pub async fn look_with(&self, screen: Screen, theme: Theme) {
         self.measure(screen, None).await;
         let value = if theme == Theme::Dark { "dark" } else { "light" };
@@ -267,14 +271,14 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", json!({ "features": features })).await;
     }
 
-    /// A picture of the page from its top to its end, as PNG, into a file.
+    /// Writes a screenshot of the whole page to a PNG file.
     pub async fn picture(&self, screen: Screen, file: &Path) {
         self.measure(screen, None).await;
         let height = self.run("return document.documentElement.scrollHeight").await;
         self.measure(screen, height.as_u64()).await;
         let picture = self.client.screenshot().await.expect("a picture");
         self.measure(screen, None).await;
-        std::fs::write(file, picture).expect("the picture is written");
+        std::fs::write(file, picture).expect("the file can be written");
     }
 
     async fn measure(&self, screen: Screen, height: Option<u64>) {
@@ -290,7 +294,7 @@ impl Browser {
         .await;
     }
 
-    /// What happened since this was asked for last, or since the browser started.
+    /// Returns the events since the last call, or since the browser started.
     pub async fn seen(&self) -> Seen {
         let mut seen = Seen::default();
         seen.read_requests(&self.log("performance").await);
@@ -313,7 +317,7 @@ impl Browser {
     }
 }
 
-/// A text as XPath writes it, which knows no escapes.
+/// Quotes a text for XPath, which has no escape sequences.
 fn xpath_text(text: &str) -> String {
     let parts: Vec<_> = text.split('\'').map(|part| format!("'{part}'")).collect();
     if parts.len() == 1 { parts.concat() } else { format!("concat({})", parts.join(", \"'\", ")) }

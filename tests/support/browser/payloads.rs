@@ -1,7 +1,6 @@
-//! What a stranger writes to have a page do something: every way out of where a text stands in HTML, with
-//! every way to do something there.
+//! Cross-site scripting payloads: every way to break out of a context in HTML, combined with every way to act.
 
-/// Ways out: of an element's text, an attribute, a comment, and elements whose text is not parsed.
+/// Breaks out of the text of an element, an attribute, a comment, and elements whose text is not parsed.
 const WAYS_OUT: [&str; 12] = [
     "",
     "\">",
@@ -17,7 +16,7 @@ const WAYS_OUT: [&str; 12] = [
     "]]>",
 ];
 
-/// Ways to do something: to run a script, or to ask `{url}` for anything. `{mark}` is what a script sets.
+/// Runs a script or requests `{url}`. `{mark}` is the statement that scripts run.
 const DEEDS: [&str; 24] = [
     "<script>{mark}</script>",
     "<ScRiPt/x>{mark}</sCrIpT >",
@@ -45,10 +44,10 @@ const DEEDS: [&str; 24] = [
     "javascript:{mark}//{{7*7}}${7*7}<%= 7*7 %>",
 ];
 
-/// What scripts of payloads set, for a test to look at.
+/// The variable that scripts of payloads set, and that tests check.
 pub const MARK: &str = "window.formsvcRan";
 
-/// Every way out with every deed: 288 payloads. Those that ask for something ask for `url`.
+/// Returns every combination: 288 payloads. Payloads that request a URL request `url`.
 pub fn payloads(url: &str) -> Vec<String> {
     let mut payloads = Vec::with_capacity(WAYS_OUT.len() * DEEDS.len());
     for way_out in WAYS_OUT {

@@ -1,28 +1,24 @@
-//! What a page did: what it asked for, what it complained of, whether it opened a dialog.
+//! Actions of a page that the browser recorded: requests, console messages, dialogs.
 
 use serde_json::Value;
 
-/// What happened in a browser.
+/// Recorded actions.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Addresses that were asked for, in order.
+    /// Requested URLs, in order.
     pub requests: Vec<String>,
-    /// What was written to the console, refusals by a content security policy among it.
+    /// Console messages, including violations of the content security policy.
     pub console: Vec<String>,
-    /// The text of a dialog that stands open.
+    /// The text of an open dialog.
     pub dialog: Option<String>,
 }
 
 impl Seen {
-    /// That pages asked for nothing but `allowed` addresses, complained of nothing, and opened nothing.
-    ///
-    /// # Panics
-    ///
-    /// When they did.
+    /// Asserts that pages requested only `allowed` URLs, logged nothing, and opened no dialog.
     pub fn assert_inert(&self, allowed: impl Fn(&str) -> bool) {
         let strays: Vec<_> = self.requests.iter().filter(|url| !allowed(url)).collect();
-        assert!(strays.is_empty(), "asked for {strays:?}");
-        assert!(self.console.is_empty(), "complained: {:?}", self.console);
+        assert!(strays.is_empty(), "unexpected requests: {strays:?}");
+        assert!(self.console.is_empty(), "console messages: {:?}", self.console);
         assert_eq!(self.dialog, None, "a dialog was opened");
     }
 
@@ -39,7 +35,7 @@ impl Seen {
 
     pub(super) fn read_console(&mut self, log: &Value) {
         for entry in log.as_array().into_iter().flatten() {
-            // Statuses of answers; what was asked for is known anyway.
+            // Skips messages about HTTP statuses, because `requests` has all requests.
             if entry["source"] == "network" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The whole `formsvc` command. Only for tests.
+//! The `formsvc` command with its main function. Only for tests.
 
 fn main() -> std::process::ExitCode {
     formsvc_cli::main()

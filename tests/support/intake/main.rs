@@ -1,10 +1,9 @@
-//! Takes submissions in as fast as it can until it is killed, and says on standard output what was
-//! acknowledged. Only for tests.
+//! Accepts submissions as fast as possible until it is killed, and prints what it acknowledged. Only for
+//! tests.
 //!
-//! `intake DATABASE ROUND`: serves the database and makes a form `round-ROUND`; eight tasks submit to
-//! it one by one, two import whole forms of [`IMPORTED`] submissions. A line says one
-//! acknowledgement, written after the call returned:
-//! `submitted ID MICROS` or `imported PUBLIC_ID`; the first line is `ready FORM`.
+//! `intake DATABASE ROUND` opens the database and creates a form `round-ROUND`. Eight tasks submit to it one
+//! by one, two tasks import whole forms of [`IMPORTED`] submissions. After each acknowledgement it prints
+//! `submitted ID MICROS` or `imported PUBLIC_ID`. The first line is `ready FORM`.
 
 use std::io::Write;
 use std::path::Path;
@@ -69,7 +68,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// One line, whole or not at all: a pipe takes up to 4096 bytes in one piece.
+/// Prints a line in one write. A pipe does not split writes of up to 4096 bytes.
 fn say(line: &str) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes())

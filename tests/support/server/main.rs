@@ -1,4 +1,4 @@
-//! The whole `formsvc-server` command, with the places where a test has it die. Only for tests.
+//! The `formsvc-server` command with fault points, at which a test lets it die. Only for tests.
 
 fn main() -> std::process::ExitCode {
     formsvc_server::cmd::main(std::env::args_os())

@@ -1,9 +1,9 @@
-//! The programs that tests start. They begin with the default actions of signals, and they end.
+//! Starts the programs of tests, with default signal actions and a limited lifetime.
 
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Returns a command. The tests start programs in no other way.
+/// Returns a command. Tests must not start programs in another way.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     #[cfg(target_os = "linux")]
     {
@@ -26,7 +26,7 @@ mod linux {
     use rustix::process::{Pid, Signal, kill_process};
     use tokio::signal::unix::{SignalKind, signal};
 
-    /// The longest life of a program that a test starts.
+    /// Maximum lifetime of a program that a test starts.
     const LIFE_MAX: Duration = Duration::from_secs(600);
 
     /// Handles the signals that this process ignores, because it was started with `nohup`, or with `&` in
@@ -40,14 +40,14 @@ mod linux {
         let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
         for kind in [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit()] {
             if mask & (1 << (kind.as_raw_value() - 1)) != 0 {
-                // The handler of the operating system stays when this is dropped.
+                // The signal handler of the operating system stays installed when this is dropped.
                 drop(signal(kind).unwrap());
             }
         }
     }
 
-    /// Kills programs that live too long, with all that they started, for ever. A test that waits for such a
-    /// program, or reads its output, then fails.
+    /// Kills programs that exceed the maximum lifetime, with all their child processes, in an endless loop. A
+    /// test that waits for such a program, or reads its output, then fails.
     pub(super) fn kill_late_children() {
         let mut since = HashMap::new();
         loop {
@@ -72,7 +72,7 @@ mod linux {
     struct Process {
         id: i32,
         parent: i32,
-        /// Tells processes with the same id apart.
+        /// The start time of a process, which distinguishes processes with the same id.
         started: String,
     }
 

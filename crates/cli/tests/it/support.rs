@@ -1,4 +1,4 @@
-//! Running the binary, and services for it to talk to.
+//! Runs the binary, and services for it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,15 +11,15 @@ use tokio::net::TcpSocket;
 
 use crate::processes;
 
-/// The binary with an empty environment: nothing of whoever runs the tests gets in.
+/// Returns the binary with an empty environment, so that settings of the test run have no effect.
 pub(crate) fn formsvc(args: &[&str]) -> Command {
     let mut command = processes::command(env!("CARGO_BIN_EXE_formsvc"));
-    // Without a home, the one of whoever runs the tests would be looked up.
+    // Without `HOME`, the program would use the home folder in the system's user database.
     command.env_clear().env("HOME", "/dev/null").args(args).stdin(Stdio::null());
     command
 }
 
-/// What a finished run said.
+/// Output and exit code of a run.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -37,16 +37,16 @@ impl From<Output> for Said {
     }
 }
 
-/// Runs to the end.
+/// Runs the binary to completion.
 pub(crate) fn run(args: &[&str]) -> Said {
     formsvc(args).output().unwrap().into()
 }
 
-/// Runs to a good end and gives standard output.
+/// Runs the binary, asserts success, and returns standard output.
 #[track_caller]
 pub(crate) fn succeed(args: &[&str]) -> String {
     let said = run(args);
-    assert_eq!(said.code, Some(0), "{args:?} said: {}", said.stderr);
+    assert_eq!(said.code, Some(0), "{args:?} printed: {}", said.stderr);
     said.stdout
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Sandbox {
     child: Child,
     pub(crate) base_url: String,
     pub(crate) api_key: String,
-    /// The text that it printed at its start.
+    /// The output before the sandbox was ready.
     pub(crate) said: String,
     stderr: BufReader<ChildStderr>,
     folder: Option<tempfile::TempDir>,
@@ -66,7 +66,7 @@ impl Sandbox {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready.json");
         let mut command = formsvc(&["sandbox", "--port", "0", "--ready-file"]);
-        // Its last words come once the ready file is there.
+        // The sandbox prints its last lines after it has written the ready file.
         let mut child = command.arg(&ready).args(args).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
@@ -86,14 +86,14 @@ impl Sandbox {
         }
     }
 
-    /// The next line it says.
+    /// Reads the next line of its output.
     pub(crate) fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.stderr.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    /// The binary, pointed at this sandbox.
+    /// Returns the binary with the URL and API key of this sandbox.
     pub(crate) fn formsvc(&self, args: &[&str]) -> Command {
         let mut command = formsvc(args);
         command.env("FORMSVC_BASE_URL", &self.base_url).env("FORMSVC_API_KEY", &self.api_key);
@@ -108,7 +108,7 @@ impl Sandbox {
         self.folder.as_ref().unwrap().path().join("ready.json")
     }
 
-    /// Keeps the folder of the ready file for longer than the sandbox.
+    /// Returns the folder of the ready file, so that it outlives the sandbox.
     pub(crate) fn keep_folder(&mut self) -> tempfile::TempDir {
         self.folder.take().unwrap()
     }
@@ -126,7 +126,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// The whole answer to a request: a method and a path, more header lines, and a body.
+/// Sends a request: `line` is method and path. Returns the whole response.
 pub(crate) fn request(base_url: &str, line: &str, headers: &str, body: &str) -> String {
     let addr = base_url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(addr).unwrap();
@@ -141,7 +141,7 @@ pub(crate) fn request(base_url: &str, line: &str, headers: &str, body: &str) -> 
     answer
 }
 
-/// The same command, started with SIGHUP ignored, as by nohup, or not, whatever the tests were started with.
+/// Returns the command with SIGHUP ignored, as by nohup, or not, whatever the tests were started with.
 pub(crate) fn hanging_up(command: &Command, is_ignored: bool) -> Command {
     let mut env = processes::command("env");
     env.arg(if is_ignored { "--ignore-signal=HUP" } else { "--default-signal=HUP" });
@@ -158,9 +158,8 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// Waits until a thread of the process is inside a system call, given as its number and its first
-/// argument in the words of Linux (x86-64): `0 0x0 ` reads standard input, `1 0x1 ` writes standard
-/// output.
+/// Waits until a thread of the process is inside a system call, given as its number and first argument in
+/// Linux notation (x86-64): `0 0x0 ` reads standard input, `1 0x1 ` writes standard output.
 #[cfg(target_os = "linux")]
 #[track_caller]
 pub(crate) fn wait_until_inside(process: &Child, call: &str) {
@@ -197,24 +196,24 @@ pub(crate) fn closed_address() -> SocketAddr {
     address
 }
 
-/// Longest wait for something that must come.
+/// Time limit of waits.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time between two looks at something that is waited for.
+/// Time between two checks of a condition.
 pub(crate) const POLL: Duration = Duration::from_millis(2);
 
-/// Waits until something is true; `what` says it in a failure.
+/// Waits until a condition is true. `what` describes it in a failure message.
 #[track_caller]
 pub(crate) fn within(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "no {what:?} within {PATIENCE:?}");
-        // Sleeps because polling without a pause takes the processor from what it waits for.
+        // Sleeps because polling without a pause slows down the process that the test waits for.
         thread::sleep(POLL);
     }
 }
 
-/// A service that answers every request with the same bytes, or takes it and never answers.
+/// A service that sends fixed responses, or reads a request and never responds.
 pub(crate) struct Canned {
     pub(crate) base_url: String,
     requests: std::sync::mpsc::Receiver<String>,
@@ -222,12 +221,12 @@ pub(crate) struct Canned {
 }
 
 impl Canned {
-    /// Answers in turn; the last answer repeats. `None` takes the request and keeps silent.
+    /// Responds to each request with the next response; the last one repeats. `None` never responds.
     pub(crate) fn start(answers: Vec<Option<String>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
         let (seen, requests) = std::sync::mpsc::channel();
-        // Ends with the test's process; a silent connection is kept open until then.
+        // The thread ends with the test process. It keeps connections without a response open until then.
         let thread = thread::spawn(move || {
             let (mut kept, mut at) = (Vec::new(), 0);
             for stream in listener.incoming() {
@@ -247,18 +246,18 @@ impl Canned {
         Self { base_url, requests, _thread: thread }
     }
 
-    /// The head of the next request, once there is one.
+    /// Waits for the next request. Returns its head.
     #[track_caller]
     pub(crate) fn request(&self) -> String {
         self.requests.recv_timeout(Duration::from_secs(30)).expect("a request")
     }
 
-    /// How many requests came that nobody has looked at; they count as looked at then.
+    /// Counts the requests since the last call.
     pub(crate) fn pending(&self) -> usize {
         self.requests.try_iter().count()
     }
 
-    /// Whether no request has come that was not taken with [`Self::request`].
+    /// Returns true if all requests were taken with [`Self::request`].
     pub(crate) fn asked_nothing(&self) -> bool {
         self.requests.try_recv().is_err()
     }
@@ -274,11 +273,11 @@ impl Canned {
     }
 }
 
-/// A key that must not turn up anywhere.
+/// An API key that must not appear in any output.
 pub(crate) const SECRET: &str = "fsk_SECRETSECRETSECRETSECRETSECRETSECRETSECRETS";
 
-/// An HTTP answer that closes the connection.
-#[expect(clippy::unnecessary_wraps, reason = "it stands in lists beside `None`, which is silence")]
+/// Builds an HTTP response that closes the connection.
+#[expect(clippy::unnecessary_wraps, reason = "used in lists with `None`, which means no response")]
 pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Option<String> {
     let length = body.len();
     Some(format!(
@@ -317,7 +316,7 @@ fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).into_owned()
 }
 
-/// What is in a folder, hidden files included.
+/// Lists the names in a folder, hidden files included.
 pub(crate) fn entries(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<_> =
@@ -326,13 +325,13 @@ pub(crate) fn entries(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Forwards requests to a service, changed on their way; answers some itself.
+/// A proxy that forwards requests to a service. It can change requests, or respond itself.
 pub(crate) struct Between {
     pub(crate) base_url: String,
 }
 
 impl Between {
-    /// `change` gets the head of each request and gives the head to send on, or an answer.
+    /// `change` gets the head of each request. Returns the head to forward, or a response.
     pub(crate) fn start(
         service: &str,
         change: impl Fn(String) -> Result<String, String> + Send + 'static,
@@ -340,7 +339,7 @@ impl Between {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
         let service = service.strip_prefix("http://").unwrap().to_owned();
-        // Ends with the test's process.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();

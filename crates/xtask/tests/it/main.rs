@@ -1,4 +1,4 @@
-//! The binary, as CI runs it.
+//! Runs the binary as CI does.
 
 use std::process::{Command, Output};
 
@@ -7,7 +7,7 @@ fn xtask(args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_word_it_does_not_know_fails_with_its_usage() {
+fn unknown_argument_fails_with_usage() {
     for args in [&[][..], &["generate"], &["gen", "--force"], &["gen", "--check", "more"]] {
         let output = xtask(args);
         assert!(!output.status.success(), "{args:?}");
@@ -16,7 +16,7 @@ fn a_word_it_does_not_know_fails_with_its_usage() {
 }
 
 #[test]
-fn checking_says_whether_the_tree_is_fresh() {
+fn check_of_fresh_tree_succeeds() {
     let output = xtask(&["gen", "--check"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");

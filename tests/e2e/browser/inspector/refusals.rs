@@ -27,7 +27,7 @@ async fn exchange(host: &str, line: &str, headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn requests_of_strangers_are_refused_and_reveal_nothing() {
+async fn unauthorized_requests_are_refused_without_details() {
     let listener = Listener::start(&[]).await;
     listener.deliver(event("sub_a", &json!({}))).await;
     let url = Url::parse(&listener.page.url).unwrap();

@@ -231,7 +231,7 @@ const GO: &[Twin] = &[
     twin(
         UnknownFails,
         &[(
-            "\t\t// Not for us. Anything but 2xx would have it sent again, for nothing.\n\t\treturn http.StatusOK",
+            "\t\t// Not handled here. A response other than 2xx would cause useless retries.\n\t\treturn http.StatusOK",
             "\t\tpanic(e.Event)",
         )],
     ),
@@ -297,7 +297,7 @@ const PHP: &[Twin] = &[
     twin(
         UnknownFails,
         &[(
-            "        // Not for us. Anything but 2xx would have it sent again, for nothing.\n        return 200;",
+            "        // Not handled here. A response other than 2xx would cause useless retries.\n        return 200;",
             "        throw new RuntimeException('unknown');",
         )],
     ),
