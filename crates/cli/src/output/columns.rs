@@ -151,7 +151,7 @@ mod tests {
         for (width, line) in [
             (100, format!("  17  no response  body of a response                           {ID}")),
             (60, "  17  no response  body of a response".to_owned()),
-            (40, "  17  no respons…  body of a response".to_owned()),
+            (40, "  17  no resp…  body of a response".to_owned()),
             (30, "  17  no response".to_owned()),
             (5, "  17".to_owned()),
         ] {
