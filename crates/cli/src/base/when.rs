@@ -7,8 +7,6 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
 
-use crate::base::env::{self, Lookup};
-
 /// What can be written, for errors.
 const RULE: &str = "expected a time such as 2026-03-01T09:30:00Z, a date such as 2026-03-01 or \
     `yesterday`, or how long ago, such as 7d or 2h";
@@ -109,17 +107,6 @@ pub(crate) fn now() -> Zoned {
 /// The time zone here; UTC where nobody can tell.
 pub(crate) fn zone() -> TimeZone {
     TimeZone::system()
-}
-
-/// What is wrong with the time zone that the environment names, if anything is: UTC is taken in its place,
-/// in which a date is other hours.
-pub(crate) fn zone_trouble(env: Lookup<'_>) -> Option<String> {
-    let named = env(env::TZ.name).filter(|named| !named.is_empty())?;
-    TimeZone::try_system().err()?;
-    let named = named.to_string_lossy().into_owned();
-    Some(format!(
-        "no time zone is known by the name `{named}` in `TZ`: times here are those of UTC"
-    ))
 }
 
 /// How moments stand in a sentence.

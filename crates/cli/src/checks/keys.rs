@@ -8,8 +8,8 @@ use crate::account::key::{self, Key};
 use crate::base::env;
 use crate::base::masked::masked;
 use crate::context::{Context, no_base_url};
-use crate::settings::config::ConfigFile;
-use crate::settings::{KeySource, Store};
+use crate::settings::config;
+use crate::settings::{KeySource, KeyStore};
 
 /// Runs the checks. Returns the key as well, because a program that prints it, or a keyring that asks for a
 /// password, must not be called twice.
@@ -18,7 +18,7 @@ pub(crate) async fn keys(
     base_url: Option<&str>,
     source: Option<&KeySource>,
 ) -> (Vec<Check>, Option<SecretString>) {
-    let (stores, chosen) = (Stores::of(&cx.settings), cx.settings.kept.store);
+    let (stores, chosen) = (Stores::of(&cx.settings), cx.settings.saved_profile.store);
     let mut checks = vec![
         config_file(cx),
         profile(cx, base_url),
@@ -34,10 +34,11 @@ pub(crate) async fn keys(
 /// Checks that the config file is readable, and that other users cannot write to it.
 fn config_file(cx: &Context) -> Check {
     const NAME: &str = "configuration";
-    let Some(path) = ConfigFile::path_in(&cx.settings.paths) else {
-        return Check::error(NAME, &ConfigFile::no_folder());
+    let path = match config::path_in(&cx.settings.paths) {
+        Ok(path) => path,
+        Err(error) => return Check::error(NAME, &error),
     };
-    match ConfigFile::load(&cx.settings.paths).and_then(|file| file.entries()) {
+    match config::load(&cx.settings.paths) {
         Err(error) => Check::error(NAME, &error),
         Ok(_) if path.exists() => Check::passed(NAME, format!("`{}`", path.display())),
         Ok(_) => Check::passed(NAME, format!("no config file yet at `{}`", path.display())),
@@ -65,7 +66,7 @@ fn profile(cx: &Context, base_url: Option<&str>) -> Check {
 /// Warns of variables that take precedence over the profile.
 fn environment(cx: &Context) -> Check {
     const NAME: &str = "environment";
-    let stored = &cx.settings.kept;
+    let stored = &cx.settings.saved_profile;
     let mut names = Vec::new();
     if stored.has_key() {
         names.extend(key::stronger_variables());
@@ -82,23 +83,23 @@ fn environment(cx: &Context) -> Check {
 }
 
 /// Checks that the keyring is available.
-fn keyring(stores: &Stores, chosen: Option<Store>) -> Check {
+fn keyring(stores: &Stores, chosen: Option<KeyStore>) -> Check {
     const NAME: &str = "keyring";
-    let Err(error) = stores.check(Store::Keyring) else {
+    let Err(error) = stores.check(KeyStore::Keyring) else {
         return Check::passed(NAME, "available");
     };
     match chosen {
-        Some(Store::Keyring) => Check::failed(NAME, error.to_string()).hint(error.hint()),
-        Some(Store::File) => Check::skipped(NAME, "not needed: the profile uses the key file"),
+        Some(KeyStore::Keyring) => Check::failed(NAME, error.to_string()).hint(error.hint()),
+        Some(KeyStore::File) => Check::skipped(NAME, "not needed: the profile uses the key file"),
         None => Check::warning(NAME, error.to_string()).hint(error.hint()),
     }
 }
 
 /// Checks that the key file, if there is one, is accessible only to its owner.
-fn key_file(stores: &Stores, chosen: Option<Store>) -> Check {
+fn key_file(stores: &Stores, chosen: Option<KeyStore>) -> Check {
     const NAME: &str = "key file";
-    let (path, is_used) = (stores.place(Store::File), chosen == Some(Store::File));
-    match stores.check(Store::File) {
+    let (path, is_used) = (stores.place(KeyStore::File), chosen == Some(KeyStore::File));
+    match stores.check(KeyStore::File) {
         Ok(()) if is_used => Check::passed(NAME, format!("{path}, readable only by you")),
         Ok(()) => Check::passed(NAME, format!("not used; `--store file` would use {path}")),
         // The error would prevent only the creation of the file.
@@ -120,8 +121,8 @@ async fn api_key(
         return (Check::skipped(NAME, "not checked: no base URL is set"), None);
     };
     match key::find(&cx.settings, source, base_url, &cx.progress).await {
-        Ok(Ok(Key { key, place })) => {
-            (Check::passed(NAME, format!("{}, from {place}", masked(&key))), Some(key))
+        Ok(Ok(Key { key, origin })) => {
+            (Check::passed(NAME, format!("{}, from {origin}", masked(&key))), Some(key))
         }
         Ok(Err(missing)) => (Check::error(NAME, &missing.into()), None),
         Err(error) => (Check::error(NAME, &error), None),

@@ -8,6 +8,7 @@ mod contract;
 mod doctor;
 mod forms;
 mod help;
+mod help_flags;
 mod man;
 mod me;
 pub(crate) mod page;
@@ -53,7 +54,7 @@ pub(crate) struct Cli {
 
 /// Returns all commands and flags, for the documents that are generated from them.
 pub fn command() -> clap::Command {
-    <Cli as clap::CommandFactory>::command()
+    help_flags::arrange(<Cli as clap::CommandFactory>::command())
 }
 
 /// The commands. A doc comment on a variant would replace the help text of the command's own type.

@@ -66,7 +66,6 @@ fn completer(arg: &Arg) -> Option<Completer> {
         "sandbox" => |_, typed| values::demo_forms(typed),
         _ if takes_form(arg) => Values::forms,
         "profile" | "profile_name" => Values::profiles,
-        "capture" | "other_capture" | "captures" => Values::captures,
         "json" => Values::fields,
         "key" => Values::settings,
         "value" => Values::setting_values,

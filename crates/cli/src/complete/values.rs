@@ -1,33 +1,20 @@
-//! Candidates that the parser does not know: forms, profiles, captures, settings, fields and topics.
+//! Candidates that the parser does not know: forms, profiles, settings, fields and topics.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
-use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
 use formsvc_client::FormStatus;
-use formsvc_workbench::store::{CaptureQuery, CaptureStore};
-use tokio::runtime::Builder;
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
 use crate::base::env::Lookup;
-use crate::base::when;
 use crate::cmd;
 use crate::cmd::completion::is_plain;
 use crate::error::usage;
 use crate::form_cache::{self, CachedForm};
 use crate::output::Field;
 use crate::settings::args::Globals;
-use crate::settings::config::{self, keys::SETTINGS};
+use crate::settings::config::keys::SETTINGS;
 use crate::settings::early::value_of;
-use crate::settings::{self, OnBadSetting, Service, Settings, Terminal};
-
-/// Time limit for reading the captures.
-const STORE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Largest number of captures that are offered, and that are read.
-const MAX_CAPTURES: usize = 20;
-const MAX_CAPTURES_READ: usize = 500;
+use crate::settings::{self, OnBadSetting, PROFILE_DEFAULT, Service, Settings, Terminal};
 
 /// The words of the line, and the settings that they select.
 pub(super) struct Values {
@@ -39,9 +26,10 @@ impl Values {
     pub(super) fn new(words: &[OsString], env: Lookup<'_>) -> Self {
         let globals = Globals {
             demo: words.iter().any(|word| word == "--demo"),
-            profile: value_of(words, "--profile"),
-            base_url: value_of(words, "--base-url"),
-            no_input: true,
+            given: ["--profile", "--base-url"]
+                .into_iter()
+                .filter_map(|flag| Some((flag.to_owned(), Some(value_of(words, flag)?))))
+                .collect(),
             ..Globals::default()
         };
         let settings = settings::load(globals, env, Terminal::default(), OnBadSetting::Warn).ok();
@@ -57,32 +45,10 @@ impl Values {
         form_candidates(typed, &form_cache::load(settings).unwrap_or_default())
     }
 
-    /// Returns the newest captures by number, each with its event and time.
-    pub(super) fn captures(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let typed = typed.to_string_lossy();
-        let is_number = typed.bytes().all(|byte| byte.is_ascii_digit());
-        // The captures of a demo do not exist yet.
-        let settings =
-            self.settings.as_ref().filter(|it| !matches!(it.service, Service::Demo) && is_number);
-        let Some(folder) = settings.and_then(|settings| settings.paths.captures()) else {
-            return Vec::new();
-        };
-        let captures = newest_captures(folder).unwrap_or_default();
-        let matching = captures.into_iter().filter(|(number, _)| number.starts_with(&*typed));
-        matching
-            .take(MAX_CAPTURES)
-            .map(|(number, help)| CompletionCandidate::new(number).help(Some(help.into())))
-            .collect()
-    }
-
     pub(super) fn profiles(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let settings = self.settings.as_ref();
-        let named =
-            settings.and_then(|it| config::ConfigFile::load(&it.paths).ok()?.profiles().ok());
-        let named = named.unwrap_or_default();
-        let default = settings::PROFILE_DEFAULT;
-        let rest = named.iter().map(String::as_str).filter(|name| *name != default);
-        beginning(typed, [default].into_iter().chain(rest))
+        let named = self.settings.iter().flat_map(|settings| &settings.resolved.profiles);
+        let named = named.map(String::as_str).filter(|name| *name != PROFILE_DEFAULT);
+        beginning(typed, [PROFILE_DEFAULT].into_iter().chain(named))
     }
 
     /// Returns the names of settings, and of those of profiles after the first letter.
@@ -211,27 +177,6 @@ fn field_candidates(fields: &[Field], typed: &OsStr) -> Vec<CompletionCandidate>
     let names = fields.iter().map(|field| field.name);
     let matching = names.filter(|name| name.starts_with(last) && !is_chosen(name));
     matching.map(|name| CompletionCandidate::new(format!("{chosen}{name}"))).collect()
-}
-
-/// Returns the newest captures of a folder: the number, and the event or verdict with the time. Creates
-/// nothing.
-fn newest_captures(folder: PathBuf) -> Option<Vec<(String, String)>> {
-    let runtime = Builder::new_current_thread().enable_time().build().ok()?;
-    let query = CaptureQuery { limit: Some(MAX_CAPTURES_READ), ..CaptureQuery::default() };
-    let read = async {
-        let open = spawn_blocking(move || CaptureStore::open_existing(&folder));
-        open.await.ok()?.ok()??.list(query).await.ok()
-    };
-    let listed = runtime.block_on(async { timeout(STORE_TIMEOUT, read).await });
-    runtime.shutdown_background();
-    let zone = when::zone();
-    let described = listed.ok()??.into_iter().filter_map(|listed| {
-        let at = listed.received_at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S");
-        let verdict = || listed.verdict.code.row().name.to_owned();
-        let name = listed.names.event.unwrap_or_else(verdict);
-        Some((listed.number?.to_string(), format!("{name}, {at}")))
-    });
-    Some(described.collect())
 }
 
 #[cfg(test)]

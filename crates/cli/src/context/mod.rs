@@ -2,7 +2,6 @@
 
 mod shutdown;
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use formsvc_client::event::{ClientEvent, FallbackReason, RetryReason, WaitReason};
@@ -16,14 +15,12 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout_at};
 
-use crate::account::key::{self, Key, KeyPlace};
+use crate::account::key::{self, Key, KeyOrigin};
 use crate::base::env;
-use crate::base::when;
 use crate::error::{CliError, MISSING_UNKNOWN, describe};
 use crate::exit::Exit;
 use crate::form_cache;
 use crate::output::Output;
-use crate::output::TimeStyle;
 use crate::output::progress::Progress;
 use crate::output::prompt;
 use crate::settings::args::Rate;
@@ -41,7 +38,6 @@ pub(crate) struct Context {
     pub(crate) progress: Progress,
     pub(crate) shutdown: Shutdown,
     began: Instant,
-    zone_checked: Cell<bool>,
     network: OnceCell<NetworkSettings>,
     client: OnceCell<Client>,
     #[cfg(feature = "sandbox")]
@@ -55,28 +51,23 @@ pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
 
 impl Context {
     pub(crate) fn new(settings: Settings, shutdown: Shutdown) -> Self {
-        let options = settings.output_options();
-        let progress = Progress::new(&options, &env::of_process);
+        let options = &settings.output;
+        let progress = Progress::new(options, &env::of_process);
         shutdown.set_progress(progress.clone());
         for warning in &settings.resolved.warnings {
             progress.warn(warning);
         }
-        let cx = Self {
-            output: Output::new(&options, &env::of_process),
+        Self {
+            output: Output::new(options, &env::of_process),
             progress,
             shutdown,
             began: Instant::now(),
-            zone_checked: Cell::new(false),
             network: OnceCell::new(),
             client: OnceCell::new(),
             #[cfg(feature = "sandbox")]
             demo: OnceCell::new(),
             settings,
-        };
-        if cx.settings.terminal.stdout && cx.settings.time_style == TimeStyle::Absolute {
-            cx.check_zone();
         }
-        cx
     }
 
     /// Returns the error of a command that a signal or its time limit ended.
@@ -101,15 +92,6 @@ impl Context {
         let Some(deadline) = deadline else { return work.await };
         // Work that has a time limit of its own with the same end returns its own error.
         timeout_at(deadline, work).await.unwrap_or_else(|_| Err(self.stopped(Exit::Incomplete)))
-    }
-
-    /// Warns once if the time zone in `TZ` is unknown. Called before a local time is read or shown.
-    pub(crate) fn check_zone(&self) {
-        if !self.zone_checked.replace(true)
-            && let Some(trouble) = when::zone_trouble(&env::of_process)
-        {
-            self.progress.warn(&trouble);
-        }
     }
 
     /// Returns the client. The first call creates it, so that only a command that uses it needs a key.
@@ -149,7 +131,10 @@ impl Context {
         if let Some(network) = self.network.get() {
             return Ok(network);
         }
-        let network = self.settings.network(&env::of_process)?;
+        let mut network = NetworkSettings::from_vars(env::of_process)?;
+        if let Some(origin) = &self.settings.cacert {
+            network.add_root_certificate_file(origin.clone())?;
+        }
         for warning in network.warnings() {
             self.progress.warn(warning);
         }
@@ -206,20 +191,20 @@ impl Context {
                 if !self.settings.may_ask {
                     return Err(missing.into());
                 }
-                if let Some(why) = &missing.why {
-                    self.progress.warn(&why.to_string());
+                if let Some(warning) = &missing.warning {
+                    self.progress.warn(warning);
                 }
-                let key = prompt::hidden(&missing.prompt()).await?;
-                Key { key, place: KeyPlace::Typed }
+                let key = prompt::hidden(&missing.prompt).await?;
+                Key { key, origin: KeyOrigin::Terminal }
             }
         };
         // A stored key may be older than this check.
         if let Err(problem) = check_secret_text(found.key.expose_secret()) {
-            let what = format!("the API key from {} {problem}", found.place);
+            let what = format!("the API key from {} {problem}", found.origin);
             return Err(CliError::new(Exit::Auth, what).hint("store it again: formsvc auth login"));
         }
         if self.settings.verbose > 0 {
-            self.progress.remark(&format!("the API key is from {}", found.place));
+            self.progress.remark(&format!("the API key is from {}", found.origin));
         }
         Ok(found.key)
     }

@@ -43,7 +43,7 @@ pub enum Color {
 
 /// `--json`, `--jq`, `--template` and `--output` as flags.
 #[derive(Clone, Debug, Default)]
-pub struct Json {
+pub(crate) struct Json {
     /// The fields, separated by commas. An empty text lists the fields.
     pub fields: Option<String>,
     /// The format given as a flag. Only a flag sets the format of chosen fields.

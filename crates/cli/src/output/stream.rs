@@ -44,13 +44,6 @@ impl Output {
 }
 
 impl Stream<'_> {
-    /// Returns true if times are printed in local time.
-    pub(crate) fn has_clock(&self) -> bool {
-        self.output.format == OutputFormat::Table
-            && self.program.is_none()
-            && self.output.zone.is_some()
-    }
-
     /// Prints an item.
     pub(crate) fn show(&self, item: &impl Serialize) -> Result<(), CliError> {
         let mut listing = self.output.listing(self.fields)?;

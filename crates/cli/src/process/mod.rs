@@ -19,6 +19,7 @@ use crate::complete;
 use crate::error::{CliError, ErrorFormat, usage};
 use crate::exit::Exit;
 use crate::output::to_stderr;
+use crate::settings::args::given;
 use crate::settings::early::ParsedEarly;
 
 /// Runs the command line of this process.
@@ -32,7 +33,7 @@ pub fn main() -> ExitCode {
         }
         let result = match text_without_parser(&args) {
             Some(text) => page::put(&text),
-            None => parse(&mut early, &args).and_then(|cli| run::run(cli, &mut early)),
+            None => parse(early, &args).and_then(|cli| run::run(cli, &mut early)),
         };
         match result {
             Ok(()) => Exit::Done,
@@ -53,23 +54,28 @@ fn text_without_parser(args: &[OsString]) -> Option<String> {
     }
 }
 
-fn parse(early: &mut ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
+fn parse(early: ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
     let mut root = page::laid_out_command();
     let matches = root.try_get_matches_from_mut(args);
-    let error = match matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
+    let parsed = matches.and_then(|mut matches| {
+        let given = given(&root, &matches);
+        let mut cli = Cli::from_arg_matches_mut(&mut matches)?;
+        cli.globals.given = given;
+        Ok(cli)
+    });
+    let error = match parsed {
         Ok(cli) => return Ok(cli),
         Err(error) => error,
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // The parser has different rules for colours.
-        page::show(&error.render().ansi(), *early)?;
+        page::show(&error.render().ansi(), early)?;
         return Err(CliError::silent(Exit::Done));
     }
     if args.iter().skip(1).all(|arg| arg == "--quiet" || arg == "-q" || arg == "--no-pager") {
-        page::show(&root.render_help().ansi(), *early)?;
+        page::show(&root.render_help().ansi(), early)?;
         return Err(CliError::silent(Exit::Done));
     }
-    early.read_configuration(&env::of_process);
     root.build();
     let path = usage::path(&root, args);
     let is_missing = matches!(

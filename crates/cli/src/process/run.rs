@@ -40,11 +40,10 @@ pub(super) fn run(cli: Cli, early: &mut ParsedEarly) -> Outcome {
         stdout: io::stdout().is_terminal(),
         stderr: io::stderr().is_terminal(),
     };
-    let settings = settings::load(cli.globals, &env::of_process, terminal, cli.command.care())
-        .inspect_err(|_| early.read_configuration(&env::of_process))?;
+    let settings = settings::load(cli.globals, &env::of_process, terminal, cli.command.care())?;
     early.adopt(&settings);
     panics::report(*early);
-    log::to_stderr(settings.verbose, settings.error_format);
+    log::to_stderr(settings.verbose, settings.output.error_format);
     let shutdown = Shutdown::default();
     // Signals have a runtime of their own, which still receives them while the runtime of the command
     // waits for its blocking threads.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::error::ErrorFormat;
 use crate::output::{Color, OutputFormat, TimeStyle};
-use crate::settings::config::value_name;
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Command};
 
 /// The flags that every command accepts.
 #[derive(Debug, Default, Args)]
@@ -25,10 +25,10 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT)]
     pub base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
-    #[arg(long, global = true, help_heading = ACCOUNT)]
+    #[arg(long, global = true, help_heading = ACCOUNT, hide_short_help = true)]
     pub api_key_stdin: bool,
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
-    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT)]
+    #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT, hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
     /// Output format [default: table on a terminal, tsv in a pipe]
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
@@ -40,16 +40,16 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT)]
     pub jq: Option<String>,
     /// Format the JSON with a template (see `formsvc help output`)
-    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT)]
+    #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT, hide_short_help = true)]
     pub template: Option<String>,
     /// When to use colours [default: auto]
-    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT)]
+    #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT, hide_short_help = true)]
     pub color: Option<Color>,
     /// Format of times on a terminal [default: relative]
     #[arg(long, global = true, value_name = "STYLE", help_heading = OUTPUT, hide_short_help = true)]
     pub time_style: Option<TimeStyle>,
     /// Never show long output in a pager
-    #[arg(long, global = true, help_heading = OUTPUT)]
+    #[arg(long, global = true, help_heading = OUTPUT, hide_short_help = true)]
     pub no_pager: bool,
     /// Print only errors on standard error
     #[arg(short, long, global = true, help_heading = MESSAGES)]
@@ -79,6 +79,9 @@ pub struct Globals {
     /// Maximum requests per minute, or `off` [default: the limit that the service announces, else 300]
     #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK, hide_short_help = true)]
     pub max_rate: Option<Rate>,
+    /// All given flags as typed. The values of settings are read from here.
+    #[arg(skip)]
+    pub(crate) given: Given,
 }
 
 /// Help headings of the global flags.
@@ -87,37 +90,23 @@ const OUTPUT: &str = "Output";
 const MESSAGES: &str = "Messages";
 const NETWORK: &str = "Network";
 
-impl Globals {
-    /// Returns the given flags with their values, except `--demo`, as they could be typed again.
-    pub(super) fn given(&self) -> Vec<(&'static str, Option<String>)> {
-        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let values = [
-            ("--profile", self.profile.clone()),
-            ("--base-url", self.base_url.clone()),
-            ("--api-key-file", path(&self.api_key_file)),
-            ("--output", self.output.as_ref().map(value_name)),
-            ("--json", self.json.clone()),
-            ("--jq", self.jq.clone()),
-            ("--template", self.template.clone()),
-            ("--time-style", self.time_style.as_ref().map(value_name)),
-            ("--color", self.color.as_ref().map(value_name)),
-            ("--error-format", self.error_format.as_ref().map(value_name)),
-            ("--timeout", self.timeout.map(format_duration)),
-            ("--max-wait", self.max_wait.map(format_duration)),
-            ("--cacert", path(&self.cacert)),
-            ("--max-rate", self.max_rate.map(|rate| rate.to_string())),
-        ];
-        let switches = [
-            ("--api-key-stdin", self.api_key_stdin),
-            ("--no-pager", self.no_pager),
-            ("--quiet", self.quiet),
-            ("--no-input", self.no_input),
-            ("--allow-http", self.allow_http),
-        ];
-        let values = values.into_iter().filter_map(|(flag, value)| Some((flag, Some(value?))));
-        let switches = switches.into_iter().filter(|(_, on)| *on).map(|(flag, _)| (flag, None));
-        values.chain(switches).collect()
-    }
+/// Global flags with their values as typed; a flag without a value has `None`.
+pub(crate) type Given = Vec<(String, Option<String>)>;
+
+/// Returns the global flags of a command line, except `--demo` and `--verbose`.
+pub(crate) fn given(root: &Command, matches: &ArgMatches) -> Given {
+    let is_given = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let globals = root.get_arguments().filter(|arg| {
+        arg.is_global_set() && is_given(arg.get_id().as_str()) && arg.get_id() != "demo"
+    });
+    let flags = globals.filter(|arg| !matches!(arg.get_action(), ArgAction::Count));
+    let words = flags.filter_map(|arg| {
+        let mut values = matches.get_raw(arg.get_id().as_str())?;
+        let value = arg.get_action().takes_values().then(|| values.next()).flatten();
+        let value = value.map(|value| value.to_string_lossy().into_owned());
+        Some((format!("--{}", arg.get_long()?), value))
+    });
+    words.collect()
 }
 
 /// A maximum number of requests per minute.
@@ -169,25 +158,18 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     text.parse().map(Rate::PerMinute).map_err(|_| rule.to_owned())
 }
 
-/// Parses a whole number in a range. A maximum of `u32::MAX` or more is not part of the error message,
-/// unless the number is too large.
+/// Parses a whole number in a range. The rule does not name a maximum of `u32::MAX` or more.
 pub(crate) fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| {
-        let (least, most) = (range.start(), range.end());
-        let too_big = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let rule = || match text.parse::<u64>() {
-            Ok(number) if number < *least && *most >= u32::MAX.into() => {
-                format!("expected a whole number from {least} up")
-            }
-            Err(_) if !too_big && *most >= u32::MAX.into() => {
-                format!("expected a whole number from {least} up")
-            }
-            _ => format!("expected a whole number from {least} to {most}"),
-        };
         let number = text.parse().ok().filter(|number| range.contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(rule)
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match range.end() {
+            most if *most >= u32::MAX.into() => {
+                format!("expected a whole number from {} up", range.start())
+            }
+            most => format!("expected a whole number from {} to {most}", range.start()),
+        })
     }
 }
 
@@ -218,12 +200,9 @@ mod tests {
     fn whole_number_error_names_the_range() {
         let limit = whole::<u32>(1..=u32::MAX.into());
         assert_eq!(limit("7"), Ok(7));
-        for bad in ["", "0", "-1", "1.5", "ten"] {
+        for bad in ["", "0", "-1", "1.5", "ten", "4294967296"] {
             assert_eq!(limit(bad).unwrap_err(), "expected a whole number from 1 up", "{bad:?}");
         }
-        let too_big = "expected a whole number from 1 to 4294967295";
-        assert_eq!(limit("4294967296").unwrap_err(), too_big);
-        assert_eq!(limit("99999999999999999999999").unwrap_err(), too_big);
         let page = whole::<u32>(1..=100);
         assert_eq!(page("101").unwrap_err(), "expected a whole number from 1 to 100");
         assert_eq!(page("x").unwrap_err(), "expected a whole number from 1 to 100");

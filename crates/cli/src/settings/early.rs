@@ -7,16 +7,13 @@ use clap::ValueEnum;
 use crate::base::env::{self, Lookup};
 use crate::error::ErrorFormat;
 use crate::output::Color;
-use crate::settings::args::Globals;
-use crate::settings::{self, OnBadSetting, Settings, Terminal};
+use crate::settings::Settings;
 
 /// Format and colours of errors, for errors that occur before the settings are resolved.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ParsedEarly {
     pub(crate) error_format: ErrorFormat,
     pub(crate) color: Color,
-    /// True if a flag or variable sets the format, and the colours.
-    is_set: (bool, bool),
 }
 
 impl ParsedEarly {
@@ -26,31 +23,15 @@ impl ParsedEarly {
         let value = |flag: &str, variable: &str| {
             value_of(args, flag).or_else(|| env(variable)?.into_string().ok())
         };
-        let error_format = value("--error-format", env::ERROR_FORMAT.name);
-        let color = value("--color", env::COLOR.name);
         Self {
-            is_set: (error_format.is_some(), color.is_some()),
-            error_format: parse(error_format),
-            color: parse(color),
-        }
-    }
-
-    /// Reads the configuration for values that no flag or variable sets. Called only after an error.
-    pub(crate) fn read_configuration(&mut self, env: Lookup<'_>) {
-        let (none, terminal) = (Globals::default(), Terminal::default());
-        let Ok(settings) = settings::load(none, env, terminal, OnBadSetting::Warn) else { return };
-        let (is_format_set, is_color_set) = self.is_set;
-        if !is_format_set {
-            self.error_format = settings.error_format;
-        }
-        if !is_color_set {
-            self.color = settings.color;
+            error_format: parse(value("--error-format", env::ERROR_FORMAT.name)),
+            color: parse(value("--color", env::COLOR.name)),
         }
     }
 
     /// Takes the values of the resolved settings.
     pub(crate) fn adopt(&mut self, settings: &Settings) {
-        (self.error_format, self.color) = (settings.error_format, settings.color);
+        (self.error_format, self.color) = (settings.output.error_format, settings.output.color);
     }
 }
 

@@ -1,20 +1,18 @@
 //! Chooses the value of each setting: from the flag, the variable, the project file, the profile, the top of
 //! the user's file, or the default, in this order. The files are read before.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-
-use super::ProfileService;
 use super::origin::Origin;
+use super::{PROFILE_DEFAULT, check_profile};
 use crate::base::env::{self, Lookup};
+use crate::base::paths::Paths;
 use crate::error::CliError;
 use crate::settings::config::keys::{self, Kind, PROFILE, SETTINGS, Setting};
-use crate::settings::config::{Entries, Entry, Value, no_profile, suggested};
-use crate::settings::{Store, check_profile};
+use crate::settings::config::{self, Entries, Entry, Value, no_profile, suggested};
 
-/// The profile that commands use if no other is named.
-pub(crate) const PROFILE_DEFAULT: &str = "default";
+/// Name of a project file.
+const PROJECT_NAME: &str = ".formsvc.toml";
 
 /// The settings of a file.
 #[derive(Clone, Debug, Default)]
@@ -35,14 +33,17 @@ pub(crate) enum OnBadSetting {
 }
 
 /// All sources of settings.
-pub(crate) struct Layers<'a> {
+#[derive(Default)]
+pub(super) struct Layers {
     /// The given flags, by the names of their settings.
-    pub(crate) flags: Vec<(&'static str, Value)>,
-    pub(crate) env: Lookup<'a>,
-    pub(crate) project: Option<Layer>,
-    pub(crate) user: Option<Layer>,
-    pub(crate) on_bad: OnBadSetting,
-    pub(crate) on_missing_profile: OnBadSetting,
+    pub(super) flags: Vec<(&'static str, Value)>,
+    pub(super) project: Option<Layer>,
+    pub(super) user: Option<Layer>,
+    /// Warnings about files that cannot be used.
+    pub(super) warnings: Vec<String>,
+    pub(super) on_bad: OnBadSetting,
+    /// True for a demo, which has no profile.
+    pub(super) is_demo: bool,
 }
 
 /// A setting with its value.
@@ -90,47 +91,67 @@ impl Resolved {
     }
 }
 
-impl Layers<'_> {
-    pub(crate) fn resolve(&self) -> Result<Resolved, CliError> {
-        let mut resolved = Resolved { warnings: self.warnings(), ..Resolved::default() };
+impl Layers {
+    /// Reads the user's file and the project file of a folder.
+    pub(super) fn read(
+        paths: &Paths,
+        folder: Option<&Path>,
+        on_bad: OnBadSetting,
+    ) -> Result<Self, CliError> {
+        let mut layers = Self { on_bad, ..Self::default() };
+        let entries = match config::load(paths) {
+            Err(error) if on_bad == OnBadSetting::Fail => return Err(error),
+            Err(error) => {
+                if on_bad == OnBadSetting::Warn {
+                    layers.warnings.push(ignored(&error));
+                }
+                Entries::default()
+            }
+            Ok(entries) => entries,
+        };
+        layers.user = config::path_in(paths).ok().map(|path| Layer { path, entries });
+        if let Some(path) = folder.and_then(project_file) {
+            match config::read_project(&path) {
+                Ok(entries) => layers.project = Some(Layer { path, entries }),
+                // A file in the repository of another person must not stop commands.
+                Err(error) => layers.warnings.push(ignored(&error)),
+            }
+        }
+        Ok(layers)
+    }
+
+    pub(super) fn resolve(&self, env: Lookup<'_>) -> Result<Resolved, CliError> {
+        let mut resolved = Resolved { warnings: self.warnings.clone(), ..Resolved::default() };
+        for (layer, is_project) in [(&self.project, true), (&self.user, false)] {
+            let Some(layer) = layer else { continue };
+            resolved.warnings.extend(layer.entries.entries.iter().filter_map(|entry| {
+                let problem = problem(entry, is_project)?;
+                Some(format!("{}:{}: {problem}", layer.path.display(), entry.line))
+            }));
+        }
         if let Some(user) = &self.user {
             resolved.profiles.clone_from(&user.entries.profiles);
         }
-        let profile = self.row(&PROFILE, None, &mut resolved.warnings)?;
+        let profile = self.row(&PROFILE, None, env, &mut resolved.warnings)?;
         resolved.profile =
             profile.value.as_ref().map_or_else(|| PROFILE_DEFAULT.to_owned(), Value::text);
         self.check_profile(&mut resolved, &profile.origin)?;
         for setting in SETTINGS {
             let profile = Some(&*resolved.profile);
-            let row = self.row(setting, profile, &mut resolved.warnings)?;
+            let row = self.row(setting, profile, env, &mut resolved.warnings)?;
             resolved.rows.push(row);
         }
         Ok(resolved)
-    }
-
-    /// Returns the service of a profile in the user's file.
-    pub(super) fn profile_service(&self, profile: &str) -> ProfileService {
-        let valid = |name: &str| {
-            let (value, _) = found(self.user.as_ref(), Some(profile), name, Origin::Profile)?;
-            value.check(keys::find(name)?.kind).ok().map(|()| value)
-        };
-        ProfileService {
-            base_url: valid("base_url").map(|value| value.text()),
-            store: valid("store").and_then(|value| Store::from_str(&value.text(), false).ok()),
-            api_key_command: match valid("api_key_command") {
-                Some(Value::Words(words)) => words,
-                _ => Vec::new(),
-            },
-        }
     }
 
     fn row(
         &self,
         setting: &'static Setting,
         profile: Option<&str>,
+        env: Lookup<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<Row, CliError> {
-        for (value, origin) in self.values(setting, profile)? {
+        for (value, origin) in self.values(setting, profile, env)? {
             // The error of a base URL in a flag or variable comes from its parser, which has better hints.
             let checked = if setting.kind == Kind::BaseUrl && origin.is_of_this_run() {
                 Ok(())
@@ -167,6 +188,7 @@ impl Layers<'_> {
         &self,
         setting: &Setting,
         profile: Option<&str>,
+        env: Lookup<'_>,
     ) -> Result<Vec<(Value, Origin)>, CliError> {
         let mut values = Vec::new();
         let flag = self.flags.iter().find(|(name, _)| *name == setting.name);
@@ -174,7 +196,7 @@ impl Layers<'_> {
             values.push((value.clone(), Origin::Flag(flag)));
         }
         let variable = |name| {
-            let value = variable_value(self.env, name, setting.kind)?;
+            let value = variable_value(env, name, setting.kind)?;
             Ok::<_, CliError>(value.map(|value| (value, Origin::Env(name))))
         };
         if let Some(own) = setting.variable {
@@ -199,12 +221,11 @@ impl Layers<'_> {
     /// Fails if the profile does not exist. A typing error would otherwise use another key.
     fn check_profile(&self, resolved: &mut Resolved, origin: &Origin) -> Result<(), CliError> {
         let profile = &resolved.profile;
-        if profile == PROFILE_DEFAULT || resolved.profiles.contains(profile) {
+        if self.is_demo || profile == PROFILE_DEFAULT || resolved.profiles.contains(profile) {
             return Ok(());
         }
-        if self.on_missing_profile == OnBadSetting::Fail {
-            let known = resolved.profiles.iter().map(String::as_str);
-            return Err(no_profile(profile, Some(origin), known));
+        if self.on_bad == OnBadSetting::Fail {
+            return Err(no_profile(profile, Some(origin), &resolved.profiles));
         }
         // A flag or variable may name the profile that the command creates.
         if matches!(origin, Origin::User(..)) {
@@ -212,35 +233,20 @@ impl Layers<'_> {
         }
         Ok(())
     }
+}
 
-    /// Returns warnings about unknown settings, settings in the wrong place, and invalid profile names.
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for (layer, problem) in [
-            (&self.project, project_problem as fn(&Entry) -> Option<String>),
-            (&self.user, user_problem),
-        ] {
-            let Some(layer) = layer else { continue };
-            warnings.extend(layer.entries.entries.iter().filter_map(|entry| {
-                Some(format!("{}:{}: {}", layer.path.display(), entry.line, problem(entry)?))
-            }));
-        }
-        let Some(user) = &self.user else { return warnings };
-        let mut bad_names = Vec::new();
-        for entry in &user.entries.entries {
-            let bad = entry.profile.as_ref().filter(|name| check_profile(name).is_err());
-            if let Some(name) = bad.filter(|name| !bad_names.contains(name)) {
-                bad_names.push(name);
-                let (path, line, rule) =
-                    (user.path.display(), entry.line, Kind::ProfileName.rule());
-                warnings.push(format!(
-                    "{path}:{line}: `{name}` cannot be the name of a profile: expected {rule}; it is \
-                     ignored"
-                ));
-            }
-        }
-        warnings
-    }
+fn ignored(error: &CliError) -> String {
+    format!("{}; the file is ignored", error.brief())
+}
+
+/// Returns the project file of a folder: in the folder itself, or in the nearest folder above, up to the
+/// folder with `.git`. Outside of a repository only the folder itself counts, because a shared folder such
+/// as `/tmp` is not a project.
+fn project_file(folder: &Path) -> Option<PathBuf> {
+    let exists = |folder: &Path, name: &str| folder.join(name).symlink_metadata().is_ok();
+    let root = folder.ancestors().find(|folder| exists(folder, ".git")).unwrap_or(folder);
+    let mut inside = folder.ancestors().take_while(|folder| folder.starts_with(root));
+    Some(inside.find(|folder| exists(folder, PROJECT_NAME))?.join(PROJECT_NAME))
 }
 
 /// Returns the value of a variable. An empty variable counts as unset.
@@ -260,54 +266,45 @@ fn found(
     origin: fn(PathBuf, usize) -> Origin,
 ) -> Option<(Value, Origin)> {
     let layer = layer?;
-    let mut entries = layer.entries.entries.iter();
-    let entry = entries.find(|entry| entry.profile.as_deref() == profile && entry.name == name)?;
+    let entry = layer.entries.entry(profile, name)?;
     Some((entry.value.clone(), origin(layer.path.clone(), entry.line)))
 }
 
-fn unknown(name: &str) -> String {
-    let hint = suggested(name).map_or_else(String::new, |hint| format!("; {hint}"));
-    format!("there is no setting `{name}`{hint}")
-}
-
-/// Returns the problem of a setting in a project file. Such a file must neither choose the service that
-/// gets the API key nor run a program.
-fn project_problem(entry: &Entry) -> Option<String> {
-    let name = match &entry.profile {
-        None => entry.name.clone(),
-        Some(profile) => format!("profiles.{profile}.{}", entry.name),
+/// Returns the problem of a setting that is unknown or in the wrong place. A project file must neither
+/// choose the service that gets the API key nor run a program.
+fn problem(entry: &Entry, is_project: bool) -> Option<String> {
+    let Entry { profile, name, .. } = entry;
+    let full_name = match profile {
+        Some(profile) => format!("profiles.{profile}.{name}"),
+        None => name.clone(),
     };
-    match keys::find(&name) {
-        Some(setting) if setting.scope.project() => None,
-        Some(_) => {
+    let no_effect = |why: &str| Some(format!("`{full_name}` has no effect {why}"));
+    let Some(setting) = keys::find(name) else {
+        let hint = suggested(name).map_or_else(String::new, |hint| format!("; {hint}"));
+        return Some(match profile {
+            Some(profile) if name.is_empty() => format!("`profiles.{profile}` is not a table"),
+            _ if full_name == "profiles" => "`profiles` is not a table".to_owned(),
+            _ => format!("there is no setting `{full_name}`{hint}"),
+        });
+    };
+    match profile {
+        _ if is_project && (profile.is_some() || !setting.scope.project()) => {
             let allowed = SETTINGS.iter().filter(|setting| setting.scope.project());
             let allowed: Vec<_> = allowed.map(|setting| format!("`{}`", setting.name)).collect();
+            no_effect(&format!("in a project file, which sets only {}", allowed.join(", ")))
+        }
+        Some(profile) if check_profile(profile).is_err() => {
+            let rule = Kind::ProfileName.rule();
             Some(format!(
-                "`{name}` has no effect in a project file, which sets only {}",
-                allowed.join(", ")
+                "`{profile}` cannot be the name of a profile: expected {rule}; it is ignored"
             ))
         }
-        None if entry.profile.is_some() => {
-            Some(format!("`{name}` has no effect: a project file has no profiles"))
+        None if !setting.scope.top() => {
+            no_effect("here: it is a setting of a profile, under `[profiles.NAME]`")
         }
-        None => Some(unknown(&name)),
-    }
-}
-
-fn user_problem(entry: &Entry) -> Option<String> {
-    let Entry { profile, name, .. } = entry;
-    match (keys::find(name), profile) {
-        (None, Some(profile)) if name.is_empty() => {
-            Some(format!("`profiles.{profile}` is not a table"))
+        Some(_) if !setting.scope.profile() => {
+            no_effect("in a profile: it is a setting of the top of the file")
         }
-        (None, None) if name == "profiles" => Some("`profiles` is not a table".to_owned()),
-        (None, _) => Some(unknown(name)),
-        (Some(setting), None) if !setting.scope.top() => Some(format!(
-            "`{name}` has no effect here: it is a setting of a profile, under `[profiles.NAME]`"
-        )),
-        (Some(setting), Some(_)) if !setting.scope.profile() => Some(format!(
-            "`{name}` has no effect in a profile: it is a setting of the top of the file"
-        )),
         _ => None,
     }
 }

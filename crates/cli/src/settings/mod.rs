@@ -7,7 +7,6 @@ pub(crate) mod early;
 mod layers;
 mod origin;
 mod profile;
-mod project;
 pub(crate) mod repeat_command;
 
 use std::ffi::OsString;
@@ -15,25 +14,22 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use formsvc_client::BaseUrl;
-use formsvc_client::network::{CertificateOrigin, NetworkSettings};
+use formsvc_client::network::CertificateOrigin;
 
 use crate::base::env::{self, Lookup};
 use crate::base::paths::Paths;
 use crate::error::CliError;
-use crate::error::ErrorFormat;
 pub(crate) use crate::output::Json;
-use crate::output::{Color, OutputFormat, OutputOptions, TimeStyle};
-use crate::settings::args::{Globals, Rate};
+use crate::output::{OutputFormat, OutputOptions};
+use crate::settings::args::{Given, Globals, Rate};
 use crate::settings::config::Value;
 use crate::settings::config::keys::{SETTINGS, names, one_of};
 use layers::Layers;
-pub(crate) use layers::{OnBadSetting, PROFILE_DEFAULT};
+pub(crate) use layers::OnBadSetting;
 pub use layers::{Resolved, Row};
 pub use origin::Origin;
-pub use profile::{KeySource, ProfileService};
-pub(crate) use profile::{Store, StoreChoice, check_profile};
-use project::FileLayers;
-use repeat_command::CommandLine;
+pub use profile::{KeySource, Profile};
+pub(crate) use profile::{KeyStore, PROFILE_DEFAULT, StoreChoice, check_profile};
 
 /// The settings of a run.
 #[derive(Debug)]
@@ -42,32 +38,16 @@ pub struct Settings {
     pub service: Service,
     /// The name of the profile, which need not exist.
     pub profile: String,
-    /// The name of the profile, if a flag or a variable sets it.
-    pub profile_named: Option<String>,
-    /// The service of the profile, from the user's file.
-    pub kept: ProfileService,
+    /// The profile as the user's file has it.
+    pub saved_profile: Profile,
     /// The stores of API keys that may be used.
     pub(crate) stores: StoreChoice,
-    /// Output format; `None` if it depends on the command and on standard output.
-    pub output: Option<OutputFormat>,
-    /// Filters and formats of JSON output.
-    pub json: Json,
-    /// Format of times on a terminal.
-    pub time_style: TimeStyle,
-    /// When to use colours.
-    pub color: Color,
-    /// True if long output may be shown in a pager.
-    pub pager: bool,
-    /// The pager, if a setting or variable names one.
-    pub pager_command: Option<String>,
+    /// Format, colours and pager of the output.
+    pub(crate) output: OutputOptions,
     /// True if prompts are possible: there is a terminal, and they are not disabled.
     pub may_ask: bool,
-    /// Format of errors.
-    pub error_format: ErrorFormat,
     /// Folders of configuration, state and cache.
     pub paths: Paths,
-    /// Print only errors on standard error.
-    pub quiet: bool,
     /// Number of `-v` flags.
     pub verbose: u8,
     /// Time limit for one request.
@@ -83,7 +63,7 @@ pub struct Settings {
     /// The standard streams.
     pub terminal: Terminal,
     /// The global flags as they were given.
-    pub(crate) given: CommandLine,
+    given: Given,
     /// All settings with their sources.
     pub resolved: Resolved,
 }
@@ -121,8 +101,8 @@ pub(crate) fn load(
     on_bad: OnBadSetting,
 ) -> Result<Settings, CliError> {
     let paths = Paths::of(env);
-    let files = FileLayers::read(&paths, std::env::current_dir().ok().as_deref(), on_bad)?;
-    resolve(globals, env, terminal, paths, files, on_bad)
+    let layers = Layers::read(&paths, std::env::current_dir().ok().as_deref(), on_bad)?;
+    resolve(globals, env, terminal, paths, layers)
 }
 
 /// Resolves the settings. [`layers`] decides the precedence; this function parses the values.
@@ -131,17 +111,12 @@ fn resolve(
     env: Lookup<'_>,
     terminal: Terminal,
     paths: Paths,
-    files: FileLayers,
-    on_bad: OnBadSetting,
+    mut layers: Layers,
 ) -> Result<Settings, CliError> {
     check_conflicts(&globals)?;
-    let FileLayers { user, project, warnings } = files;
-    let (flags, given) = (flags(&globals), CommandLine::from_globals(&globals));
-    // The demo has no profile.
-    let on_missing_profile = if globals.demo { OnBadSetting::Warn } else { on_bad };
-    let layers = Layers { flags, env, project, user, on_bad, on_missing_profile };
-    let mut resolved = layers.resolve()?;
-    resolved.warnings.splice(0..0, warnings);
+    layers.flags = flags(&globals.given);
+    layers.is_demo = globals.demo;
+    let resolved = layers.resolve(env)?;
     let service = if globals.demo {
         Service::Demo
     } else {
@@ -164,32 +139,33 @@ fn resolve(
     };
     let allow_http = resolved.text("allow_http").unwrap_or_default();
     let pager = resolved.text("pager");
-    let profile_row = resolved.row("profile");
+    let entries = layers.user.map(|user| user.entries).unwrap_or_default();
     Ok(Settings {
         service,
-        kept: layers.profile_service(&resolved.profile),
+        saved_profile: Profile::read(&entries, &resolved.profile),
         stores: store_choice(env)?,
         profile: resolved.profile.clone(),
-        profile_named: profile_row
-            .is_some_and(|row| row.origin.is_of_this_run())
-            .then(|| resolved.profile.clone()),
-        output: resolved.parse("output", choice),
-        json: Json {
-            fields: globals.json,
-            format: globals.output,
-            jq: globals.jq,
-            template: globals.template,
+        output: OutputOptions {
+            json: Json {
+                fields: globals.json,
+                format: globals.output,
+                jq: globals.jq,
+                template: globals.template,
+            },
+            format: resolved.parse("output", choice),
+            time_style: resolved.parse("time_style", choice).unwrap_or_default(),
+            color: resolved.parse("color", choice).unwrap_or_default(),
+            error_format: resolved.parse("error_format", choice).unwrap_or_default(),
+            quiet: globals.quiet,
+            stdout_is_terminal: terminal.stdout,
+            stderr_is_terminal: terminal.stderr,
+            pager: pager.as_deref() != Some("false"),
+            pager_command: pager.filter(|command| command != "false"),
         },
-        time_style: resolved.parse("time_style", choice).unwrap_or_default(),
-        color: resolved.parse("color", choice).unwrap_or_default(),
-        pager: pager.as_deref() != Some("false"),
-        pager_command: pager.filter(|command| command != "false"),
         may_ask: terminal.stdin
             && terminal.stderr
             && resolved.text("no_input").as_deref() != Some("true"),
-        error_format: resolved.parse("error_format", choice).unwrap_or_default(),
         paths,
-        quiet: globals.quiet,
         verbose: globals.verbose,
         timeout: resolved.parse("timeout", args::duration),
         max_wait: resolved.parse("max_wait", args::duration),
@@ -198,7 +174,7 @@ fn resolve(
             .then(|| config::hosts(&allow_http).map(str::to_owned).collect()),
         cacert,
         terminal,
-        given,
+        given: globals.given,
         resolved,
     })
 }
@@ -226,35 +202,10 @@ impl Settings {
         }
     }
 
-    /// Returns the proxy and TLS settings: those of the environment, and the file of `--cacert`.
-    pub(crate) fn network(&self, env: Lookup<'_>) -> Result<NetworkSettings, CliError> {
-        let mut network = NetworkSettings::from_vars(env)?;
-        if let Some(origin) = &self.cacert {
-            network.add_root_certificate_file(origin.clone())?;
-        }
-        Ok(network)
-    }
-
-    /// Returns the options of the output.
-    pub(crate) fn output_options(&self) -> OutputOptions {
-        OutputOptions {
-            json: self.json.clone(),
-            format: self.output,
-            time_style: self.time_style,
-            color: self.color,
-            error_format: self.error_format,
-            quiet: self.quiet,
-            stdout_is_terminal: self.terminal.stdout,
-            stderr_is_terminal: self.terminal.stderr,
-            pager: self.pager,
-            pager_command: self.pager_command.clone(),
-        }
-    }
-
     /// Returns the output format. The default is a table on a terminal, TSV elsewhere.
     pub(crate) fn output_format(&self) -> OutputFormat {
         let default = if self.terminal.stdout { OutputFormat::Table } else { OutputFormat::Tsv };
-        self.output.unwrap_or(default)
+        self.output.format.unwrap_or(default)
     }
 }
 
@@ -263,13 +214,11 @@ fn choice<T: ValueEnum>(text: &str) -> Result<T, String> {
 }
 
 /// Returns the given flags, by the names of their settings.
-fn flags(globals: &Globals) -> Vec<(&'static str, Value)> {
-    let setting_of = |flag: &str| SETTINGS.iter().find(|setting| setting.flag == Some(flag));
-    let flags = globals.given().into_iter().filter_map(|(flag, value)| {
-        let value = value.unwrap_or_else(|| {
-            if flag == "--no-pager" { "false".to_owned() } else { "true".to_owned() }
-        });
-        Some((setting_of(flag)?.name, Value::Text(value)))
+fn flags(given: &Given) -> Vec<(&'static str, Value)> {
+    let flags = SETTINGS.iter().filter_map(|setting| {
+        let (flag, value) = given.iter().find(|(flag, _)| Some(&**flag) == setting.flag)?;
+        let switch = if flag == "--no-pager" { "false" } else { "true" };
+        Some((setting.name, Value::Text(value.as_deref().unwrap_or(switch).to_owned())))
     });
     flags.collect()
 }
@@ -322,8 +271,7 @@ mod tests {
     use super::*;
 
     fn resolved(globals: Globals, env: Lookup<'_>, terminal: Terminal) -> Settings {
-        let (paths, files) = (Paths::default(), FileLayers::default());
-        resolve(globals, env, terminal, paths, files, OnBadSetting::Fail).unwrap()
+        resolve(globals, env, terminal, Paths::default(), Layers::default()).unwrap()
     }
 
     fn with(globals: Globals, env: &[(&str, &str)]) -> Settings {
@@ -335,7 +283,10 @@ mod tests {
 
     #[test]
     fn flag_takes_precedence_over_variable() {
-        let globals = Globals { base_url: Some("https://flag".into()), ..Globals::default() };
+        let globals = Globals {
+            given: vec![("--base-url".to_owned(), Some("https://flag".to_owned()))],
+            ..Globals::default()
+        };
         let settings = with(globals, &[("FORMSVC_BASE_URL", "https://env")]);
         let Service::At { base_url, .. } = settings.service else { panic!("not a service") };
         assert_eq!(base_url.as_deref(), Some("https://flag"));

@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use secrecy::SecretString;
 
+use super::config::keys::Kind;
+use super::config::{Entries, Value};
 use crate::base::masked::without_secrets;
 use crate::error::CliError;
 
+/// The profile that commands use if no other is named.
+pub(crate) const PROFILE_DEFAULT: &str = "default";
 /// Longest name of a profile, in characters.
 const PROFILE_MAX: usize = 64;
 
 /// A store of API keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Store {
+pub(crate) enum KeyStore {
     /// The keyring of the system
     Keyring,
     /// A file in the configuration folder that only its owner can read
@@ -23,25 +27,43 @@ pub(crate) enum Store {
 /// The stores that may be used: `FORMSVC_CREDENTIAL_STORE`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoreChoice {
-    /// Both stores, the keyring first.
     #[default]
     Auto,
     Keyring,
     File,
 }
 
-/// The service of a profile, from the user's file. The API key of the profile is sent to no other service.
+/// A profile of the user's file. Its API key is sent to no other service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProfileService {
+pub struct Profile {
+    /// The name.
+    pub name: String,
     /// The base URL.
     pub base_url: Option<String>,
     /// The store that contains the key.
-    pub(crate) store: Option<Store>,
+    pub(crate) store: Option<KeyStore>,
     /// The program that prints the key, and its arguments; empty if there is none.
     pub api_key_command: Vec<String>,
 }
 
-impl ProfileService {
+impl Profile {
+    /// Reads a profile. A setting that is missing or invalid counts as unset.
+    pub(crate) fn read(entries: &Entries, name: &str) -> Self {
+        let valid = |setting: &str, kind: Kind| {
+            entries.get(Some(name), setting).filter(|value| value.check(kind).is_ok())
+        };
+        let store = valid("store", Kind::Store).map(Value::text);
+        Self {
+            name: name.to_owned(),
+            base_url: valid("base_url", Kind::BaseUrl).map(Value::text),
+            store: store.and_then(|store| KeyStore::from_str(&store, false).ok()),
+            api_key_command: match valid("api_key_command", Kind::Words) {
+                Some(Value::Words(words)) => words.clone(),
+                _ => Vec::new(),
+            },
+        }
+    }
+
     /// True if the file names a source of the key.
     pub(crate) fn has_key(&self) -> bool {
         self.store.is_some() || !self.api_key_command.is_empty()
@@ -72,7 +94,6 @@ pub(crate) fn check_profile(name: &str) -> Result<(), CliError> {
         return Ok(());
     }
     let shown: String = without_secrets(name).chars().take(PROFILE_MAX).collect();
-    Err(CliError::usage(format!("`{shown}` cannot be the name of a profile")).hint(
-        "a name has up to 64 characters of A-Z, a-z, 0-9, `-` and `_`, and does not begin with `-`",
-    ))
+    let rule = Kind::ProfileName.rule();
+    Err(CliError::usage(format!("`{shown}` cannot be the name of a profile: expected {rule}")))
 }

@@ -3,7 +3,7 @@
 use crate::base::masked::secret_prefix;
 use crate::base::sanitize::one_line;
 use crate::base::shell::quoted;
-use crate::settings::args::Globals;
+use crate::settings::args::Given;
 use crate::settings::{PROFILE_DEFAULT, Service, Settings};
 
 /// A command line of this program.
@@ -24,30 +24,21 @@ impl CommandLine {
             }
             Service::At { .. } => {}
         }
-        line.words.extend(settings.given.words.iter().cloned());
+        line.given(&settings.given);
+        if settings.verbose > 0 {
+            line.words.push(format!("-{}", "v".repeat(settings.verbose.into())));
+        }
         line.words.extend(command.iter().map(|&word| word.to_owned()));
         line
     }
 
-    /// Creates the part with the given global flags. `--demo` and a profile other than the default are
-    /// added by [`Self::new`].
-    pub(super) fn from_globals(globals: &Globals) -> Self {
-        let mut line = Self::default();
-        for (flag, value) in globals.given() {
+    fn given(&mut self, given: &Given) {
+        for (flag, value) in given.iter().filter(|(flag, _)| flag != "--profile") {
             match value {
-                Some(value) if flag == "--profile" && value != PROFILE_DEFAULT => {}
-                Some(value) => {
-                    line.flag(flag, &value);
-                }
-                None => {
-                    line.switch(flag);
-                }
-            }
+                Some(value) => self.flag(flag, value),
+                None => self.switch(flag),
+            };
         }
-        if globals.verbose > 0 {
-            line.words.push(format!("-{}", "v".repeat(globals.verbose.into())));
-        }
-        line
     }
 
     /// Adds a flag with its value.
@@ -91,11 +82,13 @@ mod tests {
 
     use super::*;
     use crate::cmd::Cli;
+    use crate::settings::args::{Globals, given};
 
     /// Parses the global flags of a command line.
-    fn parsed(words: &[&str]) -> Globals {
-        let matches = Cli::command().try_get_matches_from(words).unwrap();
-        Cli::from_arg_matches(&matches).unwrap().globals
+    fn parsed(words: &[&str]) -> (Globals, Given) {
+        let command = Cli::command();
+        let matches = command.clone().try_get_matches_from(words).unwrap();
+        (Cli::from_arg_matches(&matches).unwrap().globals, given(&command, &matches))
     }
 
     /// Returns a valid value of a flag.
@@ -107,7 +100,6 @@ mod tests {
             "error-format" => "json",
             "timeout" | "max-wait" => "1m 30s",
             "max-rate" => "60",
-            "profile" => PROFILE_DEFAULT,
             _ => "-it's a b",
         }
     }
@@ -118,18 +110,20 @@ mod tests {
         let globals = command.get_arguments().filter(|arg| arg.is_global_set());
         let flags: Vec<&str> = globals.filter_map(|arg| arg.get_long()).collect();
         assert!(flags.len() > 15, "{flags:?}");
-        for flag in flags.into_iter().filter(|flag| *flag != "demo") {
+        for flag in flags.into_iter().filter(|flag| !["demo", "profile", "verbose"].contains(flag))
+        {
             let arg = command.get_arguments().find(|arg| arg.get_long() == Some(flag)).unwrap();
             let long = if arg.get_action().takes_values() {
                 format!("--{flag}={}", value(flag))
             } else {
                 format!("--{flag}")
             };
-            let once = parsed(&["formsvc", &long, "me"]);
-            let line = CommandLine::from_globals(&once);
+            let (once, given) = parsed(&["formsvc", &long, "me"]);
+            let mut line = CommandLine::default();
+            line.given(&given);
             assert!(!line.words.is_empty(), "{flag}");
             let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
-            let again = parsed(&[&["formsvc"], &words[..], &["me"]].concat());
+            let (again, _) = parsed(&[&["formsvc"], &words[..], &["me"]].concat());
             assert_eq!(format!("{once:?}"), format!("{again:?}"), "{flag}");
         }
     }

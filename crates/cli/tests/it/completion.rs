@@ -177,54 +177,6 @@ fn fields_of_every_command_are_completed_without_a_request() {
     assert!(home.service.asked_nothing());
 }
 
-#[cfg(unix)]
-#[test]
-fn captures_are_completed_by_number_with_event_and_time() {
-    use crate::webhook::kept::{Home as Receiver, Listener};
-    let home = Receiver::new();
-    let mut listener = Listener::start(&home, &[]);
-    let event = |id: u32| {
-        format!(
-            "{{\"event\":\"submission.created\",\"submission_id\":\"sub_{id}\",\"form_id\":\"frm_1\",\
-             \"form_title\":\"F\",\"data\":{{}},\"created_at\":\"2026-01-01T00:00:00.000Z\"}}"
-        )
-    };
-    for id in 1..=11 {
-        assert_eq!(listener.deliver(event(id).as_bytes()), 200);
-    }
-    assert_eq!(listener.deliver(b"\x1b[2J $(touch mark)"), 200);
-    assert_eq!(listener.end(), Some(0));
-    let offered = |words: &[&str], state: &Path| -> Vec<String> {
-        let mut command = home.formsvc(&[&["--", "formsvc", "webhook"], words].concat());
-        command.env("FORMSVC_COMPLETE", "fish").env("FORMSVC_STATE_DIR", state);
-        let output = command.output().unwrap();
-        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
-    };
-    let state = home.state();
-    for words in [
-        &["events", "show", ""][..],
-        &["events", "diff", "2", ""],
-        &["events", "export", ""],
-        &["replay", ""],
-        &["verify", "--capture", ""],
-    ] {
-        let all = offered(words, &state);
-        assert_eq!(all.len(), 12, "{words:?}: {all:?}");
-        assert!(all.iter().any(|line| line.starts_with("12\tbad_event, 20")), "{words:?}: {all:?}");
-        assert!(all.iter().any(|line| line.starts_with("1\tsubmission.created, 20")), "{all:?}");
-    }
-    let begun = offered(&["events", "show", "1"], &state);
-    let numbers: Vec<&str> = begun.iter().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(numbers.len(), 4, "{begun:?}");
-    assert!(["1", "10", "11", "12"].iter().all(|number| numbers.contains(number)), "{begun:?}");
-    // A missing folder, and a file that is not a store.
-    let none = home.path().join("none");
-    assert!(offered(&["events", "show", "1"], &none).is_empty() && !none.exists());
-    std::fs::write(state.join("webhook/captures.db"), "no database").unwrap();
-    assert!(offered(&["events", "show", "1"], &state).is_empty());
-}
-
 #[test]
 fn shells_complete_fields_after_a_comma() {
     let home = Home::new();

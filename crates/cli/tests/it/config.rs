@@ -220,7 +220,7 @@ fn each_value_is_shown_with_where_it_comes_from() {
         ("output", "ndjson", "flag", "--output".to_owned()),
         ("color", "never", "user", format!("{file}:2")),
         ("timeout", "5s", "profile", format!("{file}:5")),
-        ("max_wait", "1m 30s", "flag", "--max-wait".to_owned()),
+        ("max_wait", "90s", "flag", "--max-wait".to_owned()),
         ("max_rate", "60", "environment", "FORMSVC_MAX_RATE".to_owned()),
         ("error_format", "text", "default", "default".to_owned()),
     ];

@@ -183,15 +183,6 @@ fn errors_are_json_wherever_that_is_said() {
 }
 
 #[test]
-fn errors_are_json_where_the_configuration_says_so() {
-    let home = tempfile::tempdir().unwrap();
-    let mut set = formsvc(&["config", "set", "error_format", "json"]);
-    assert!(set.env("HOME", home.path()).status().unwrap().success());
-    let said: Said = formsvc(&["me", "--banana"]).env("HOME", home.path()).output().unwrap().into();
-    assert!(said.stderr.starts_with("{\"error\":"), "{}", said.stderr);
-}
-
-#[test]
 fn errors_have_colours_only_where_they_are_due() {
     assert!(!run(&["lits"]).stderr.contains('\u{1b}'));
     assert!(run(&["lits", "--color", "always"]).stderr.contains("\u{1b}[1m\u{1b}[31merror:"));

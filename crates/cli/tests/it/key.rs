@@ -109,9 +109,9 @@ fn a_key_of_a_profile_goes_to_the_address_of_the_profile_alone() {
     let others = ["http://localhost", "https://forms.example:8443", "https://forms.example/a"];
     for other in others {
         let said = home.run(&["me", "--base-url", other], &[]);
-        fails(&said, 4, &["no API key", "goes nowhere else"]);
+        fails(&said, 4, &["no API key", "is sent only to"]);
         let said = home.run(&["me"], &[("FORMSVC_BASE_URL", other)]);
-        fails(&said, 4, &["no API key", "goes nowhere else"]);
+        fails(&said, 4, &["no API key", "is sent only to"]);
     }
     assert_eq!(home.key(&["--base-url", "https://FORMS.example:443/"], &[]), "fsk_file");
     let ran = home.0.path().join("ran");
@@ -119,7 +119,7 @@ fn a_key_of_a_profile_goes_to_the_address_of_the_profile_alone() {
     let home = home.with_command(OURS, &touch);
     for other in others {
         let said = home.run(&["me", "--base-url", other], &[]);
-        fails(&said, 4, &["no API key", OURS, "goes nowhere else"]);
+        fails(&said, 4, &["no API key", OURS, "is sent only to"]);
     }
     let home = home.with_command("", &touch);
     let said = home.run(&["me", "--base-url", OURS], &[]);
@@ -144,7 +144,7 @@ fn a_key_that_a_command_prints_is_sent_and_shown_nowhere() {
 fn a_command_that_fails_says_how_and_no_other_key_is_used() {
     let failing = |command: &str| Home::new().with_command(OURS, command).run(&["me"], &[]);
     let said = failing(r#"["sh", "-c", "echo fsk_x; echo its own words >&2; exit 7"]"#);
-    fails(&said, 4, &["error:", "`sh`", "cause: its exit code was 7", "hint:", "its own words"]);
+    fails(&said, 4, &["error:", "`sh`", "cause: exit status: 7", "hint:", "its own words"]);
     fails(&failing(r#"["/no/such/program", "fsk_arg"]"#), 4, &["`/no/such/program`", "hint:"]);
     fails(&failing(r#"["echo", "fsk_a fsk_b"]"#), 4, &["more than one word"]);
 }

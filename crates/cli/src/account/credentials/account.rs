@@ -1,83 +1,70 @@
-//! Whose key: a profile, and the origin the key was saved for.
+//! The account of a key: a profile, and the origin for which the key was stored.
 
 use crate::error::CliError;
 use crate::settings::base_url;
-use crate::settings::{Store, check_profile};
+use crate::settings::{KeyStore, Profile, check_profile};
 
-/// Longest name of a profile.
-/// In place of the origin of signing secrets, which are not sent to any service. No origin is like it.
+/// Takes the place of the origin for signing secrets, which are sent to no service. No origin is equal to it.
 const SIGNING_SECRETS: &str = "signing_secrets";
-/// Between origin and profile in the name of a keyring's entry. No profile has it, so that no two
-/// accounts share an entry.
-const BETWEEN: char = '|';
 
-/// Whose key.
+/// The account of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     profile: String,
     origin: String,
-    kept: Option<Store>,
+    store: Option<KeyStore>,
 }
 
 impl Account {
-    /// The account of a profile at a service, whose address is taken as the client takes it: two
-    /// addresses are one origin only if requests go to the same place.
+    /// Creates the account of a profile at a service. Two base URLs have the same origin only if requests to
+    /// them reach the same place.
     pub(crate) fn new(profile: &str, base_url: &str) -> Result<Self, CliError> {
         check_profile(profile)?;
         let origin = base_url::parse(base_url)?.as_str().to_owned();
-        Ok(Self { profile: profile.to_owned(), origin, kept: None })
+        Ok(Self { profile: profile.to_owned(), origin, store: None })
     }
 
-    /// The entry of a profile's signing secrets.
+    /// Returns the account of a profile at its own service, with the store that the profile names. `None` for
+    /// a profile without a service.
+    pub(crate) fn of_profile(profile: &Profile) -> Result<Option<Self>, CliError> {
+        let Some(base_url) = &profile.base_url else { return Ok(None) };
+        Ok(Some(Self::new(&profile.name, base_url)?.stored_in(profile.store)))
+    }
+
+    /// Returns the account of a profile's signing secrets.
     pub(super) fn signing_secrets(profile: &str) -> Self {
         let (profile, origin) = (profile.to_owned(), SIGNING_SECRETS.to_owned());
-        Self { profile, origin, kept: None }
+        Self { profile, origin, store: None }
     }
 
-    /// An account that a store has a key of, with the origin as it is written there.
-    /// `None` for signing secrets.
-    pub(super) fn listed(origin: String, profile: String, store: Store) -> Option<Self> {
-        check_profile(&profile).ok()?;
-        if origin == SIGNING_SECRETS {
-            return None;
-        }
-        Some(Self { profile, origin, kept: Some(store) })
-    }
-
-    /// The same account, with the store that the configuration says has its key.
+    /// Sets the store that should have the key.
     #[must_use]
-    pub(crate) fn kept_in(mut self, store: Option<Store>) -> Self {
-        self.kept = store;
+    pub(crate) fn stored_in(mut self, store: Option<KeyStore>) -> Self {
+        self.store = store;
         self
     }
 
-    /// The name of the profile.
     pub(crate) fn profile(&self) -> &str {
         &self.profile
     }
 
-    /// Scheme, host, port if it is not the usual one, and path if there is one.
+    /// Returns the scheme, the host, a port that is not the default, and the path.
     pub(crate) fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// The store that should have the key.
-    pub(crate) fn kept(&self) -> Option<Store> {
-        self.kept
+    /// Returns the store that should have the key.
+    pub(crate) fn store(&self) -> Option<KeyStore> {
+        self.store
     }
 
-    /// The name of its entry in a keyring.
+    /// Returns the name of the entry in a keyring. No profile contains the separator, so that two accounts
+    /// never share an entry.
     pub(super) fn entry(&self) -> String {
-        format!("{}{BETWEEN}{}", self.origin, self.profile)
+        format!("{}|{}", self.origin, self.profile)
     }
 
-    /// The origin and the profile in the name of an entry.
-    pub(super) fn of_entry(entry: &str) -> Option<(String, String)> {
-        let (origin, profile) = entry.rsplit_once(BETWEEN)?;
-        Some((origin.to_owned(), profile.to_owned()))
-    }
-
-    /// What people see in the list of their keyring.
+    /// Returns the label that the user sees in the keyring.
     pub(super) fn label(&self) -> String {
         if self.origin == SIGNING_SECRETS {
             return format!("formsvc signing secrets of profile {}", self.profile);
@@ -95,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_place_are_one_origin() {
+    fn equal_base_urls_have_one_origin() {
         for same in [
             "https://forms.example",
             "https://forms.example/",
@@ -112,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_only_look_alike_are_different_origins() {
+    fn similar_base_urls_have_different_origins() {
         let origins = [
             "https://forms.example",
             "https://localhost",
@@ -135,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_without_being_repeated() {
+    fn invalid_base_url_is_not_repeated_in_the_error() {
         for bad in [
             "",
             "forms.example",
@@ -153,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_has_a_plain_name() {
+    fn profile_name_has_only_plain_characters() {
         for good in ["default", "work", "a", "A-b_c-9", "9", "_x"] {
             assert!(check_profile(good).is_ok(), "{good}");
         }
@@ -164,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_accounts_share_an_entry() {
+    fn accounts_have_different_entries() {
         let one = Account::new("c", "https://h/a%7Cb").unwrap();
         let other = Account::new("c", "https://h/a|b").unwrap();
         assert_ne!(one.entry(), other.entry());

@@ -1,4 +1,4 @@
-//! Why a store could not do what was asked, and what to do about it.
+//! Errors of the stores of keys.
 
 use std::error::Error;
 use std::fmt;
@@ -8,28 +8,23 @@ use super::KEYRING_MAX;
 use crate::base::files::FileError;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::Store;
+use crate::settings::KeyStore;
 
-/// Why a store could not do what was asked. No text in it is a key, or is taken from a file of keys.
+/// The error of a store. No text in it is a part of a key or of a key file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
-    /// There is a keyring, and it gives nothing until its owner unlocks it.
+    /// The user must unlock the keyring.
     #[error("the keyring is locked")]
     Locked,
-    /// There is no keyring.
     #[error("there is no keyring: {0}")]
     Absent(Absence),
-    /// Something that should be a keyring does not answer.
     #[error("the keyring did not answer within {} s", KEYRING_MAX.as_secs())]
     Silent,
-    /// The keyring answered with something else.
     #[error("the keyring failed")]
     Keyring(#[source] Box<dyn Error + Send + Sync>),
-    /// More than one entry has the name of ours.
     #[error("the keyring has {0} entries for this account")]
     Ambiguous(usize),
-    /// There is no folder for the file.
-    #[error("neither FORMSVC_CONFIG_DIR nor a home folder says where the file of keys is")]
+    #[error("the key file has no folder: neither FORMSVC_CONFIG_DIR nor a home folder is set")]
     NoFolder,
     /// The key file cannot be used.
     #[error(transparent)]
@@ -38,31 +33,28 @@ pub(crate) enum StoreError {
     #[error("`{}` is not a valid key file: {problem}", path.display())]
     Malformed { path: PathBuf, problem: String },
     /// The store returns another key than the one that was just stored.
-    #[error("the {0} does not give back the key that was just kept in it")]
-    NotKept(Store),
+    #[error("the {0} does not return the key that was just stored")]
+    NotKept(KeyStore),
     /// A copy could not be removed.
     #[error("a copy of the key may still be in the {store}")]
     Survives {
-        /// Where.
-        store: Store,
-        /// Why it could not be removed.
+        store: KeyStore,
         #[source]
         why: Box<StoreError>,
     },
     /// The entry of signing secrets was changed by another program.
     #[error("the {0} has an entry for signing secrets that is not a list of secrets")]
-    BadSecrets(Store),
-    /// No key looks like this.
+    BadSecrets(KeyStore),
     #[error("the API key {0}")]
     NotAKey(&'static str),
 }
 
-/// Why there is no keyring.
+/// The reason why there is no keyring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absence {
-    /// No session of a desktop: over SSH, in a container, in CI.
+    /// No desktop session: over SSH, in a container, in CI.
     NoBus,
-    /// A session in which nothing keeps secrets.
+    /// A session without a secret service.
     NoService,
     /// `FORMSVC_CREDENTIAL_STORE=file`.
     SwitchedOff,
@@ -72,14 +64,14 @@ impl fmt::Display for Absence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoBus => "no D-Bus session is running, as over SSH, in a container or in CI",
-            Self::NoService => "nothing in this session keeps secrets (org.freedesktop.secrets)",
+            Self::NoService => "this session has no secret service (org.freedesktop.secrets)",
             Self::SwitchedOff => "FORMSVC_CREDENTIAL_STORE switches it off",
         })
     }
 }
 
-/// What there is where there is no keyring: three ways, each exactly as typed.
-pub(crate) const ALTERNATIVES: &str = "without a keyring, keep the key in a file with \
+/// Alternatives to a keyring.
+const ALTERNATIVES: &str = "without a keyring, store the key in a file with \
      `formsvc auth login --store file`, or set FORMSVC_API_KEY, or pass `--api-key-file PATH`";
 
 impl StoreError {
@@ -89,12 +81,14 @@ impl StoreError {
             || matches!(self, Self::NoFolder)
     }
 
-    /// What to do about it.
+    /// Returns a remedy.
     pub(crate) fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Locked => format!("unlock the keyring of your desktop; {ALTERNATIVES}"),
             Self::Silent => {
-                format!("does it ask you for a password in a window? Otherwise, {ALTERNATIVES}")
+                format!(
+                    "does the keyring show a window that asks for a password? Otherwise, {ALTERNATIVES}"
+                )
             }
             Self::Absent(_) | Self::Keyring(_) => ALTERNATIVES.to_owned(),
             Self::Ambiguous(_) => {
@@ -108,7 +102,7 @@ impl StoreError {
             }
             Self::Survives { why, .. } => match why.hint() {
                 Some(hint) => format!("{hint}; then `formsvc auth logout` again"),
-                None => "try `formsvc auth logout` again; a revoked key opens nothing".to_owned(),
+                None => "try `formsvc auth logout` again, or revoke the key".to_owned(),
             },
             Self::BadSecrets(_) => {
                 "`formsvc webhook secret remove --all` removes it; then add the secrets again"

@@ -108,18 +108,6 @@ impl KeyFile {
         self.path().symlink_metadata().is_ok()
     }
 
-    /// Returns origin and profile of each key.
-    pub(super) fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let mut accounts = Vec::new();
-        for (origin, of_origin) in self.read()?.iter().flat_map(|keys| keys.iter()) {
-            let Some(profiles) = of_origin.as_table_like() else { continue };
-            accounts.extend(
-                profiles.iter().map(|(profile, _)| (origin.to_owned(), profile.to_owned())),
-            );
-        }
-        Ok(accounts)
-    }
-
     pub(super) fn path(&self) -> PathBuf {
         self.folder.clone().unwrap_or_default().join(NAME)
     }
@@ -129,7 +117,9 @@ impl KeyFile {
     }
 
     fn read(&self) -> Result<Option<DocumentMut>, StoreError> {
-        self.folder()?;
+        if self.folder.is_none() {
+            return Ok(None);
+        }
         let text = files::read(&self.path(), Trust::Private, MAX_LEN)?;
         text.map(|text| self.parse(&text)).transpose()
     }
@@ -163,5 +153,6 @@ fn io_error(action: &'static str, path: &Path, source: io::Error) -> StoreError 
     FileError::Io { action, path: path.to_owned(), source }.into()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests;

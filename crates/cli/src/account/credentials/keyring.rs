@@ -1,9 +1,10 @@
-//! The keyring of the system: Secret Service over D-Bus on Linux and its kin, the Keychain on macOS, the
+//! The keyring of the system: Secret Service over D-Bus on Linux and BSD, the Keychain on macOS, the
 //! Credential Manager on Windows.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use keyring_core::{CredentialStore, Entry, Error};
@@ -11,80 +12,53 @@ use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::Account;
-use super::bounded::within;
 use super::error::{Absence, StoreError};
 use crate::base::env::Lookup;
 
-/// Under which name our entries are kept.
-pub(super) const SERVICE: &str = "formsvc";
+/// The service name of all entries.
+const SERVICE: &str = "formsvc";
 
-/// A keyring, with a limit on how long it may take to answer.
+/// A keyring, with a time limit for each call.
 pub(super) struct Keyring {
     calls: Result<Arc<dyn Calls>, Absence>,
     limit: Duration,
 }
 
-/// What a keyring can do. Each call may take for ever.
+/// The functions of a keyring, which may block forever. Tests have a keyring in memory.
 pub(super) trait Calls: Send + Sync {
-    /// The key of an account.
     fn get(&self, account: &Account) -> Result<Option<SecretString>, StoreError>;
-    /// Keeps a key.
     fn set(&self, account: &Account, key: &SecretString) -> Result<(), StoreError>;
-    /// Removes a key, and says whether there was one.
+    /// Removes a key. Returns false if there is none.
     fn remove(&self, account: &Account) -> Result<bool, StoreError>;
-    /// Whose keys it has, as far as it can be searched.
-    fn accounts(&self) -> Result<Vec<(String, String)>, StoreError>;
-    /// Whether it could be used now.
+    /// Checks whether the keyring could be used now.
     fn check(&self) -> Result<(), StoreError>;
 }
 
 impl Keyring {
-    /// The one that this system has. Nothing is opened, and nothing is started, before it is asked.
+    /// Returns the keyring of this system. The first call opens it.
     pub(super) fn of_the_system(env: Lookup<'_>, limit: Duration) -> Self {
         let calls = absence(env).map_or_else(|| Ok(Arc::new(System) as Arc<dyn Calls>), Err);
         Self { calls, limit }
     }
 
-    /// Another one.
     #[cfg(test)]
     pub(super) fn of(calls: Arc<dyn Calls>, limit: Duration) -> Self {
         Self { calls: Ok(calls), limit }
     }
 
-    /// The key of an account.
-    pub(super) fn get(&self, account: &Account) -> Result<Option<SecretString>, StoreError> {
-        let account = account.clone();
-        self.ask(move |keyring| keyring.get(&account))
-    }
-
-    /// Keeps a key.
-    pub(super) fn set(&self, account: &Account, key: &SecretString) -> Result<(), StoreError> {
-        let (account, key) = (account.clone(), key.clone());
-        self.ask(move |keyring| keyring.set(&account, &key))
-    }
-
-    /// Removes a key, and says whether there was one.
-    pub(super) fn remove(&self, account: &Account) -> Result<bool, StoreError> {
-        let account = account.clone();
-        self.ask(move |keyring| keyring.remove(&account))
-    }
-
-    /// Whose keys it has, as far as it can be searched: origin and profile of each.
-    pub(super) fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.ask(|keyring| keyring.accounts())
-    }
-
-    /// Whether it could be used now.
-    pub(super) fn check(&self) -> Result<(), StoreError> {
-        self.ask(|keyring| keyring.check())
-    }
-
-    fn ask<T: Send + 'static>(
+    /// Calls the keyring on a thread. A call that does not return in time ends with the process.
+    pub(super) fn call<T: Send + 'static>(
         &self,
         call: impl FnOnce(&dyn Calls) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let keyring = self.calls.clone().map_err(StoreError::Absent)?;
-        within(self.limit, move || call(&*keyring)).unwrap_or(Err(StoreError::Silent))
+        let (done, ended) = mpsc::sync_channel(1);
+        // The receiver is dropped after the time limit.
+        let thread = thread::Builder::new().name("keyring".into());
+        thread
+            .spawn(move || drop(done.send(call(&*keyring))))
+            .map_err(|error| StoreError::Keyring(Box::new(error)))?;
+        ended.recv_timeout(self.limit).unwrap_or(Err(StoreError::Silent))
     }
 }
 
@@ -95,8 +69,8 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// Whether there is none, as far as the environment tells. Where there is no bus, the library would look
-/// for one in places that were not named.
+/// Returns the reason if the environment names no session bus. The library would search for one at other
+/// places.
 #[cfg(all(unix, not(target_os = "macos")))]
 fn absence(env: Lookup<'_>) -> Option<Absence> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty());
@@ -118,7 +92,7 @@ impl System {
     fn entry(account: &Account) -> Result<Entry, StoreError> {
         let label = account.label();
         let modifiers = HashMap::from([("label", &*label)]);
-        // Elsewhere, entries have no label of their own.
+        // On other systems, entries have no label.
         let modifiers = cfg!(all(unix, not(target_os = "macos"))).then_some(&modifiers);
         open()?.build(SERVICE, &account.entry(), modifiers).map_err(failed)
     }
@@ -142,23 +116,13 @@ impl Calls for System {
             Ok(()) => Ok(true),
             Err(Error::NoEntry) => unlocked().map(|()| false),
             Err(Error::Ambiguous(entries)) => {
-                for one in entries {
-                    one.delete_credential().map_err(failed)?;
+                for entry in entries {
+                    entry.delete_credential().map_err(failed)?;
                 }
                 Ok(true)
             }
             Err(error) => Err(failed(error)),
         }
-    }
-
-    /// Only the Secret Service can be searched by what entries are of.
-    fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
-        if !cfg!(all(unix, not(target_os = "macos"))) {
-            return Ok(Vec::new());
-        }
-        let entries = open()?.search(&HashMap::from([("service", SERVICE)])).map_err(failed)?;
-        let names = entries.iter().filter_map(Entry::get_specifiers);
-        Ok(names.filter_map(|(_, entry)| Account::of_entry(&entry)).collect())
     }
 
     fn check(&self) -> Result<(), StoreError> {
@@ -168,30 +132,22 @@ impl Calls for System {
 }
 
 #[cfg(all(unix, not(target_os = "macos")))]
-fn open() -> Result<Arc<CredentialStore>, StoreError> {
-    match zbus_secret_service_keyring_store::Store::new() {
-        Ok(store) => Ok(store),
-        Err(error) => Err(failed(error)),
-    }
-}
+use zbus_secret_service_keyring_store::Store as SystemStore;
 
 #[cfg(target_os = "macos")]
-fn open() -> Result<Arc<CredentialStore>, StoreError> {
-    match apple_native_keyring_store::keychain::Store::new() {
-        Ok(store) => Ok(store),
-        Err(error) => Err(failed(error)),
-    }
-}
+use apple_native_keyring_store::keychain::Store as SystemStore;
 
 #[cfg(windows)]
+use windows_native_keyring_store::Store as SystemStore;
+
 fn open() -> Result<Arc<CredentialStore>, StoreError> {
-    match windows_native_keyring_store::Store::new() {
+    match SystemStore::new() {
         Ok(store) => Ok(store),
         Err(error) => Err(failed(error)),
     }
 }
 
-/// Where nothing was found: whether that is because nothing can be seen yet.
+/// Checks that the keyring is unlocked. A locked keyring shows no entries.
 #[cfg(all(unix, not(target_os = "macos")))]
 fn unlocked() -> Result<(), StoreError> {
     super::secret_service::unlocked()
@@ -211,7 +167,7 @@ fn failed(error: Error) -> StoreError {
         Error::PlatformFailure(why) => platform(why),
         Error::BadEncoding(bytes) | Error::BadDataFormat(bytes, _) => {
             drop(Zeroizing::new(bytes));
-            StoreError::Keyring("what it has for this account is no text".into())
+            StoreError::Keyring("the entry of this account is not text".into())
         }
         other => StoreError::Keyring(Box::new(other)),
     }

@@ -1,12 +1,9 @@
-//! Where API keys are kept between runs: the keyring of the system, or a file that only its owner can
-//! read.
+//! The stores of API keys: the keyring of the system, and a file that only its owner can read.
 //!
-//! A key belongs to an [`Account`]: the name of a profile, and the origin it was saved for. There is no
-//! way to ask for a key without naming the origin it will be sent to, so that a key saved for one service
-//! never reaches another.
+//! A key belongs to an [`Account`]: the name of a profile, and the origin for which it was stored. A key is
+//! read only for the origin to which it is sent, so that it never reaches another service.
 
 mod account;
-mod bounded;
 mod error;
 mod key_file;
 mod keyring;
@@ -27,36 +24,12 @@ use keyring::Keyring;
 pub(crate) use signing::{StoredSecrets, check_secret_name};
 
 use crate::base::env;
-use crate::settings::Settings;
-use crate::settings::{Store, StoreChoice};
+use crate::settings::{KeyStore, Settings, StoreChoice};
 
-/// Longest call to a keyring. One that takes longer is left behind on its thread.
+/// Time limit for a call to a keyring.
 const KEYRING_MAX: Duration = Duration::from_secs(3);
-/// Longest key that is kept; one has a few dozen characters, and Windows takes 2560 bytes.
+/// Longest key that is stored, in bytes. Windows stores at most 2560 bytes.
 const KEY_MAX: usize = 1024;
-
-/// A key that was found.
-#[derive(Debug)]
-pub(crate) struct Found {
-    /// Where it is kept.
-    pub(crate) store: Store,
-    /// The key.
-    pub(crate) key: SecretString,
-    /// Why the keyring, which comes first, could not be asked.
-    pub(crate) passed_over: Option<StoreError>,
-}
-
-/// A key that was put into a store. The other store has what it had.
-#[derive(Debug)]
-#[must_use = "the other store may have a copy of the key before"]
-pub(crate) struct Put {
-    /// Where it was put.
-    pub(crate) store: Store,
-    account: Account,
-    key: SecretString,
-    /// What that store had before.
-    before: Option<SecretString>,
-}
 
 /// The stores of this user.
 #[derive(Debug)]
@@ -67,7 +40,7 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// The stores that the settings leave. Nothing is opened yet.
+    /// Returns the stores that the settings permit. Opens none of them.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self {
             choice: settings.stores,
@@ -77,128 +50,103 @@ impl Stores {
     }
 
     /// Returns the store of a new key if the user names none.
-    pub(crate) fn preferred(&self) -> Store {
-        if self.choice == StoreChoice::File { Store::File } else { Store::Keyring }
+    pub(crate) fn preferred(&self) -> KeyStore {
+        if self.choice == StoreChoice::File { KeyStore::File } else { KeyStore::Keyring }
     }
 
-    /// What people call a store.
-    pub(crate) fn place(&self, store: Store) -> String {
+    /// Describes a store in a message.
+    pub(crate) fn place(&self, store: KeyStore) -> String {
         match store {
-            Store::Keyring => "the keyring".to_owned(),
-            Store::File => format!("`{}`", self.file.path().display()),
+            KeyStore::Keyring => "the keyring".to_owned(),
+            KeyStore::File => format!("`{}`", self.file.path().display()),
         }
     }
 
-    /// The key of an account. A keyring that fails is no failure if the file has the key.
-    pub(crate) fn find(&self, account: &Account) -> Result<Option<Found>, StoreError> {
-        let found = |store, key, passed_over| Some(Found { store, key, passed_over });
-        let in_file = || if self.uses(Store::File) { self.file.get(account) } else { Ok(None) };
-        if !self.uses(Store::Keyring) {
-            return Ok(in_file()?.and_then(|key| found(Store::File, key, None)));
-        }
-        // The configuration names the file: the keyring does not have the key.
-        if account.kept() == Some(Store::File) && self.uses(Store::File) {
-            return Ok(in_file()?.and_then(|key| found(Store::File, key, None)));
-        }
-        match self.keyring.get(account) {
-            Ok(Some(key)) => Ok(found(Store::Keyring, key, None)),
-            Ok(None) => Ok(in_file()?.and_then(|key| found(Store::File, key, None))),
-            Err(why) => match in_file()? {
-                Some(key) => Ok(found(Store::File, key, Some(why))),
-                None => Err(why),
-            },
-        }
-    }
-
-    /// The store that is not asked, in words: nobody would look there otherwise.
-    pub(crate) fn left_out(&self, account: &Account) -> Option<String> {
-        let store = [Store::Keyring, Store::File].into_iter().find(|store| !self.uses(*store))?;
-        let (variable, used, place) =
-            (env::CREDENTIAL_STORE.name, store.other().name(), self.place(store));
-        let kept = if account.kept() == Some(store) { ", which has the key," } else { "" };
-        Some(format!("{place}{kept} is not asked, because {variable} is `{used}`"))
-    }
-
-    /// The key of an account in the file, without a look at the keyring.
-    pub(crate) fn find_in_file(
+    /// Finds the key of an account in the store of the account. Without one, searches the file and then the
+    /// keyring.
+    pub(crate) fn find(
         &self,
         account: &Account,
-    ) -> Result<Option<SecretString>, StoreError> {
-        if self.uses(Store::File) { self.file.get(account) } else { Ok(None) }
+    ) -> Result<Option<(KeyStore, SecretString)>, StoreError> {
+        for store in [KeyStore::File, KeyStore::Keyring] {
+            if self.uses(store)
+                && account.store().is_none_or(|own| own == store)
+                && let Some(key) = self.get(account, store)?
+            {
+                return Ok(Some((store, key)));
+            }
+        }
+        Ok(None)
     }
 
-    /// Puts a key into one store and reads it back. When it fails, what was kept before is kept still;
-    /// and until [`Self::settle`] the other store still has what it had, so that a run that ends here
-    /// has lost nothing.
-    pub(crate) fn put(
+    /// Describes the store that is not searched because of a variable.
+    pub(crate) fn left_out(&self, account: &Account) -> Option<String> {
+        let store =
+            [KeyStore::Keyring, KeyStore::File].into_iter().find(|store| !self.uses(*store))?;
+        let (variable, used, place) =
+            (env::CREDENTIAL_STORE.name, store.other(), self.place(store));
+        let own = if account.store() == Some(store) { ", which has the key," } else { "" };
+        Some(format!("{place}{own} is not asked, because {variable} is `{used}`"))
+    }
+
+    /// Writes a key to a store and reads it back. The other store keeps its copy until
+    /// [`Self::remove_other_copy`], so that a run that ends early loses no key.
+    pub(crate) fn write(
         &self,
         account: &Account,
         key: &SecretString,
-        store: Store,
-    ) -> Result<Put, StoreError> {
+        store: KeyStore,
+    ) -> Result<(), StoreError> {
         check_key(key)?;
-        let before = self.get(account, store)?;
-        let put = Put { store, account: account.clone(), key: key.clone(), before };
-        let is_kept = self.set(account, key, store).and_then(|()| self.read_back(&put));
-        if let Err(error) = is_kept {
-            // The failure that is told is the first one.
-            let _ = self.take_back(&put);
-            return Err(error);
-        }
-        Ok(put)
-    }
-
-    fn read_back(&self, put: &Put) -> Result<(), StoreError> {
-        let read = self.get(&put.account, put.store)?;
-        if read.as_ref().map(ExposeSecret::expose_secret) == Some(put.key.expose_secret()) {
-            Ok(())
-        } else {
-            Err(StoreError::NotKept(put.store))
-        }
-    }
-
-    /// Has the store that a key was put into keep what it kept before.
-    pub(crate) fn take_back(&self, put: &Put) -> Result<(), StoreError> {
-        match &put.before {
-            Some(before) => self.set(&put.account, before, put.store),
-            None => self.forget(&put.account, put.store).map(drop),
-        }
-    }
-
-    /// Makes a key that was put the only copy. Gives why an older one may be left in a store that cannot
-    /// be asked; fails if one is left in a store that can.
-    pub(crate) fn settle(&self, put: &Put) -> Result<Option<StoreError>, StoreError> {
-        let other = put.store.other();
-        if !self.may_have(&put.account, other) {
-            return Ok(None);
-        }
-        match self.forget(&put.account, other) {
-            Ok(_) => Ok(None),
-            // What cannot be reached now could not have been written to either, unless it was once.
-            Err(why) if why.is_unreachable() => {
-                Ok((put.account.kept() == Some(other)).then_some(why))
+        match store {
+            KeyStore::Keyring => {
+                let (account, key) = (account.clone(), key.clone());
+                self.keyring.call(move |keyring| keyring.set(&account, &key))
             }
-            Err(why) => Err(StoreError::Survives { store: other, why: Box::new(why) }),
+            KeyStore::File => self.file.set(account, key),
+        }?;
+        match self.get(account, store)? {
+            Some(read) if read.expose_secret() == key.expose_secret() => Ok(()),
+            _ => Err(StoreError::NotKept(store)),
         }
     }
 
-    /// Removes every copy of a key, and says where there was one.
-    pub(crate) fn remove(&self, account: &Account) -> Result<Vec<Store>, StoreError> {
+    /// Removes the copy of a key from the other store.
+    pub(crate) fn remove_other_copy(
+        &self,
+        account: &Account,
+        store: KeyStore,
+    ) -> Result<(), StoreError> {
+        let other = store.other();
+        if !self.may_have(account, other) {
+            return Ok(());
+        }
+        match self.remove_from(account, other) {
+            // A store that cannot be used now was not used before, unless the account names it.
+            Err(why) if !why.is_unreachable() || account.store() == Some(other) => {
+                Err(StoreError::Survives { store: other, why: Box::new(why) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes every copy of a key. Returns the stores that had one.
+    pub(crate) fn remove(&self, account: &Account) -> Result<Vec<KeyStore>, StoreError> {
         let (mut removed, mut survives) = (Vec::new(), None);
-        for store in [Store::File, Store::Keyring] {
+        for store in [KeyStore::File, KeyStore::Keyring] {
             if !self.may_have(account, store) {
                 continue;
             }
-            match self.forget(account, store) {
+            match self.remove_from(account, store) {
                 Ok(true) => removed.push(store),
                 Ok(false) => {}
                 Err(why) => {
-                    // The only copy was in the file: a machine without a keyring has none in it.
-                    let elsewhere = match account.kept() {
-                        Some(kept) => kept != store,
+                    // A machine without a keyring has no copy in it.
+                    let is_elsewhere = match account.store() {
+                        Some(own) => own != store,
                         None => !removed.is_empty() || matches!(why, StoreError::Absent(_)),
                     };
-                    if !(elsewhere && why.is_unreachable()) {
+                    if !(is_elsewhere && why.is_unreachable()) {
                         survives.get_or_insert(StoreError::Survives { store, why: Box::new(why) });
                     }
                 }
@@ -207,79 +155,57 @@ impl Stores {
         survives.map_or(Ok(removed), Err)
     }
 
-    /// Every account that has a key here, with the store that has it, as far as stores can be searched;
-    /// and why the file, which always can be, was not.
-    pub(crate) fn accounts(&self) -> (Vec<Account>, Option<StoreError>) {
-        let (in_file, why) = match self.file.accounts() {
-            Ok(found) => (found, None),
-            Err(StoreError::NoFolder) => (Vec::new(), None),
-            Err(why) => {
-                let why = Box::new(why);
-                (Vec::new(), Some(StoreError::Survives { store: Store::File, why }))
-            }
-        };
-        // One that cannot be asked now says so when the key that should be in it is removed.
-        let in_keyring =
-            if self.uses(Store::Keyring) { self.keyring.accounts() } else { Ok(vec![]) };
-        let of = |store| move |(origin, profile)| Account::listed(origin, profile, store);
-        let mut found: Vec<Account> = in_file.into_iter().filter_map(of(Store::File)).collect();
-        found.extend(in_keyring.unwrap_or_default().into_iter().filter_map(of(Store::Keyring)));
-        (found, why)
-    }
-
-    /// Whether there is a file of keys.
     pub(crate) fn has_file(&self) -> bool {
         self.file.exists()
     }
 
-    /// Whether a store could be used now.
-    pub(crate) fn check(&self, store: Store) -> Result<(), StoreError> {
+    /// Checks whether a store could be used now.
+    pub(crate) fn check(&self, store: KeyStore) -> Result<(), StoreError> {
         match store {
-            Store::Keyring if self.choice == StoreChoice::File => {
+            KeyStore::Keyring if self.choice == StoreChoice::File => {
                 Err(StoreError::Absent(Absence::SwitchedOff))
             }
-            Store::Keyring => self.keyring.check(),
-            Store::File => self.file.check(),
+            KeyStore::Keyring => self.keyring.call(|keyring| keyring.check()),
+            KeyStore::File => self.file.check(),
         }
     }
 
-    /// Whether a copy may be in a store: one that is switched off is asked only if it is known to have one.
-    fn may_have(&self, account: &Account, store: Store) -> bool {
-        self.uses(store) || account.kept() == Some(store)
+    /// Returns true if a copy may be in a store. A store that a variable disables counts only if the account
+    /// names it.
+    fn may_have(&self, account: &Account, store: KeyStore) -> bool {
+        self.uses(store) || account.store() == Some(store)
     }
 
-    fn uses(&self, store: Store) -> bool {
+    fn uses(&self, store: KeyStore) -> bool {
         match self.choice {
             StoreChoice::Auto => true,
-            StoreChoice::Keyring => store == Store::Keyring,
-            StoreChoice::File => store == Store::File,
+            StoreChoice::Keyring => store == KeyStore::Keyring,
+            StoreChoice::File => store == KeyStore::File,
         }
     }
 
-    fn get(&self, account: &Account, store: Store) -> Result<Option<SecretString>, StoreError> {
+    fn get(&self, account: &Account, store: KeyStore) -> Result<Option<SecretString>, StoreError> {
         match store {
-            Store::Keyring => self.keyring.get(account),
-            Store::File => self.file.get(account),
+            KeyStore::Keyring => {
+                let account = account.clone();
+                self.keyring.call(move |keyring| keyring.get(&account))
+            }
+            KeyStore::File => self.file.get(account),
         }
     }
 
-    fn set(&self, account: &Account, key: &SecretString, store: Store) -> Result<(), StoreError> {
+    fn remove_from(&self, account: &Account, store: KeyStore) -> Result<bool, StoreError> {
         match store {
-            Store::Keyring => self.keyring.set(account, key),
-            Store::File => self.file.set(account, key),
-        }
-    }
-
-    /// Whether there was something to forget.
-    fn forget(&self, account: &Account, store: Store) -> Result<bool, StoreError> {
-        match store {
-            Store::Keyring => self.keyring.remove(account),
-            Store::File => self.file.remove(account),
+            KeyStore::Keyring => {
+                let account = account.clone();
+                self.keyring.call(move |keyring| keyring.remove(&account))
+            }
+            KeyStore::File => self.file.remove(account),
         }
     }
 }
 
-impl Store {
+impl KeyStore {
     fn other(self) -> Self {
         match self {
             Self::Keyring => Self::File,
@@ -287,7 +213,7 @@ impl Store {
         }
     }
 
-    /// Its name, as it is written in flags and configuration.
+    /// Returns the name in flags and configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Keyring => "keyring",
@@ -296,13 +222,13 @@ impl Store {
     }
 }
 
-impl fmt::Display for Store {
+impl fmt::Display for KeyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// What no store would give back as it was, or would let a key be something else than a key.
+/// Checks that a store can return the key unchanged.
 fn check_key(key: &SecretString) -> Result<(), StoreError> {
     let key = key.expose_secret();
     let rule = if key.is_empty() {

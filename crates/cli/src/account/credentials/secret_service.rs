@@ -1,4 +1,4 @@
-//! What the store of the library does not tell of the Secret Service: whether a keyring can be seen.
+//! Checks of the Secret Service that the keyring library does not make.
 
 use std::error::Error as StdError;
 
@@ -7,14 +7,14 @@ use secret_service::{EncryptionType, Error};
 
 use super::error::{Absence, StoreError};
 
-/// What a bus calls it when a name has no owner.
-const NOBODY: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
+/// The D-Bus error for a name without an owner.
+const NO_OWNER: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
 
-/// Whether the keyring that new entries go to is there and unlocked. A service that was just started shows
-/// no keyring, or an empty one, until its owner has unlocked it: nothing found means nothing there only
-/// when this is well.
+/// Checks that the default keyring is unlocked, and unlocks a keyring with an empty password. A service that
+/// was just started shows no entries until the user unlocks it, so that "not found" is reliable only after
+/// this check.
 pub(super) fn unlocked() -> Result<(), StoreError> {
-    // Nothing secret passes.
+    // No secret is transferred.
     let service = SecretService::connect(EncryptionType::Plain).map_err(failed)?;
     let collection = match service.get_default_collection() {
         Err(Error::NoResult) => return Err(StoreError::Locked),
@@ -30,18 +30,17 @@ pub(super) fn unlocked() -> Result<(), StoreError> {
     }
 }
 
-/// Whether an error says that there is no keyring.
+/// Returns the reason if an error means that there is no keyring.
 pub(super) fn absence(error: &(dyn StdError + 'static)) -> Option<Absence> {
-    // No service on the bus has this name, and none can be started.
-    let nobody = |error: &zbus::Error| match error {
-        zbus::Error::MethodError(name, ..) => name.as_str() == NOBODY,
+    let has_no_owner = |error: &zbus::Error| match error {
+        zbus::Error::MethodError(name, ..) => name.as_str() == NO_OWNER,
         zbus::Error::FDO(error) => matches!(**error, zbus::fdo::Error::ServiceUnknown(_)),
         _ => false,
     };
     match error.downcast_ref::<Error>()? {
         Error::Unavailable => Some(Absence::NoBus),
         Error::ZbusFdo(zbus::fdo::Error::ServiceUnknown(_)) => Some(Absence::NoService),
-        Error::Zbus(error) if nobody(error) => Some(Absence::NoService),
+        Error::Zbus(error) if has_no_owner(error) => Some(Absence::NoService),
         _ => None,
     }
 }

@@ -1,11 +1,9 @@
 //! The signing secrets of a profile. They are in the same stores as API keys, as one entry.
 
-use std::sync::Arc;
-
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Account, KEY_MAX, Put, StoreError, Stores};
-use crate::settings::Store;
+use super::{Account, KEY_MAX, StoreError, Stores};
+use crate::settings::KeyStore;
 
 /// Longest name of a secret.
 const NAME_MAX: usize = 64;
@@ -15,9 +13,7 @@ const NAME_MAX: usize = 64;
 pub(crate) struct StoredSecrets {
     pub(crate) secrets: Vec<(String, SecretString)>,
     /// The store that contains them; `None` if there are none.
-    pub(crate) store: Option<Store>,
-    /// Why the keyring, which comes first, could not be read.
-    pub(crate) passed_over: Option<Arc<StoreError>>,
+    pub(crate) store: Option<KeyStore>,
 }
 
 /// A secret cannot be added to the others.
@@ -72,14 +68,12 @@ impl Stores {
     /// Reads the signing secrets of a profile.
     pub(crate) fn signing_secrets(&self, profile: &str) -> Result<StoredSecrets, StoreError> {
         let account = Account::signing_secrets(profile);
-        let Some(found) = self.find(&account)? else { return Ok(StoredSecrets::default()) };
-        let secrets = StoredSecrets::from_text(found.key.expose_secret());
-        let secrets = secrets.ok_or(StoreError::BadSecrets(found.store))?;
-        Ok(StoredSecrets {
-            secrets,
-            store: Some(found.store),
-            passed_over: found.passed_over.map(Arc::new),
-        })
+        let Some((store, text)) = self.find(&account)? else {
+            return Ok(StoredSecrets::default());
+        };
+        let secrets = StoredSecrets::from_text(text.expose_secret());
+        let secrets = secrets.ok_or(StoreError::BadSecrets(store))?;
+        Ok(StoredSecrets { secrets, store: Some(store) })
     }
 
     /// Replaces the signing secrets of a profile. None removes the entry.
@@ -87,14 +81,14 @@ impl Stores {
         &self,
         profile: &str,
         stored: &StoredSecrets,
-        store: Store,
+        store: KeyStore,
     ) -> Result<(), StoreError> {
-        let account = Account::signing_secrets(profile).kept_in(stored.store);
+        let account = Account::signing_secrets(profile).stored_in(stored.store);
         if stored.secrets.is_empty() {
             return self.remove(&account).map(drop);
         }
-        let put: Put = self.put(&account, &stored.to_text(), store)?;
-        self.settle(&put).map(drop)
+        self.write(&account, &stored.to_text(), store)?;
+        self.remove_other_copy(&account, store)
     }
 }
 

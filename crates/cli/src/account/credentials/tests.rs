@@ -1,4 +1,4 @@
-//! The rules that two stores keep together, with a keyring of the test's own.
+//! Both stores together, with a keyring in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use super::*;
 struct Fake {
     keys: Mutex<BTreeMap<String, String>>,
     fails: Mutex<Option<fn() -> StoreError>>,
-    /// Keeps something else than it was given.
+    /// Stores another text than the given one.
     garbles: Mutex<bool>,
     asked: Mutex<usize>,
 }
@@ -26,7 +26,7 @@ impl Fake {
         *self.fails.lock().unwrap() = Some(why);
     }
 
-    fn mend(&self) {
+    fn repair(&self) {
         *self.fails.lock().unwrap() = None;
     }
 }
@@ -50,11 +50,6 @@ impl Calls for Fake {
         Ok(self.keys.lock().unwrap().remove(&account.entry()).is_some())
     }
 
-    fn accounts(&self) -> Result<Vec<(String, String)>, StoreError> {
-        self.answer()?;
-        Ok(self.keys.lock().unwrap().keys().filter_map(|key| Account::of_entry(key)).collect())
-    }
-
     fn check(&self) -> Result<(), StoreError> {
         self.answer()
     }
@@ -76,15 +71,10 @@ fn setup(choice: StoreChoice) -> Setup {
 }
 
 impl Setup {
-    /// Puts a key into a store, and makes it the only one or takes it back.
-    fn save(
-        &self,
-        account: &Account,
-        key: &SecretString,
-        store: Store,
-    ) -> Result<Option<StoreError>, StoreError> {
-        let put = self.stores.put(account, key, store)?;
-        self.stores.settle(&put).inspect_err(|_| self.stores.take_back(&put).unwrap())
+    /// Writes a key, then removes the other copy.
+    fn save(&self, account: &Account, key: &str, store: KeyStore) -> Result<(), StoreError> {
+        self.stores.write(account, &key.into(), store)?;
+        self.stores.remove_other_copy(account, store)
     }
 
     /// The keys in the keyring and in the file; nothing for none.
@@ -101,8 +91,8 @@ fn account() -> Account {
     Account::new("p", "https://forms.example").unwrap()
 }
 
-fn kept(store: Store) -> Account {
-    account().kept_in(Some(store))
+fn stored_in(store: KeyStore) -> Account {
+    account().stored_in(Some(store))
 }
 
 fn locked() -> StoreError {
@@ -110,115 +100,97 @@ fn locked() -> StoreError {
 }
 
 fn broken() -> StoreError {
-    StoreError::NotKept(Store::Keyring)
+    StoreError::NotKept(KeyStore::Keyring)
 }
 
 #[test]
-fn a_key_has_one_copy_whichever_store_it_moves_to() {
+fn moved_key_has_one_copy() {
     let it = setup(StoreChoice::Auto);
-    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
+    it.save(&account(), "1", KeyStore::File).unwrap();
     assert_eq!(it.both(), ["", "1"]);
-    let _ = it.save(&kept(Store::File), &"2".into(), Store::Keyring).unwrap();
+    it.save(&stored_in(KeyStore::File), "2", KeyStore::Keyring).unwrap();
     assert_eq!(it.both(), ["2", ""]);
-    let _ = it.save(&kept(Store::Keyring), &"3".into(), Store::File).unwrap();
+    it.save(&stored_in(KeyStore::Keyring), "3", KeyStore::File).unwrap();
     assert_eq!(it.both(), ["", "3"]);
 }
 
 #[test]
-fn until_it_is_settled_a_key_that_moves_has_the_one_before_beside_it() {
-    for (from, to) in [(Store::File, Store::Keyring), (Store::Keyring, Store::File)] {
+fn written_key_leaves_the_copy_in_the_other_store() {
+    for (from, to) in [(KeyStore::File, KeyStore::Keyring), (KeyStore::Keyring, KeyStore::File)] {
         let it = setup(StoreChoice::Auto);
-        it.save(&account(), &"1".into(), from).unwrap();
-        let put = it.stores.put(&kept(from), &"2".into(), to).unwrap();
-        // By the record of before it is the old key, and by that of after the new one.
-        for (record, key) in [(from, "1"), (to, "2")] {
-            let found = it.stores.find(&kept(record)).unwrap().unwrap();
-            assert_eq!(found.key.expose_secret(), key, "{from} to {to}, recorded {record}");
+        it.save(&account(), "1", from).unwrap();
+        it.stores.write(&stored_in(from), &"2".into(), to).unwrap();
+        for (store, expected) in [(from, "1"), (to, "2")] {
+            let (_, key) = it.stores.find(&stored_in(store)).unwrap().unwrap();
+            assert_eq!(key.expose_secret(), expected, "{from} to {to}, stored in {store}");
         }
-        it.stores.take_back(&put).unwrap();
-        let found = it.stores.find(&kept(from)).unwrap().unwrap();
-        assert_eq!((found.store, found.key.expose_secret()), (from, "1"));
     }
 }
 
 #[test]
-fn a_key_that_cannot_be_kept_leaves_the_one_before() {
+fn key_that_is_not_read_back_leaves_the_old_copy() {
     let it = setup(StoreChoice::Auto);
-    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
+    it.save(&account(), "1", KeyStore::File).unwrap();
     *it.keyring.garbles.lock().unwrap() = true;
-    let error = it.save(&account(), &"2".into(), Store::Keyring).unwrap_err();
-    assert!(matches!(error, StoreError::NotKept(Store::Keyring)), "{error:?}");
-    assert_eq!(it.both(), ["", "1"]);
-    *it.keyring.garbles.lock().unwrap() = false;
+    let error = it.save(&account(), "2", KeyStore::Keyring).unwrap_err();
+    assert!(matches!(error, StoreError::NotKept(KeyStore::Keyring)), "{error:?}");
+    assert_eq!(it.both()[1], "1");
+}
+
+#[test]
+fn old_copy_that_is_not_removed_is_an_error() {
+    let it = setup(StoreChoice::Auto);
+    it.keyring.fail(locked);
+    it.save(&account(), "1", KeyStore::File).unwrap();
+    let error = it.save(&stored_in(KeyStore::Keyring), "2", KeyStore::File).unwrap_err();
+    assert!(matches!(error, StoreError::Survives { store: KeyStore::Keyring, .. }), "{error:?}");
     it.keyring.fail(broken);
-    let error = it.save(&account(), &"2".into(), Store::File).unwrap_err();
-    assert!(matches!(error, StoreError::Survives { store: Store::Keyring, .. }), "{error:?}");
-    assert_eq!(it.both(), ["", "1"]);
+    assert!(it.save(&account(), "3", KeyStore::File).is_err());
+    assert_eq!(it.both()[1], "3");
 }
 
 #[test]
-fn an_older_copy_out_of_reach_is_told_where_there_is_one() {
+fn keyring_is_not_opened_for_a_key_in_the_file() {
     let it = setup(StoreChoice::Auto);
-    it.keyring.fail(locked);
-    let saved = it.save(&account(), &"1".into(), Store::File).unwrap();
-    assert!(saved.is_none());
-    let saved = it.save(&kept(Store::Keyring), &"2".into(), Store::File).unwrap();
-    assert!(matches!(saved, Some(StoreError::Locked)));
-}
-
-#[test]
-fn a_keyring_that_fails_is_passed_over_for_a_key_in_the_file() {
-    let it = setup(StoreChoice::Auto);
-    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
-    it.keyring.fail(locked);
-    let found = it.stores.find(&account()).unwrap().unwrap();
-    assert_eq!((found.store, found.key.expose_secret()), (Store::File, "1"));
-    assert!(matches!(found.passed_over, Some(StoreError::Locked)));
-    assert!(it.stores.remove(&kept(Store::File)).unwrap() == [Store::File]);
-    assert!(matches!(it.stores.find(&account()), Err(StoreError::Locked)));
-    it.keyring.mend();
-    assert!(it.stores.find(&account()).unwrap().is_none());
-}
-
-#[test]
-fn a_keyring_is_asked_for_no_key_that_is_known_to_be_in_the_file() {
-    let it = setup(StoreChoice::Auto);
-    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
+    it.save(&account(), "1", KeyStore::File).unwrap();
     let asked = *it.keyring.asked.lock().unwrap();
-    assert!(it.stores.find(&kept(Store::File)).unwrap().unwrap().passed_over.is_none());
+    for account in [account(), stored_in(KeyStore::File)] {
+        let (store, key) = it.stores.find(&account).unwrap().unwrap();
+        assert_eq!((store, key.expose_secret()), (KeyStore::File, "1"));
+    }
     assert_eq!(*it.keyring.asked.lock().unwrap(), asked);
+    assert!(it.stores.find(&stored_in(KeyStore::Keyring)).unwrap().is_none());
+    it.stores.remove(&account()).unwrap();
+    it.keyring.fail(locked);
+    assert!(matches!(it.stores.find(&account()), Err(StoreError::Locked)));
 }
 
 #[test]
-fn a_copy_that_may_survive_fails_the_removal() {
-    for (record, survives) in [
-        (Some(Store::Keyring), true),
-        // Nobody knows.
-        (None, true),
-        // It is elsewhere.
-        (Some(Store::File), false),
-    ] {
+fn copy_that_may_be_left_fails_the_removal() {
+    for (record, survives) in
+        [(Some(KeyStore::Keyring), true), (None, true), (Some(KeyStore::File), false)]
+    {
         let it = setup(StoreChoice::Auto);
         it.keyring.fail(locked);
-        let removed = it.stores.remove(&account().kept_in(record));
+        let removed = it.stores.remove(&account().stored_in(record));
         assert_eq!(removed.is_err(), survives, "{record:?}: {removed:?}");
     }
     let it = setup(StoreChoice::Auto);
     it.keyring.fail(broken);
-    let error = it.stores.remove(&kept(Store::File)).unwrap_err();
-    assert!(matches!(error, StoreError::Survives { store: Store::Keyring, .. }), "{error:?}");
+    let error = it.stores.remove(&stored_in(KeyStore::File)).unwrap_err();
+    assert!(matches!(error, StoreError::Survives { store: KeyStore::Keyring, .. }), "{error:?}");
 }
 
 #[test]
-fn what_can_be_removed_is_removed_though_a_copy_survives() {
+fn removal_continues_after_a_failure() {
     let it = setup(StoreChoice::Auto);
-    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
+    it.save(&account(), "1", KeyStore::File).unwrap();
     it.keyring.fail(locked);
-    assert!(it.stores.remove(&kept(Store::Keyring)).is_err());
+    assert!(it.stores.remove(&stored_in(KeyStore::Keyring)).is_err());
     assert_eq!(it.both()[1], "");
-    // The other way about: a file that is no file of keys, beside a keyring that is well.
-    it.keyring.mend();
-    let _ = it.save(&account(), &"2".into(), Store::Keyring).unwrap();
+    // A folder takes the place of the key file.
+    it.keyring.repair();
+    it.save(&account(), "2", KeyStore::Keyring).unwrap();
     let file = it.folder.path().join("formsvc/credentials.toml");
     std::fs::create_dir_all(file).unwrap();
     assert!(it.stores.remove(&account()).is_err());
@@ -226,25 +198,25 @@ fn what_can_be_removed_is_removed_though_a_copy_survives() {
 }
 
 #[test]
-fn a_store_that_is_switched_off_is_asked_only_if_it_is_known_to_have_a_copy() {
+fn disabled_store_is_opened_only_for_a_known_copy() {
     let it = setup(StoreChoice::File);
-    assert_eq!(it.stores.preferred(), Store::File);
-    let _ = it.save(&account(), &"1".into(), Store::File).unwrap();
+    assert_eq!(it.stores.preferred(), KeyStore::File);
+    it.save(&account(), "1", KeyStore::File).unwrap();
     assert!(it.stores.find(&account()).unwrap().is_some());
     it.stores.remove(&account()).unwrap();
-    assert!(it.stores.check(Store::Keyring).is_err());
+    assert!(it.stores.check(KeyStore::Keyring).is_err());
     assert_eq!(*it.keyring.asked.lock().unwrap(), 0);
-    it.stores.remove(&kept(Store::Keyring)).unwrap();
+    it.stores.remove(&stored_in(KeyStore::Keyring)).unwrap();
     assert_eq!(*it.keyring.asked.lock().unwrap(), 1);
 }
 
 #[test]
-fn what_is_no_key_is_kept_nowhere() {
+fn invalid_key_is_not_stored() {
     let it = setup(StoreChoice::Auto);
     let long = "k".repeat(KEY_MAX + 1);
     for bad in ["", "a b", "a\nb", "a\0b", "a\u{7f}", &long] {
-        for store in [Store::Keyring, Store::File] {
-            let error = it.save(&account(), &bad.into(), store).unwrap_err();
+        for store in [KeyStore::Keyring, KeyStore::File] {
+            let error = it.save(&account(), bad, store).unwrap_err();
             assert!(matches!(error, StoreError::NotAKey(_)), "{error:?}");
         }
     }
@@ -253,9 +225,9 @@ fn what_is_no_key_is_kept_nowhere() {
 }
 
 #[test]
-fn each_failure_says_what_to_do_and_shows_no_key() {
+fn errors_have_hints_and_show_no_key() {
     let it = setup(StoreChoice::Auto);
-    let _ = it.save(&account(), &"fsk_SECRET".into(), Store::File).unwrap();
+    it.save(&account(), "fsk_SECRET", KeyStore::File).unwrap();
     let shown = format!("{:?} {:?}", it.stores, it.stores.find(&account()));
     assert!(!shown.contains("SECRET"), "{shown}");
     for error in [StoreError::Locked, StoreError::Silent, StoreError::Absent(Absence::NoBus)] {

@@ -17,20 +17,21 @@ use crate::exit::Exit;
 pub(crate) fn unless_a_key(name: &str) -> Option<&str> {
     Some(name).filter(|name| !name.trim_start().starts_with(KEY_PREFIX))
 }
+
 /// Longest text that is read as a secret, which has a few dozen characters.
 pub(crate) const MAX: u64 = 4096;
 
-/// What is given.
+/// The kind of a secret.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// What it is called.
+    /// The name in messages.
     name: &'static str,
     prefix: &'static str,
-    /// How a run ends that was given something else.
+    /// Exit code for an invalid secret.
     exit: Exit,
-    /// Whether it has none but ASCII characters.
+    /// True if every character must be ASCII.
     is_ascii: bool,
-    /// What to do about one that others may have seen.
+    /// Hint for a secret that other users may have read.
     leaked: &'static str,
 }
 
@@ -43,7 +44,7 @@ pub(crate) const API_KEY: Kind = Kind {
     leaked: "other users can read arguments: revoke this key",
 };
 
-/// The signing secret of an endpoint: any text, as far as the specification goes.
+/// The signing secret of an endpoint. The specification allows any text.
 pub(crate) const SIGNING_SECRET: Kind = Kind {
     name: "signing secret",
     prefix: SECRET_PREFIX,
@@ -52,7 +53,7 @@ pub(crate) const SIGNING_SECRET: Kind = Kind {
     leaked: "other users can read arguments: replace this signing secret",
 };
 
-/// Reads one from standard input.
+/// Reads a secret from standard input.
 pub(crate) fn from_stdin(kind: &Kind, stdin: &mut dyn Read) -> Result<SecretString, CliError> {
     let text = read(kind, stdin).map_err(|error| {
         let what = format!("cannot read the {} from standard input", kind.name);
@@ -61,7 +62,7 @@ pub(crate) fn from_stdin(kind: &Kind, stdin: &mut dyn Read) -> Result<SecretStri
     only_one(kind, &text, "standard input")
 }
 
-/// Reads one from a file.
+/// Reads a secret from a file.
 pub(crate) fn from_file(kind: &Kind, path: &Path) -> Result<SecretString, CliError> {
     if path.to_string_lossy().starts_with(kind.prefix) && !path.exists() {
         let what = format!("the {} itself was given in place of the name of its file", kind.name);
@@ -78,7 +79,7 @@ pub(crate) fn from_file(kind: &Kind, path: &Path) -> Result<SecretString, CliErr
 /// the origin of the text, for errors.
 pub(crate) fn only_one(kind: &Kind, text: &str, place: &str) -> Result<SecretString, CliError> {
     let name = kind.name;
-    // What some editors put before a text is as little part of it as the line feed at its end.
+    // Some editors write a byte order mark.
     let secret = text.trim().trim_start_matches('\u{feff}').trim_start();
     let wrong = if secret.is_empty() {
         "is empty".to_owned()
@@ -110,7 +111,7 @@ pub(crate) fn loose_file(kind: &Kind, path: &Path) -> Option<String> {
     let mode = metadata.permissions().mode();
     (mode & 0o077 != 0).then(|| {
         format!(
-            "others can read the {} file `{}`; chmod 600 keeps it yours",
+            "other users can read the {} file `{}`; `chmod 600` prevents this",
             kind.short(),
             path.display()
         )
@@ -123,7 +124,7 @@ pub(crate) fn loose_file(_: &Kind, _: &Path) -> Option<String> {
 }
 
 fn read(kind: &Kind, from: &mut dyn Read) -> io::Result<Zeroizing<String>> {
-    // Room for all of it: text that grows leaves copies behind.
+    // A buffer that grows leaves copies in memory.
     let mut text = Zeroizing::new(String::with_capacity(2 * usize::try_from(MAX).unwrap_or(4096)));
     if from.take(MAX + 1).read_to_string(&mut text)? as u64 > MAX {
         let rule = format!("longer than {MAX} bytes, which no {} is", kind.name);
@@ -139,13 +140,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_taken_without_the_white_space_around_it() {
+    fn key_is_read_without_surrounding_white_space() {
         let key = from_stdin(&API_KEY, &mut " fsk_1\r\n\n".as_bytes()).unwrap();
         assert_eq!(key.expose_secret(), "fsk_1");
     }
 
     #[test]
-    fn what_is_not_one_key_is_refused_without_being_shown() {
+    fn invalid_key_is_refused_without_being_shown() {
         let long = "k".repeat(5000);
         for bad in ["", " \n", "two words", "a\nb", "a\0b", "a\u{1b}[Ab", "schlüssel", &long] {
             let error = format!("{:?}", from_stdin(&API_KEY, &mut bad.as_bytes()).unwrap_err());
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signing_secret_is_any_one_word() {
+    fn signing_secret_is_any_single_word() {
         for (text, secret) in
             [("\u{feff}whsec_1\r\n", "whsec_1"), ("schlüssel\n", "schlüssel"), ("a\"b", "a\"b")]
         {

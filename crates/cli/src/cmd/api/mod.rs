@@ -42,12 +42,13 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        if cx.settings.json.fields.is_some() {
+        if cx.settings.output.json.fields.is_some() {
             return Err(CliError::usage("`api` does not take `--json`")
                 .hint("select from the response with `--jq`"));
         }
         // With NDJSON, each item is a document.
-        let is_one_array = self.paginate && cx.settings.json.format != Some(OutputFormat::Ndjson);
+        let is_one_array =
+            self.paginate && cx.settings.output.json.format != Some(OutputFormat::Ndjson);
         cx.output.check_program(is_one_array.then_some(&["items"]))?;
         let client = cx.client().await?;
         let path = target::path(&self.path, client.base_url())?;
@@ -80,7 +81,7 @@ impl Api {
             head(&mut out, status, headers);
         }
         if let (Json { jq: Some(_), .. } | Json { template: Some(_), .. }, Ok(body)) =
-            (&cx.settings.json, std::str::from_utf8(body))
+            (&cx.settings.output.json, std::str::from_utf8(body))
         {
             cx.output.exactly(&out)?;
             return cx.output.document(body.trim_start_matches('\u{feff}'));

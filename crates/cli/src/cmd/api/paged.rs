@@ -28,7 +28,7 @@ impl Paged<'_> {
         if target::takes_page_size(self.path, &query) {
             query.push(("limit", &size));
         }
-        let json = &self.cx.settings.json;
+        let json = &self.cx.settings.output.json;
         let has_program = json.jq.is_some() || json.template.is_some();
         let as_lines = json.format == Some(OutputFormat::Ndjson);
         let mut pages = self.client.raw_pages(self.path, &query);

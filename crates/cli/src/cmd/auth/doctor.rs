@@ -10,9 +10,8 @@ use crate::settings::Service;
 
 /// Check the storage and the settings of API keys on this machine
 ///
-/// Looks at the configuration, the keyring, the file of keys, the environment, and where the key comes
-/// from. Asks the service nothing: that is `formsvc auth status`. Exits with 1 if something does not
-/// work.
+/// Checks the configuration, the keyring, the key file, the environment, and the source of the key. Sends no
+/// request: `formsvc auth status` does. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  formsvc auth doctor\n  formsvc auth doctor --output json")]
 pub(crate) struct Doctor {}

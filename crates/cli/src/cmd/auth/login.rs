@@ -4,38 +4,36 @@ use clap::Args;
 use formsvc_client::User;
 use secrecy::SecretString;
 
-use super::profile::{Profile, of_this_run, place};
-use super::{keep, no_demo, warn_of_stronger};
-use crate::account::credentials::{Account, Stores};
+use super::{no_demo, setting, warn_of_stronger};
+use crate::account::credentials::{Account, StoreError, Stores};
 use crate::account::key;
 use crate::context::{Context, no_base_url};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::prompt;
-use crate::settings::Store;
-use crate::settings::config::ConfigFile;
-use crate::settings::{KeySource, Service};
+use crate::settings::{KeySource, KeyStore, Profile, Service, config};
 
 /// Verify an API key and store it for a profile
 ///
-/// Asks for the key on a terminal, where nothing of it shows; elsewhere give it with --api-key-stdin or
-/// --api-key-file. It is kept for the address it was verified at, and is never sent to another one. An
-/// API key cannot be given as an argument: whoever can list processes can read those.
+/// Prompts for the key on a terminal, with hidden input; elsewhere use --api-key-stdin or --api-key-file. The
+/// key is stored for the service that verified it, and is sent to no other service. There is no argument for
+/// the key, because other users can list arguments.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc auth login\n  formsvc auth login --profile work --base-url https://forms.example\n  pass show forms | formsvc auth login --api-key-stdin --store file\n  formsvc auth login --api-key-command pass show forms"
 )]
 pub(crate) struct Login {
-    /// Where to keep the key [default: keyring]
+    /// Store of the key [default: keyring]
     #[arg(long, value_name = "STORE")]
-    store: Option<Store>,
-    /// Do not ask the service whether it takes the key
+    store: Option<KeyStore>,
+    /// Store the key without a request to the service
     #[arg(long)]
     no_verify: bool,
-    /// Give a profile another service, and forget the key for the one it had
+    /// Change the service of a profile, and delete the key for its old service
     #[arg(long)]
     overwrite: bool,
-    /// Keep no key: this program prints it each time. No shell is involved; give it last
+    /// Run this program for the key each time, instead of storing a key. It runs without a shell; must be the
+    /// last flag
     #[arg(
         long,
         value_name = "PROGRAM",
@@ -49,57 +47,54 @@ pub(crate) struct Login {
 impl Login {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
-        let (mut file, before) = of_this_run(cx)?;
-        let base_url = address(cx, base_url.as_ref().or(before.base_url.as_ref())).await?;
-        let account = Account::new(&before.name, &base_url)?;
-        let left = self.left_behind(cx, &before, &account).await?;
-        let account = account.kept_in(if left.is_none() { before.store } else { None });
-        let by_command = !self.api_key_command.is_empty();
+        let saved = Profile::read(&config::load(&cx.settings.paths)?, &cx.settings.profile);
+        let base_url = address(cx, base_url.as_ref().or(saved.base_url.as_ref())).await?;
+        let account = Account::new(&cx.settings.profile, &base_url)?;
+        // A base URL that is not valid has no key.
+        let old = Account::of_profile(&saved).ok().flatten();
+        let old = old.filter(|old| old.origin() != account.origin());
+        if let Some(old) = &old {
+            self.may_replace(cx, old, &account).await?;
+        }
+        let account = account.stored_in(saved.store.filter(|_| old.is_none()));
         if !self.no_verify {
             cx.check_network(&base_url)?;
         }
+        let by_command = !self.api_key_command.is_empty();
         let key = if by_command {
-            key::from_command(&self.api_key_command, cx.settings.may_ask).await?.key
+            key::from_command(&self.api_key_command, cx.settings.may_ask).await?
         } else {
             new_key(cx, key.as_ref(), account.origin()).await?
         };
         let user = self.verify(cx, &account, &key).await?;
         let stores = Stores::of(&cx.settings);
-        let first = file.profiles()?.is_empty() && file.get("profile")?.is_none();
-        // A run that ends between any two of these steps leaves the old key or the new one, and a
-        // configuration under which it is found: what is no longer used is forgotten last.
-        let put = if by_command {
+        let store = if by_command {
             None
         } else {
-            let named = self.store.or(account.kept().filter(|store| *store == Store::File));
-            Some(keep::put(cx, &stores, &account, &key, named).await?)
+            let named = self.store.or(account.store().filter(|store| *store == KeyStore::File));
+            Some(choose_store(cx, &stores, named).await?)
         };
-        let noted = self.note(&mut file, &account, put.as_ref().map(|put| put.store), first);
-        let settled = noted.and_then(|()| {
-            let settled = put.as_ref().map_or(Ok(None), |put| stores.settle(put));
-            settled.map_err(|why| {
-                if let Err(error) = before.put_back(&mut file, first) {
-                    cx.progress.warn(&error.brief());
-                }
-                CliError::from(why)
-            })
+        // A run that ends between two steps leaves a key, and a configuration that finds it: a copy that is
+        // not needed any more is deleted last.
+        let is_first = self.save(cx, &account, store.map(|store| (&stores, store, &key)))?;
+        let removed = match store {
+            Some(store) => stores.remove_other_copy(&account, store),
+            None => stores.remove(&account).map(drop),
+        };
+        let old_removed = old.map_or(Ok(()), |old| stores.remove(&old).map(drop));
+        for error in [removed, old_removed].into_iter().filter_map(Result::err) {
+            cx.progress.warn(&error.to_string());
+        }
+        report(cx, &account, user.as_ref());
+        cx.progress.remark(&match store {
+            None => "no key is stored: the program runs each time".to_owned(),
+            Some(store) => {
+                let readers =
+                    if store == KeyStore::File { ", which only you can read" } else { "" };
+                format!("the key is stored in {}{readers}", stores.place(store))
+            }
         });
-        let older_copy = settled.inspect_err(|_| {
-            if let Some(put) = &put {
-                keep::take_back(cx, &stores, put);
-            }
-        })?;
-        for without_use in left.iter().chain(by_command.then_some(&account)) {
-            if let Err(why) = stores.remove(without_use) {
-                cx.progress.warn(&why.to_string());
-            }
-        }
-        tell(cx, &account, user.as_ref());
-        match &put {
-            Some(put) => keep::tell(cx, &stores, put.store, older_copy.as_ref()),
-            None => cx.progress.remark("no key is kept: the program is asked for it each time"),
-        }
-        if first {
+        if is_first {
             let name = account.profile();
             cx.progress.remark(&format!("the profile `{name}` is used unless another is named"));
         }
@@ -107,29 +102,21 @@ impl Login {
         Ok(())
     }
 
-    /// The account whose key this login leaves without a use: of the service that the profile had.
-    async fn left_behind(
+    /// Fails unless the user agrees that the profile gets another service.
+    async fn may_replace(
         &self,
         cx: &Context,
-        before: &Profile,
-        account: &Account,
-    ) -> Result<Option<Account>, CliError> {
-        // An address that cannot be read has no key either.
-        let Ok(Some(old)) = before.account() else { return Ok(None) };
-        if old.origin() == account.origin() {
-            return Ok(None);
+        old: &Account,
+        new: &Account,
+    ) -> Result<(), CliError> {
+        let is = format!("the profile `{}` is for {}", old.profile(), old.origin());
+        let question = format!("{is}. Make it one for {}?", new.origin());
+        if self.overwrite || cx.settings.may_ask && prompt::confirm(&question).await? {
+            return Ok(());
         }
-        let (name, was) = (account.profile(), old.origin());
-        if !self.overwrite {
-            let is = format!("the profile `{name}` is for {was}");
-            let question = format!("{is}. Make it one for {}?", account.origin());
-            if !(cx.settings.may_ask && prompt::confirm(&question).await?) {
-                return Err(CliError::usage(is).hint(
-                    "name another profile with `--profile NAME`, or replace this one with `--overwrite`",
-                ));
-            }
-        }
-        Ok(Some(old))
+        Err(CliError::usage(is).hint(
+            "name another profile with `--profile NAME`, or replace this one with `--overwrite`",
+        ))
     }
 
     async fn verify(
@@ -141,30 +128,36 @@ impl Login {
         if self.no_verify {
             return Ok(None);
         }
-        let client = cx.client_at(account.origin(), key)?;
-        let verified = client.me().await;
-        Ok(Some(verified.inspect_err(|_| cx.progress.remark("no key was kept"))?.into_inner()))
+        let verified = cx.client_at(account.origin(), key)?.me().await;
+        Ok(Some(verified.inspect_err(|_| cx.progress.remark("no key was stored"))?.into_inner()))
     }
 
-    /// Writes down which service the profile is for, and where the key is.
-    fn note(
+    /// Stores the key, and saves the service and the store of the profile. Returns true if it is the first
+    /// profile. If the configuration cannot be changed, no key is stored.
+    fn save(
         &self,
-        file: &mut ConfigFile,
+        cx: &Context,
         account: &Account,
-        store: Option<Store>,
-        first: bool,
-    ) -> Result<(), CliError> {
-        let name = account.profile();
-        file.set(&place(name, "base_url"), account.origin())?;
-        Profile::set_kept(file, name, store, &self.api_key_command)?;
-        if first {
-            file.set("profile", name)?;
-        }
-        file.save()
+        key: Option<(&Stores, KeyStore, &SecretString)>,
+    ) -> Result<bool, CliError> {
+        let (name, mut is_first) = (account.profile(), false);
+        config::edit(&cx.settings.paths, |edit| {
+            is_first = edit.set_first_profile(name)?;
+            edit.set(&setting(name, "base_url"), account.origin())?;
+            let command = setting(name, "api_key_command");
+            let Some((stores, store, key)) = key else {
+                edit.unset(&setting(name, "store"))?;
+                return edit.set(&command, &serde_json::json!(self.api_key_command).to_string());
+            };
+            edit.set(&setting(name, "store"), store.name())?;
+            edit.unset(&command)?;
+            Ok(stores.write(account, key, store)?)
+        })?;
+        Ok(is_first)
     }
 }
 
-/// Which service.
+/// Returns the base URL. Prompts for it if no setting has one.
 async fn address(cx: &Context, known: Option<&String>) -> Result<String, CliError> {
     let address = match known {
         Some(address) => address.clone(),
@@ -177,29 +170,53 @@ async fn address(cx: &Context, known: Option<&String>) -> Result<String, CliErro
     Ok(address)
 }
 
-/// The key to keep. One in the environment is not: nobody asked for that.
+/// Returns the key to store. A key in a variable is for single commands, and is not stored.
 async fn new_key(
     cx: &Context,
     given: Option<&KeySource>,
     origin: &str,
 ) -> Result<SecretString, CliError> {
     match given {
-        Some(given) if given.is_a_flag() => Ok(given.read(&cx.progress).await?.key),
-        _ if cx.settings.may_ask => {
-            prompt::hidden(&format!("API key for {origin} (it does not show)")).await
+        Some(given) if given.named_by().starts_with("--") => {
+            Ok(given.read(&cx.progress).await?.key)
         }
-        _ => Err(CliError::new(Exit::Auth, "no API key to keep")
+        _ if cx.settings.may_ask => {
+            prompt::hidden(&format!("API key for {origin} (the input is hidden)")).await
+        }
+        _ => Err(CliError::new(Exit::Auth, "no API key to store")
             .hint("give it with --api-key-stdin or --api-key-file PATH, or log in on a terminal")),
     }
 }
 
-fn tell(cx: &Context, account: &Account, user: Option<&User>) {
+/// Returns the named store, or the keyring. Without a keyring, the user may agree to the file.
+async fn choose_store(
+    cx: &Context,
+    stores: &Stores,
+    named: Option<KeyStore>,
+) -> Result<KeyStore, CliError> {
+    let store = named.unwrap_or_else(|| stores.preferred());
+    let Some(why) = stores.check(store).err().filter(StoreError::is_unreachable) else {
+        return Ok(store);
+    };
+    if named.is_none() && cx.settings.may_ask {
+        cx.progress.remark(&format!("{why}."));
+        let place = stores.place(KeyStore::File);
+        if prompt::confirm(&format!("Store the key in {place}, which only you can read?")).await? {
+            return Ok(KeyStore::File);
+        }
+    }
+    // The hint names the login command: it repeats the flags of this one.
+    let login = key::login_command(&cx.settings);
+    let hint = why.hint().unwrap_or_default().replace("formsvc auth login", &login);
+    Err(CliError::from(why).hint(hint))
+}
+
+fn report(cx: &Context, account: &Account, user: Option<&User>) {
     let (origin, profile) = (account.origin(), account.profile());
     cx.progress.remark(&match user {
-        Some(user) => {
-            let User { name, email, .. } = user;
+        Some(User { name, email, .. }) => {
             format!("logged in to {origin} as {name} <{email}> (profile `{profile}`)")
         }
-        None => format!("a key for {origin} is kept that was not verified (profile `{profile}`)"),
+        None => format!("the key for {origin} was not verified (profile `{profile}`)"),
     });
 }

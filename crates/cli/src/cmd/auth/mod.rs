@@ -1,11 +1,9 @@
-//! `formsvc auth …`: profiles, and the keys that are kept for them.
+//! `formsvc auth …`: profiles and their API keys.
 
 mod doctor;
-mod keep;
 mod list;
 mod login;
 mod logout;
-mod profile;
 mod status;
 mod token;
 mod use_;
@@ -14,12 +12,11 @@ pub(super) use list::FIELDS as LIST_FIELDS;
 pub(super) use status::FIELDS as STATUS_FIELDS;
 
 use clap::Subcommand;
-use secrecy::SecretString;
 
 use crate::account::key;
-use crate::context::{Context, no_base_url};
+use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::{OnBadSetting, Service};
+use crate::settings::OnBadSetting;
 
 /// Store API keys and show which one is used
 #[derive(Debug, Subcommand)]
@@ -35,7 +32,7 @@ pub(crate) enum Auth {
 }
 
 impl Auth {
-    /// What the command makes of a configuration that is wrong, or lacks the profile.
+    /// Returns how the command treats an invalid configuration or a missing profile.
     pub(crate) fn care(&self) -> OnBadSetting {
         match self {
             Self::Login(_) | Self::Use(_) | Self::List(_) | Self::Doctor(_) => OnBadSetting::Ignore,
@@ -56,7 +53,7 @@ impl Auth {
     }
 }
 
-/// Says that a variable decides, whatever is kept.
+/// Warns of variables that take precedence over the stored key.
 fn warn_of_stronger(cx: &Context) {
     for name in key::stronger_variables() {
         cx.progress.warn(&format!(
@@ -65,17 +62,12 @@ fn warn_of_stronger(cx: &Context) {
     }
 }
 
-/// The key that commands use.
-async fn key(cx: &Context) -> Result<SecretString, CliError> {
-    let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
-    let (_, profile) = profile::of_this_run(cx)?;
-    let base_url = base_url.clone().or(profile.base_url).ok_or_else(no_base_url)?;
-    // Nobody is asked: a key that is typed is one that somebody has already.
-    Ok(key::find(&cx.settings, key.as_ref(), &base_url, &cx.progress).await??.key)
+/// Returns the full name of a setting of a profile.
+fn setting(profile: &str, name: &str) -> String {
+    format!("profiles.{profile}.{name}")
 }
 
-/// What `--demo` leaves nothing to do for.
 fn no_demo() -> CliError {
-    CliError::usage("`--demo` has a service and a key of its own, for the one command")
-        .hint("leave `--demo` out: accounts are of services that last")
+    CliError::usage("`--demo` has its own service and key")
+        .hint("leave out `--demo`: the other commands of `auth` are for lasting services")
 }

@@ -6,34 +6,34 @@ use clap::Args;
 use secrecy::ExposeSecret;
 
 use super::no_demo;
-use crate::context::Context;
+use crate::account::key;
+use crate::context::{Context, no_base_url};
 use crate::error::CliError;
 use crate::settings::Service;
 
 /// Print the API key, for use by other programs
 ///
-/// Nothing else is printed. On a terminal it takes --reveal: what stands on a screen is seen, recorded
-/// and scrolled back to.
+/// Prints only the key. A terminal shows it only with --reveal, because other people may see or record the
+/// screen.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  (umask 077; formsvc auth token --profile work > key)\n  FORMSVC_API_KEY=$(formsvc auth token) python3 report.py"
 )]
 pub(crate) struct Token {
-    /// Show it on a terminal too
+    /// Show the key on a terminal
     #[arg(long)]
     reveal: bool,
 }
 
 impl Token {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        if matches!(cx.settings.service, Service::Demo) {
-            return Err(no_demo());
-        }
+        let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
         if cx.settings.terminal.stdout && !self.reveal {
             return Err(CliError::usage("the key is not shown on a terminal")
-                .hint("pipe it to where it is needed, or show it with `--reveal`"));
+                .hint("write it to a pipe or file, or show it with `--reveal`"));
         }
-        let key = super::key(cx).await?;
+        let base_url = base_url.as_ref().ok_or_else(no_base_url)?;
+        let key = key::find(&cx.settings, key.as_ref(), base_url, &cx.progress).await??.key;
         let mut out = io::stdout().lock();
         writeln!(out, "{}", key.expose_secret())
             .and_then(|()| out.flush())

@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::profile::Profile;
 use crate::base::env;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::config::{ConfigFile, no_profile};
+use crate::settings::config::{self, no_profile};
+use crate::settings::{Profile, check_profile};
 
 /// Set the default profile
 ///
@@ -14,23 +14,23 @@ use crate::settings::config::{ConfigFile, no_profile};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  formsvc auth use work\n  formsvc auth use default")]
 pub(crate) struct Use {
-    /// The profile
+    /// Name of the profile
     #[arg(value_name = "NAME")]
     profile_name: String,
 }
 
 impl Use {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
-        let mut file = ConfigFile::load(&cx.settings.paths)?;
-        let profile = Profile::read(&file, &self.profile_name)?;
-        let known = file.profiles()?;
-        if !known.contains(&profile.name) {
-            return Err(no_profile(&profile.name, None, known.iter().map(String::as_str)));
+        let name = &self.profile_name;
+        check_profile(name)?;
+        let entries = config::load(&cx.settings.paths)?;
+        if !entries.profiles.contains(name) {
+            return Err(no_profile(name, None, &entries.profiles));
         }
-        file.set("profile", &profile.name)?;
-        file.save()?;
-        let at = profile.base_url.map(|url| format!(", for {url}")).unwrap_or_default();
-        cx.progress.remark(&format!("the profile `{}` is used now{at}", profile.name));
+        config::edit(&cx.settings.paths, |edit| edit.set("profile", name))?;
+        let base_url = Profile::read(&entries, name).base_url;
+        let service = base_url.map(|url| format!(", for {url}")).unwrap_or_default();
+        cx.progress.remark(&format!("the default profile is now `{name}`{service}"));
         let variable = env::PROFILE.name;
         if env::of_process(variable).is_some_and(|named| !named.is_empty()) {
             cx.progress.warn(&format!("`{variable}` is set and takes precedence"));

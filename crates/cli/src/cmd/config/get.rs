@@ -8,12 +8,12 @@ use super::effective;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::config::{ConfigFile, SettingLocation};
+use crate::settings::config::{self, SettingLocation, Value};
 
 /// Print the effective value of a setting
 ///
-/// The value alone, on one line. A setting that nobody set and that has no default is exit 3. A name
-/// such as `profiles.work.output` asks what the file says there, whatever counts.
+/// Prints only the value, on one line. Exits with 3 if the setting has no value and no default. For a name
+/// such as `profiles.work.output`, it prints the value in the file, even if a flag or variable overrides it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc config get output\n  formsvc config get timeout --profile default"
@@ -30,7 +30,8 @@ impl Get {
         let place = SettingLocation::within(&self.key, Some(profile))
             .or_else(|_| SettingLocation::parse(&self.key))?;
         let value = if self.key.contains('.') {
-            ConfigFile::load(&cx.settings.paths)?.get(&self.key)?
+            let entries = config::load(&cx.settings.paths)?;
+            entries.get(place.profile.as_deref(), place.setting.name).map(Value::text)
         } else {
             let row = cx.settings.resolved.row(place.setting.name);
             row.and_then(|row| effective(cx, row))

@@ -7,6 +7,7 @@ use super::effective;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
+use crate::settings::Origin;
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[Field::new("name"), Field::new("value")];
 const WITH_ORIGIN: &[Field] =
@@ -23,9 +24,8 @@ pub(crate) struct List {
     show_origin: bool,
 }
 
-/// A setting, as it is shown.
-#[derive(Debug, Serialize)]
-struct Shown {
+#[derive(Serialize)]
+struct SettingRow {
     name: &'static str,
     value: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,12 +39,12 @@ impl List {
         let fields = if self.show_origin { WITH_ORIGIN } else { FIELDS };
         let mut listing = cx.output.listing(fields)?;
         for row in &cx.settings.resolved.rows {
-            let shown = |text: String| self.show_origin.then_some(text);
-            listing.push(&Shown {
+            let origin = self.show_origin.then_some(&row.origin);
+            listing.push(&SettingRow {
                 name: row.setting.name,
                 value: effective(cx, row),
-                origin: self.show_origin.then(|| row.origin.kind()),
-                at: shown(row.origin.to_string()),
+                origin: origin.map(Origin::kind),
+                at: origin.map(ToString::to_string),
             });
         }
         cx.output.list(listing)

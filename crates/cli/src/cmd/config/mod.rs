@@ -15,8 +15,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::output::OutputFormat;
 use crate::settings::base_url::without_password;
-use crate::settings::config::{ConfigFile, SettingLocation};
-use crate::settings::{OnBadSetting, Origin, Row, Store};
+use crate::settings::config::{self, SettingLocation, Value};
+use crate::settings::{OnBadSetting, Origin, Profile, Row};
 
 /// Show and change the saved settings
 #[derive(Debug, Subcommand)]
@@ -30,7 +30,7 @@ pub(crate) enum Config {
 }
 
 impl Config {
-    /// What it makes of a configuration that is wrong: it is there to mend it.
+    /// Returns how the command treats an invalid configuration, which it can fix.
     pub(crate) fn care(&self) -> OnBadSetting {
         match self {
             Self::Set(_) | Self::Unset(_) => OnBadSetting::Ignore,
@@ -49,8 +49,8 @@ impl Config {
     }
 }
 
-/// Where a command sets a setting: where its name says, else in the profile of `--profile`, else at
-/// the top. What belongs to a profile alone goes into the one that is used.
+/// Returns the location of a setting to change: the one in its name, else in the profile of `--profile`, else
+/// at the top of the file. A setting that only profiles have is changed in the profile that is used.
 fn place(cx: &Context, key: &str) -> Result<SettingLocation, CliError> {
     let settings = &cx.settings;
     let by_flag =
@@ -68,9 +68,9 @@ fn place(cx: &Context, key: &str) -> Result<SettingLocation, CliError> {
     }
 }
 
-/// The value that counts; none where nobody set one and there is no default.
+/// Returns the effective value. `None` if no source sets the setting and it has no default.
 fn effective(cx: &Context, row: &Row) -> Option<String> {
-    let text = row.value.as_ref().map(crate::settings::config::Value::text);
+    let text = row.value.as_ref().map(Value::text);
     if row.setting.name == "base_url" {
         return text.as_deref().map(without_password);
     }
@@ -83,39 +83,33 @@ fn effective(cx: &Context, row: &Row) -> Option<String> {
     })
 }
 
-/// Refuses to take the address from a key that is kept for it: nothing would use the key any more, and
-/// nobody would look for it. The same place in another spelling is no other address.
-fn no_key_is_left(
+/// Fails if a base URL is changed while a key is stored for the old one: no command would find that key again.
+fn check_no_key_is_left(
     cx: &Context,
-    file: &ConfigFile,
     place: &SettingLocation,
     new: Option<&str>,
 ) -> Result<(), CliError> {
     let Some(name) = &place.profile else { return Ok(()) };
-    let Some(old) = file.get(&place.to_string())? else { return Ok(()) };
-    // An address that cannot be read has no key.
-    let Ok(old) = Account::new(name, &old) else { return Ok(()) };
-    let same = |new| Account::new(name, new).is_ok_and(|new| new.origin() == old.origin());
-    if new.is_some_and(same) {
+    let profile = Profile::read(&config::load(&cx.settings.paths)?, name);
+    // An invalid base URL has no key.
+    let Ok(Some(old)) = Account::of_profile(&profile) else { return Ok(()) };
+    let is_same = |new| Account::new(name, new).is_ok_and(|new| new.origin() == old.origin());
+    let has_no_key =
+        profile.store.is_none() || matches!(Stores::of(&cx.settings).find(&old), Ok(None));
+    if new.is_some_and(is_same) || has_no_key {
         return Ok(());
     }
-    let store = file.get(&format!("profiles.{name}.store"))?;
-    let recorded = store.as_deref() == Some(Store::Keyring.name());
-    let stores = Stores::of(&cx.settings);
-    if !recorded && !stores.find_in_file(&old).is_ok_and(|key| key.is_some()) {
-        return Ok(());
-    }
-    let kept = format!("a key is kept for the profile `{name}` at {}", old.origin());
-    Err(CliError::usage(kept).hint(format!(
-        "`formsvc auth login --overwrite --profile {name} --base-url URL` gives it another service; \
-         `formsvc auth logout --profile {name}` forgets the key"
+    let stored = format!("a key is stored for the profile `{name}` at {}", old.origin());
+    Err(CliError::usage(stored).hint(format!(
+        "`formsvc auth login --overwrite --profile {name} --base-url URL` changes its service; \
+         `formsvc auth logout --profile {name}` deletes the key"
     )))
 }
 
-/// Says so when what was just changed does not count, because something stronger does.
-fn hidden(cx: &Context, place: &SettingLocation) {
+/// Reports that a variable or project file takes precedence over the changed setting.
+fn report_precedence(cx: &Context, place: &SettingLocation) {
     let Some(row) = cx.settings.resolved.row(place.setting.name) else { return };
     if matches!(row.origin, Origin::Env(_) | Origin::Project(..)) {
-        cx.progress.remark(&format!("{} is stronger, and set as well", row.origin));
+        cx.progress.remark(&format!("{} takes precedence over this setting", row.origin));
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::config::ConfigFile;
+use crate::settings::config::path_in;
 
 /// Print the path of the configuration file
 ///
@@ -18,9 +18,7 @@ pub(crate) struct Path {}
 impl Path {
     #[expect(clippy::unused_self, reason = "every command runs itself")]
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
-        let Some(path) = ConfigFile::path_in(&cx.settings.paths) else {
-            return Err(ConfigFile::no_folder());
-        };
+        let path = path_in(&cx.settings.paths)?;
         let shown = path.as_os_str().as_encoded_bytes();
         let mut out = io::stdout().lock();
         out.write_all(shown)

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use super::{hidden, no_key_is_left, place};
+use super::{check_no_key_is_left, place, report_precedence};
 use crate::base::masked::secret_prefix;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::PROFILE_DEFAULT;
-use crate::settings::config::{ConfigFile, NO_KEYS, PROFILE, no_profile};
+use crate::settings::config::{self, NO_KEYS, PROFILE, no_profile};
 
 /// Save a setting, in the profile of `--profile` or for all profiles
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Set {
     /// The setting, such as `output` or `profiles.work.base_url`
     #[arg(value_name = "KEY")]
     key: String,
-    /// Its value
+    /// The value
     #[arg(allow_hyphen_values = true)]
     value: String,
 }
@@ -30,25 +30,19 @@ impl Set {
             let what = format!("`{place}` cannot contain an API key or a signing secret");
             return Err(CliError::usage(what).hint(NO_KEYS));
         }
-        let mut file = ConfigFile::load(&cx.settings.paths)?;
-        if place.setting.name == PROFILE.name {
-            exists(&file, &self.value)?;
+        let paths = &cx.settings.paths;
+        if place.setting.name == PROFILE.name && self.value != PROFILE_DEFAULT {
+            // A missing profile would stop every later command.
+            let known = config::load(paths)?.profiles;
+            if !known.contains(&self.value) {
+                return Err(no_profile(&self.value, None, &known));
+            }
         }
         if place.setting.name == "base_url" {
-            no_key_is_left(cx, &file, &place, Some(&self.value))?;
+            check_no_key_is_left(cx, &place, Some(&self.value))?;
         }
-        file.set(&place.to_string(), &self.value)?;
-        file.save()?;
-        hidden(cx, &place);
+        config::edit(paths, |edit| edit.set(&place.to_string(), &self.value))?;
+        report_precedence(cx, &place);
         Ok(())
     }
-}
-
-/// A profile that is not there would stop every command that comes after.
-fn exists(file: &ConfigFile, profile: &str) -> Result<(), CliError> {
-    let known = file.profiles()?;
-    if profile == PROFILE_DEFAULT || known.iter().any(|known| known == profile) {
-        return Ok(());
-    }
-    Err(no_profile(profile, None, known.iter().map(String::as_str)))
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::{hidden, no_key_is_left, place};
+use super::{check_no_key_is_left, place, report_precedence};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::config::ConfigFile;
+use crate::settings::config;
 
 /// Remove a saved setting
 ///
@@ -23,13 +23,11 @@ pub(crate) struct Unset {
 impl Unset {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let place = place(cx, &self.key)?;
-        let mut file = ConfigFile::load(&cx.settings.paths)?;
         if place.setting.name == "base_url" {
-            no_key_is_left(cx, &file, &place, None)?;
+            check_no_key_is_left(cx, &place, None)?;
         }
-        file.unset(&place.to_string())?;
-        file.save()?;
-        hidden(cx, &place);
+        config::edit(&cx.settings.paths, |edit| edit.unset(&place.to_string()))?;
+        report_precedence(cx, &place);
         Ok(())
     }
 }

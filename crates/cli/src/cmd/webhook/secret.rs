@@ -15,8 +15,8 @@ use crate::error::{CliError, Code};
 use crate::exit::Exit;
 use crate::output::Field;
 use crate::output::prompt;
+use crate::settings::KeyStore;
 use crate::settings::Service;
-use crate::settings::Store;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("name"), Field::new("current"), Field::new("store")];
@@ -53,7 +53,7 @@ pub(crate) struct Add {
     name: String,
     /// Where to store the secrets [default: keyring]
     #[arg(long, value_name = "STORE")]
-    store: Option<Store>,
+    store: Option<KeyStore>,
 }
 
 /// List the names of the stored signing secrets, the current one first
@@ -126,18 +126,18 @@ impl Add {
         &self,
         cx: &Context,
         entry: StoredSecrets,
-        store: Store,
+        store: KeyStore,
     ) -> Result<String, CliError> {
         let stores = Stores::of(&cx.settings);
-        let (keyring, file) = (stores.place(Store::Keyring), stores.place(Store::File));
+        let (keyring, file) = (stores.place(KeyStore::Keyring), stores.place(KeyStore::File));
         let may_ask = self.store.is_none() && cx.settings.may_ask;
         match write(cx, &entry, store).await? {
-            Ok(()) if store == Store::Keyring => Ok(keyring),
+            Ok(()) if store == KeyStore::Keyring => Ok(keyring),
             Ok(()) => Ok(format!("{file}, which only you can read")),
-            Err(error) if store == Store::Keyring && error.is_unreachable() => {
+            Err(error) if store == KeyStore::Keyring && error.is_unreachable() => {
                 let question = format!("{error}. Store it in {file}, which only you can read?");
                 if may_ask && prompt::confirm(&question).await? {
-                    write(cx, &entry, Store::File).await?.map_err(failed)?;
+                    write(cx, &entry, KeyStore::File).await?.map_err(failed)?;
                     return Ok(file);
                 }
                 Err(failed(error))
@@ -153,7 +153,11 @@ impl List {
         let mut listing = cx.output.listing(FIELDS)?;
         let entry = read(cx, None).await?;
         for (index, (name, _)) in entry.secrets.iter().enumerate() {
-            listing.push(&Row { name, current: index == 0, store: entry.store.map(Store::name) });
+            listing.push(&Row {
+                name,
+                current: index == 0,
+                store: entry.store.map(KeyStore::name),
+            });
         }
         if entry.secrets.is_empty() {
             cx.progress
@@ -213,18 +217,13 @@ pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliEr
 
 /// Reads the stored secrets. Without a keyring, those of the file; also if the keyring cannot be read and the
 /// user chose the file.
-async fn read(cx: &Context, chosen: Option<Store>) -> Result<StoredSecrets, CliError> {
+async fn read(cx: &Context, chosen: Option<KeyStore>) -> Result<StoredSecrets, CliError> {
     let stores = Stores::of(&cx.settings);
     let profile = cx.settings.profile.clone();
     match aside(move || stores.signing_secrets(&profile)).await? {
-        Ok(entry) => {
-            if let Some(error) = &entry.passed_over {
-                cx.progress.warn(&format!("{error}; using the secrets in the file"));
-            }
-            Ok(entry)
-        }
+        Ok(entry) => Ok(entry),
         Err(StoreError::Absent(_)) => Ok(StoredSecrets::default()),
-        Err(error) if error.is_unreachable() && chosen == Some(Store::File) => {
+        Err(error) if error.is_unreachable() && chosen == Some(KeyStore::File) => {
             cx.progress.warn(&format!("{error}; secrets in it are not used any more"));
             Ok(StoredSecrets::default())
         }
@@ -243,7 +242,7 @@ fn failed(error: StoreError) -> CliError {
 async fn write(
     cx: &Context,
     entry: &StoredSecrets,
-    store: Store,
+    store: KeyStore,
 ) -> Result<Result<(), StoreError>, CliError> {
     let stores = Stores::of(&cx.settings);
     let (profile, entry) = (cx.settings.profile.clone(), entry.clone());

@@ -93,7 +93,7 @@ fn variant() -> impl TypedValueParser<Value = Variant> {
 
 impl Sign {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let Json { fields, jq, template, format } = &cx.settings.json;
+        let Json { fields, jq, template, format } = &cx.settings.output.json;
         // Only flags change the output: scripts get the value, whatever the configuration file contains.
         let is_plain = fields.is_none() && jq.is_none() && template.is_none() && format.is_none();
         let url = self.curl.as_ref().or(self.http.as_ref());

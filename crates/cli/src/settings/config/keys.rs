@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use crate::base::env::{self, EnvVar};
 use crate::error::ErrorFormat;
 use crate::output::{Color, OutputFormat, TimeStyle};
-use crate::settings::profile::Store;
+use crate::settings::profile::KeyStore;
 
 /// A setting.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,7 @@ impl Kind {
     /// The possible values; empty if there is no list of them.
     pub fn choices(self) -> Vec<String> {
         match self {
-            Self::Store => names::<Store>(),
+            Self::Store => names::<KeyStore>(),
             Self::Output => names::<OutputFormat>(),
             Self::Times => names::<TimeStyle>(),
             Self::Color => names::<Color>(),

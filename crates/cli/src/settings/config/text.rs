@@ -1,8 +1,6 @@
 //! The settings of a configuration file with their line numbers.
 
-use std::ops::Range;
-
-use toml_edit::{Document, Item, TableLike, TomlError};
+use toml_edit::{Document, Item, Key, TableLike, TomlError};
 
 use super::place::PROFILES;
 use super::value::Value;
@@ -30,6 +28,16 @@ pub(crate) struct Entries {
     pub(crate) profiles: Vec<String>,
 }
 
+impl Entries {
+    pub(crate) fn entry(&self, profile: Option<&str>, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.profile.as_deref() == profile && entry.name == name)
+    }
+
+    pub(crate) fn get(&self, profile: Option<&str>, name: &str) -> Option<&Value> {
+        self.entry(profile, name).map(|entry| &entry.value)
+    }
+}
+
 /// A text is not valid TOML, or too long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
@@ -53,74 +61,41 @@ impl SyntaxError {
 /// Parses the text of a configuration file.
 pub(crate) fn parse(text: &str) -> Result<Entries, SyntaxError> {
     let document = Document::parse(text).map_err(|error| SyntaxError::new(&error, text))?;
-    let mut reader = Reader::new(text);
+    let mut read = Entries::default();
+    // The profile, the table, the key and the name of each setting.
+    let mut found: Vec<(Option<&str>, &dyn TableLike, &str, &str)> = Vec::new();
     for (name, item) in document.as_table() {
-        match item.as_table_like().filter(|_| name == PROFILES) {
-            Some(profiles) => {
-                for (profile, item) in profiles.iter() {
-                    reader.profile(profile, profiles, item)?;
-                }
-            }
-            None => reader.push(None, name, document.as_table(), item)?,
-        }
-    }
-    Ok(reader.read)
-}
-
-struct Reader {
-    read: Entries,
-    /// Offsets of the line feeds.
-    line_feeds: Vec<usize>,
-}
-
-impl Reader {
-    fn new(text: &str) -> Self {
-        let line_feeds = text.match_indices('\n').map(|(at, _)| at).collect();
-        Self { read: Entries::default(), line_feeds }
-    }
-
-    fn profile(
-        &mut self,
-        profile: &str,
-        profiles: &dyn TableLike,
-        item: &Item,
-    ) -> Result<(), SyntaxError> {
-        let Some(settings) = item.as_table_like() else {
-            return self.push(Some(profile), "", profiles, item);
+        let Some(profiles) = item.as_table_like().filter(|_| name == PROFILES) else {
+            found.push((None, document.as_table(), name, name));
+            continue;
         };
-        // An invalid name causes a warning later.
-        if check_profile(profile).is_ok() {
-            self.read.profiles.push(profile.to_owned());
+        for (profile, item) in profiles.iter() {
+            let Some(settings) = item.as_table_like() else {
+                // The value of a profile that is not a table has no name.
+                found.push((Some(profile), profiles, profile, ""));
+                continue;
+            };
+            // An invalid name causes a warning later.
+            if check_profile(profile).is_ok() {
+                read.profiles.push(profile.to_owned());
+            }
+            found.extend(settings.iter().map(|(name, _)| (Some(profile), settings, name, name)));
         }
-        for (name, item) in settings.iter() {
-            self.push(Some(profile), name, settings, item)?;
-        }
-        Ok(())
     }
-
-    fn push(
-        &mut self,
-        profile: Option<&str>,
-        name: &str,
-        table: &dyn TableLike,
-        item: &Item,
-    ) -> Result<(), SyntaxError> {
-        let key = table.key(if name.is_empty() { profile.unwrap_or_default() } else { name });
-        let span = key.and_then(toml_edit::Key::span).or_else(|| item.span());
-        let at = span.map_or(0, |span: Range<usize>| span.start);
-        let line = self.line_feeds.partition_point(|line_feed| *line_feed < at) + 1;
-        if self.read.entries.len() == ENTRIES_MAX {
+    let line_feeds: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    for (profile, table, key, name) in found {
+        let item = table.get(key).unwrap_or(&Item::None);
+        let span = table.key(key).and_then(Key::span).or_else(|| item.span());
+        let at = span.map_or(0, |span| span.start);
+        let line = line_feeds.partition_point(|line_feed| *line_feed < at) + 1;
+        if read.entries.len() == ENTRIES_MAX {
             let rule = format!("the file has more than {ENTRIES_MAX} settings");
             return Err(SyntaxError { line, column: 1, rule });
         }
-        self.read.entries.push(Entry {
-            profile: profile.map(str::to_owned),
-            name: name.to_owned(),
-            value: Value::from_toml(item),
-            line,
-        });
-        Ok(())
+        let (profile, name) = (profile.map(str::to_owned), name.to_owned());
+        read.entries.push(Entry { profile, name, value: Value::from_toml(item), line });
     }
+    Ok(read)
 }
 
 #[cfg(test)]

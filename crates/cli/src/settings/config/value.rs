@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use clap::ValueEnum;
 use toml_edit::{Array, Item};
 
 use super::keys::Kind;
@@ -130,9 +129,4 @@ pub(crate) fn hosts(text: &str) -> impl Iterator<Item = &str> {
 
 fn is_host(host: &str) -> bool {
     !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._:".contains(c))
-}
-
-/// Returns the name of a value of an enum, as typed in a flag.
-pub(crate) fn value_name<T: ValueEnum>(value: &T) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

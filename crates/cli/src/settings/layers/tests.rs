@@ -1,6 +1,7 @@
 //! The precedence of every pair of layers, for every setting.
 
 use std::ffi::OsString;
+use std::fs;
 
 use super::*;
 
@@ -92,8 +93,8 @@ fn resolved(setting: &'static Setting, given: &[(From, &str)], on_bad: OnBadSett
         variable.clone().filter(|_| setting.variable.is_some_and(|known| known.name == name))
     };
     let (project, user) = (Some(project), Some(user));
-    let layers = Layers { flags, env: &env, project, user, on_bad, on_missing_profile: on_bad };
-    layers.resolve().unwrap()
+    let layers = Layers { flags, project, user, on_bad, ..Layers::default() };
+    layers.resolve(&env).unwrap()
 }
 
 #[test]
@@ -134,7 +135,7 @@ fn setting_in_the_wrong_file_is_ignored_with_a_warning() {
             let [warning] = &*resolved.warnings else { panic!("{:?}", resolved.warnings) };
             let file = if from == From::Project { ".formsvc.toml:1" } else { "config.toml:1" };
             assert!(warning.contains(file), "{warning}");
-            assert!(warning.contains(&format!("`{}`", setting.name)), "{warning}");
+            assert!(warning.contains(&format!("{}` has no effect", setting.name)), "{warning}");
         }
     }
 }
@@ -164,15 +165,8 @@ fn bad_setting_fails_unless_the_command_fixes_it() {
         let entries = Entries { entries: vec![entry], ..Entries::default() };
         let user = Layer { path: "config.toml".into(), entries };
         let resolve = |on_bad| {
-            let layers = Layers {
-                flags: Vec::new(),
-                env: &|_| None,
-                project: None,
-                user: Some(user.clone()),
-                on_bad,
-                on_missing_profile: on_bad,
-            };
-            layers.resolve()
+            let layers = Layers { user: Some(user.clone()), on_bad, ..Layers::default() };
+            layers.resolve(&|_| None)
         };
         let error = resolve(OnBadSetting::Fail).unwrap_err().brief();
         assert!(error.contains("config.toml:3") && error.contains("float"), "{error}");
@@ -186,15 +180,7 @@ fn bad_setting_fails_unless_the_command_fixes_it() {
 fn bad_variable_is_named_and_switch_may_be_a_number() {
     let resolve = |variable: &'static str, text: &'static str| {
         let env = move |name: &str| (name == variable).then(|| OsString::from(text));
-        Layers {
-            flags: Vec::new(),
-            env: &env,
-            project: None,
-            user: None,
-            on_bad: OnBadSetting::Warn,
-            on_missing_profile: OnBadSetting::Warn,
-        }
-        .resolve()
+        Layers { on_bad: OnBadSetting::Warn, ..Layers::default() }.resolve(&env)
     };
     for setting in SETTINGS {
         let Some(variable) = setting.variable else { continue };
@@ -208,4 +194,23 @@ fn bad_variable_is_named_and_switch_may_be_a_number() {
     assert_eq!(on.text("no_input").as_deref(), Some("true"));
     let pager = resolve("PAGER", "more").unwrap();
     assert_eq!(pager.row("pager").unwrap().origin, Origin::Env("PAGER"));
+}
+
+#[test]
+fn project_ends_at_its_repository() {
+    let top = tempfile::tempdir().unwrap();
+    let inner = top.path().join("repo/a/b");
+    fs::create_dir_all(&inner).unwrap();
+    let outside = top.path().join(PROJECT_NAME);
+    fs::write(&outside, "").unwrap();
+    assert_eq!(project_file(top.path()), Some(outside));
+    assert_eq!(project_file(&inner), None, "outside of a repository");
+    fs::create_dir(top.path().join("repo/.git")).unwrap();
+    assert_eq!(project_file(&inner), None, "above the repository");
+    let of_repo = top.path().join("repo").join(PROJECT_NAME);
+    fs::write(&of_repo, "").unwrap();
+    assert_eq!(project_file(&inner), Some(of_repo));
+    let nearer = top.path().join("repo/a").join(PROJECT_NAME);
+    fs::write(&nearer, "").unwrap();
+    assert_eq!(project_file(&inner), Some(nearer));
 }

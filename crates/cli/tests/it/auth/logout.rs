@@ -1,18 +1,9 @@
-//! Logout leaves no key of a profile behind, whatever became of its address since.
+//! Logout removes the key of a profile, and only that one.
 
 use super::{Home, me};
 use crate::support::{Canned, SECRET, Said, entries, one_form};
 
 const ELSEWHERE: &str = "http://127.0.0.1:9";
-
-/// A person who is logged in to a service, and whose configuration names another one since.
-fn moved() -> (Canned, Home) {
-    let (service, home) = (Canned::start(vec![me()]), Home::new());
-    home.log_in("default", &service.base_url, SECRET, &[]);
-    let config = home.config().replace(&service.base_url, ELSEWHERE);
-    std::fs::write(home.config_folder().join("config.toml"), config).unwrap();
-    (service, home)
-}
 
 #[test]
 fn under_another_address_logout_is_refused_and_forgets_nothing() {
@@ -27,29 +18,9 @@ fn under_another_address_logout_is_refused_and_forgets_nothing() {
         assert!(said.stderr.contains(&service.base_url), "{}", said.stderr);
         assert_eq!((home.config(), home.kept()), before);
     }
-    // Another spelling is no other address, and all profiles are all of them.
+    // Another spelling is the same address.
     let same = format!("{}/", service.base_url);
-    let mut all = home.formsvc(&["auth", "logout", "--all"]);
-    assert!(all.env("FORMSVC_BASE_URL", ELSEWHERE).status().unwrap().success());
-    assert!(!home.kept().contains(SECRET));
     home.succeed(&["auth", "logout", "--base-url", &same]);
-}
-
-#[test]
-fn the_key_for_an_address_that_the_profile_had_before_goes_too() {
-    for args in [&["auth", "logout"][..], &["auth", "logout", "--all"]] {
-        let (service, home) = moved();
-        let said = home.run(args);
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
-        assert!(said.stderr.contains(&service.base_url), "{}", said.stderr);
-        assert!(!home.kept().contains(SECRET), "{args:?}");
-        // The profile keeps its store, so that the next login uses it again.
-        assert!(home.config().contains("store = \"file\""), "{}", home.config());
-    }
-    // Nor does it matter whether any profile is known at all.
-    let (_service, home) = moved();
-    std::fs::remove_file(home.config_folder().join("config.toml")).unwrap();
-    home.succeed(&["auth", "logout", "--all"]);
     assert!(!home.kept().contains(SECRET));
 }
 
@@ -66,7 +37,8 @@ fn missing_key_after_logout_names_the_key_file() {
 
 #[test]
 fn a_key_of_another_profile_stays() {
-    let (_service, home) = moved();
+    let (service, home) = (Canned::start(vec![me()]), Home::new());
+    home.log_in("default", &service.base_url, SECRET, &[]);
     home.log_in("work", ELSEWHERE, "fsk_of_work", &["--no-verify"]);
     home.succeed(&["auth", "logout", "--profile", "default"]);
     assert!(!home.kept().contains(SECRET) && home.kept().contains("fsk_of_work"));
@@ -111,6 +83,6 @@ fn the_forms_that_completion_knows_of_the_profile_go_with_its_key() {
     home.succeed(&["auth", "logout", "--profile", "rk"]);
     let left = entries(&cache);
     assert!(left.len() == 1 && left[0].ends_with("work.json"), "{left:?}");
-    home.succeed(&["auth", "logout", "--all"]);
+    home.succeed(&["auth", "logout", "--profile", "work"]);
     assert!(entries(&cache).is_empty());
 }

@@ -98,13 +98,3 @@ fn a_key_does_not_follow_a_redirect() {
     }
     assert_eq!(two.pending(), 0);
 }
-
-#[test]
-fn status_sends_each_key_to_its_own_service_alone() {
-    let (one, two, home) = two_services();
-    home.succeed(&["auth", "status", "--all"]);
-    let (at_one, at_two) = (one.request(), two.request());
-    assert!(at_one.contains(ONE) && !at_one.contains(TWO), "{at_one}");
-    assert!(at_two.contains(TWO) && !at_two.contains(ONE), "{at_two}");
-    assert_eq!((one.pending(), two.pending()), (0, 0));
-}

@@ -89,19 +89,6 @@ fn status_names_the_source_that_counts() {
 }
 
 #[test]
-fn status_of_all_shows_all_and_fails_if_one_does() {
-    let (good, bad) = (Canned::start(vec![me()]), Canned::start(vec![me(), refusal()]));
-    let home = Home::new();
-    home.log_in("good", &good.base_url, SECRET, &[]);
-    home.log_in("bad", &bad.base_url, SECRET, &[]);
-    let said = home.run(&["auth", "status", "--all", "--output", "json"]);
-    assert_eq!(said.code, Some(4), "{}", said.stderr);
-    let rows = json(&said.stdout);
-    let states: Vec<_> = rows.as_array().unwrap().iter().map(|row| &row["state"]).collect();
-    assert_eq!(states, ["refused", "ok"]);
-}
-
-#[test]
 fn status_of_a_demo_is_that_of_the_demo() {
     let said = crate::support::run(&["--demo", "auth", "status", "--output", "json"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);

@@ -71,7 +71,7 @@ fn a_key_is_kept_in_the_keyring_for_later_sessions_and_nowhere_else() {
     let session = Session::unlocked(&home);
     ended(&session.run(&me), 4, &["no API key"]);
     let said = log_in(session.formsvc(&["auth", "login"]), &service.base_url, &service.api_key);
-    ended(&said, 0, &["kept in the keyring"]);
+    ended(&said, 0, &["stored in the keyring"]);
     ended(&session.run(&me), 0, &[]);
     let seen = session.witness();
     for part in [
@@ -98,7 +98,7 @@ fn a_key_that_is_kept_goes_to_no_other_address() {
     keep(session.formsvc(&LOGIN));
     for other in ["http://127.0.0.1:10", "http://localhost:9", "http://127.0.0.1:9/a"] {
         let said = session.run(&["me", "--base-url", other]);
-        ended(&said, 4, &["no API key", "goes nowhere else"]);
+        ended(&said, 4, &["no API key", "is sent only to"]);
     }
     for same in ["http://127.0.0.1:9/", "HTTP://127.1:09"] {
         // It has a key, and finds nobody to show it to.
@@ -214,28 +214,15 @@ fn without_a_bus_there_is_no_keyring_and_none_is_started() {
     assert!(home.files_with(KEY).is_empty());
 }
 
-#[cfg(not(target_os = "macos"))]
-#[test]
-fn a_key_for_an_address_that_the_profile_had_before_is_found_and_removed() {
-    let Some(home) = Home::or_skip() else { return };
-    let session = Session::unlocked(&home);
-    keep(session.formsvc(&LOGIN));
-    let config = home.config("config.toml");
-    let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, text.replace(NOWHERE, "http://127.0.0.1:10")).unwrap();
-    ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring", NOWHERE]);
-    assert!(!session.witness().contains("attribute"), "{}", session.witness());
-}
-
 #[test]
 fn a_key_in_a_keyring_that_is_not_there_today_is_not_called_removed() {
     let Some(home) = Home::or_skip() else { return };
     keep(Session::unlocked(&home).formsvc(&LOGIN));
     let said: Said = home.formsvc(&["auth", "logout"]).output().unwrap().into();
     ended(&said, 10, &["may still be in the keyring", "D-Bus"]);
-    // Another key can be kept meanwhile; that one is older is said.
+    // Another key can be stored, with a warning about the old copy.
     let said = log_in(home.formsvc(&login_to("file")), NOWHERE, "fsk_newer");
-    ended(&said, 0, &["a copy of the key before may be left"]);
+    ended(&said, 0, &["a copy of the key may still be in the keyring"]);
     let said: Said = home.formsvc(&["auth", "token"]).output().unwrap().into();
     assert_eq!(said.stdout, "fsk_newer\n");
 }
@@ -245,7 +232,7 @@ fn a_session_in_which_nothing_keeps_secrets_has_no_keyring() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::without_a_keyring(&home);
     let said = session.run(&["me", "--base-url", NOWHERE]);
-    ended(&said, 4, &["there is no keyring", "nothing in this session keeps secrets"]);
+    ended(&said, 4, &["there is no keyring", "this session has no secret service"]);
     ended(&said, 4, &WAYS);
 }
 
@@ -283,13 +270,11 @@ fn a_bus_that_never_answers_is_given_up_after_three_seconds_and_a_key_in_the_fil
     let said = run(&["auth", "token"]);
     assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
     assert!(listener.accept().is_err(), "the bus was asked");
-    // One that does not know where it is asks the keyring first.
+    // Without a configuration, the file is searched before the keyring.
     std::fs::remove_file(home.config("config.toml")).unwrap();
-    given_up_in_time(|| {
-        let said = run(&["auth", "token", "--base-url", NOWHERE]);
-        assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
-        assert!(said.stderr.contains("using the key in the file"), "{}", said.stderr);
-    });
+    let said = run(&["auth", "token", "--base-url", NOWHERE]);
+    assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
+    assert!(listener.accept().is_err(), "the bus was asked");
 }
 
 #[test]
@@ -331,7 +316,7 @@ fn signing_secrets_are_stored_in_the_keyring_beside_the_key() {
     let listen = ["webhook", "listen", "--port=0", "--no-store", "--exit-on-stdin-eof"];
     ended(&session.run(&listen), 0, &["verifies with the secret new"]);
     // The API key is removed alone.
-    ended(&session.run(&["auth", "logout", "--all"]), 0, &["removed from the keyring"]);
+    ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
     drop(session);
     let locked = Session::locked(&home);
     ended(&locked.run(&["webhook", "secret", "list"]), 4, &["the keyring is locked"]);

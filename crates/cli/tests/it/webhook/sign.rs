@@ -156,7 +156,7 @@ fn a_secret_file_that_others_can_read_is_told() {
     std::fs::set_permissions(secret, PermissionsExt::from_mode(0o644)).unwrap();
     let said = files.run(&sign(&["delivery.json"]));
     assert_eq!(said.code, Some(0));
-    assert!(said.stderr.contains("others can read the secret file"), "{}", said.stderr);
+    assert!(said.stderr.contains("other users can read the secret file"), "{}", said.stderr);
 }
 
 #[test]

@@ -26,7 +26,7 @@ use outage::{OutageBackoff, default_interval};
 /// Print new submissions as they arrive, oldest first
 ///
 /// Starts with the newest existing submissions, or those since a time. Then prints each new one once, until
-/// Ctrl-C. In a pipe, a line is a JSON object, format_duration at once; on a terminal, it has the local time, the id
+/// Ctrl-C. In a pipe, a line is a JSON object, written at once; on a terminal, it has the local time, the id
 /// if it fits, and the answers. If the service cannot be reached or is busy, the command retries, also at
 /// the start, and loses nothing. `--jq` and `--template` get each submission separately.
 #[derive(Debug, Args)]
@@ -68,9 +68,6 @@ impl Tail {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
-        if stream.has_clock() {
-            cx.check_zone();
-        }
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
         // The follow retries, and reports an outage only once.
         let no_retry = RequestOptions::new().retry(RetryPolicy::none());

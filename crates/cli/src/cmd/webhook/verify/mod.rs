@@ -266,9 +266,5 @@ async fn captured(cx: &Context, number: CaptureNumber) -> Result<Request, CliErr
 
 /// Returns the API key if it can be read without a prompt: users confuse it with the signing secret.
 fn api_key(cx: &Context) -> Option<SecretString> {
-    let base_url = match &cx.settings.service {
-        Service::At { base_url, .. } => base_url.as_deref().unwrap_or_default(),
-        Service::Demo => "",
-    };
-    key::at_hand(&cx.settings, base_url)
+    key::without_prompt(&cx.settings)
 }
