@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::account::key::{self, Key, KeyOrigin};
 use crate::base::env;
-use crate::error::{CliError, MISSING_UNKNOWN, described};
+use crate::error::{CliError, MISSING_UNKNOWN, describe};
 use crate::exit::Exit;
 use crate::form_cache;
 use crate::output::Output;
@@ -273,7 +273,7 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
             progress.waiting(*delay, &why);
         }
         ClientEvent::FollowInterrupted { kind, error, .. } => {
-            progress.outage(&described(*kind, error));
+            progress.outage(&describe(*kind, error));
         }
         ClientEvent::FollowResumed { elapsed, .. } => progress.outage_end(*elapsed),
         ClientEvent::FollowSkipped { item, .. } => {

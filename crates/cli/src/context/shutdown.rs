@@ -188,7 +188,7 @@ mod tests {
         assert!(text.contains("interrupted") && text.contains("7 rows are stored"), "{text}");
         assert!(text.contains("formsvc submissions sync"), "{text}");
         shutdown.run_until_stopped();
-        assert_eq!(shutdown.error(Exit::Interrupted).told(), "");
-        assert!(shutdown.error(Exit::Incomplete).told().contains("--max-time"));
+        assert_eq!(shutdown.error(Exit::Interrupted).to_text(), "");
+        assert!(shutdown.error(Exit::Incomplete).to_text().contains("--max-time"));
     }
 }

@@ -1,7 +1,6 @@
 //! Messages on standard error beside errors: warnings, summaries and progress. Each is a line of text,
 //! or with `--error-format json` one JSON object on a line.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value};
@@ -13,16 +12,11 @@ use crate::error::{FieldRow, field};
 
 /// The fields of a message as JSON.
 pub const MESSAGE_FIELDS: &[FieldRow] = &[
-    field(
-        "level",
-        "string",
-        "`info` or `warning`; with `-vv` and `-vvv` also `error`, `debug`, `trace`",
-    ),
+    field("level", "string", "`info`, `warning`; with `-vv` also `error`, `debug`, `trace`"),
     field("message", "string", "the message, for people"),
     field("command", "string", "a command that continues the work"),
     field("submissions", "number", "submissions read so far, or written by an export"),
     field("reached", "string", "the time of the oldest submission read so far"),
-    field("seconds_left", "number", "estimate of the remaining time of an export"),
     field("columns", "number", "columns of an export"),
     field("file", "string", "the file of an export"),
     field("seconds", "number", "duration of an export"),
@@ -70,14 +64,6 @@ impl Message {
         self
     }
 
-    /// The message as one line of text, not sanitized.
-    fn line(&self) -> Cow<'_, str> {
-        match self.level {
-            Level::Info => Cow::Borrowed(&self.text),
-            Level::Warning => Cow::Owned(format!("warning: {}", self.text)),
-        }
-    }
-
     /// Writes the message to standard error. A failed write is ignored: there is no other place for it.
     pub(crate) fn print(&self, format: ErrorFormat) {
         let mut text = match format {
@@ -90,28 +76,21 @@ impl Message {
     }
 
     fn wrapped(&self) -> String {
-        let line = self.line();
-        let line = one_line(&line);
+        let prefix = if self.level == Level::Warning { "warning: " } else { "" };
+        let line = format!("{prefix}{}", one_line(&self.text));
         match stderr_width().filter(|_| self.may_wrap) {
             Some(width) => wrap_whole_words(&line, width).join("\n"),
-            None => line.into_owned(),
+            None => line,
         }
     }
 
     fn to_json(&self) -> Value {
-        let level = match self.level {
-            Level::Info => "info",
-            Level::Warning => "warning",
-        };
-        let mut json = Map::new();
-        json.insert("level".to_owned(), level.into());
+        let level = if self.level == Level::Info { "info" } else { "warning" };
+        let mut json = Map::from_iter([("level".to_owned(), level.into())]);
         json.insert("message".to_owned(), one_line(&self.text).into());
         for (name, value) in &self.fields {
-            let value = match value {
-                Value::String(text) => one_line(text).into(),
-                other => other.clone(),
-            };
-            json.insert(name.clone(), value);
+            let text = value.as_str().map(|text| one_line(text).into());
+            json.insert(name.clone(), text.unwrap_or_else(|| value.clone()));
         }
         Value::Object(json)
     }

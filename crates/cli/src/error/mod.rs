@@ -1,9 +1,7 @@
-//! Errors as people see them: what failed, why, and what to do about it; and the same as JSON for
-//! programs.
+//! The errors of commands, with causes and a hint, as text or JSON.
 
 mod code;
 pub(crate) mod message;
-mod mistakes;
 pub(crate) mod network;
 mod service;
 pub(crate) mod usage;
@@ -18,7 +16,7 @@ use serde_json::{Value, json};
 
 pub use code::{CODES, CodeRow, FIELDS, FieldRow};
 pub(crate) use code::{Code, field};
-pub(crate) use service::{MISSING_UNKNOWN, connect_hint, described, told};
+pub(crate) use service::{MISSING_UNKNOWN, connect_hint, describe};
 
 use crate::base::sanitize::one_line;
 use crate::base::text::wrap_whole_words;
@@ -35,7 +33,7 @@ pub enum ErrorFormat {
     Json,
 }
 
-/// A run that failed.
+/// The error of a command.
 #[derive(Debug)]
 pub(crate) struct CliError {
     /// The exit code.
@@ -44,13 +42,13 @@ pub(crate) struct CliError {
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
-    /// Boxed: an error travels far, and few have any.
-    facts: Box<Facts>,
+    /// Boxed, because an error is returned by value and few have details.
+    details: Box<ErrorDetails>,
 }
 
-/// What a program can use of an answer of the service, and of how to go on.
+/// Details for programs: the response of the service, and the command that continues.
 #[derive(Debug, Default)]
-struct Facts {
+struct ErrorDetails {
     http_status: Option<u16>,
     content_type: Option<String>,
     body_start: Option<String>,
@@ -61,7 +59,7 @@ struct Facts {
 }
 
 impl CliError {
-    /// What failed, and how the run ends.
+    /// An error with the general code of an exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -69,11 +67,11 @@ impl CliError {
             message: message.into(),
             causes: Vec::new(),
             hint: None,
-            facts: Box::default(),
+            details: Box::default(),
         }
     }
 
-    /// What failed, by a code of its own, which says how the run ends.
+    /// An error with a code, which determines the exit code.
     pub(crate) fn coded(code: Code, message: impl Into<String>) -> Self {
         Self { code, ..Self::new(code.row().exit, message) }
     }
@@ -83,14 +81,14 @@ impl CliError {
         Self::new(Exit::Usage, message)
     }
 
-    /// Why it failed: the error and whatever caused it.
+    /// Adds an error and its sources as causes.
     #[must_use]
     pub(crate) fn because(mut self, cause: &dyn std::error::Error) -> Self {
         self.causes.push(cause.to_string());
         self.because_of(cause)
     }
 
-    /// Adds the causes of an error whose own text is already in the message.
+    /// Adds the sources of an error whose own text is already in the message.
     #[must_use]
     pub(crate) fn because_of(mut self, error: &dyn std::error::Error) -> Self {
         let mut next = error.source();
@@ -101,21 +99,28 @@ impl CliError {
         self
     }
 
-    /// Why it failed, in words.
+    /// Adds a cause.
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
         self
     }
 
-    /// What to do about it.
+    /// Sets the hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What to do about it, unless something better is known.
+    /// Sets the hint, unless the text is empty.
+    #[must_use]
+    pub(crate) fn hint_unless_empty(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into()).filter(|hint| !hint.is_empty());
+        self
+    }
+
+    /// Sets the hint if there is none.
     #[must_use]
     pub(crate) fn hint_if_none(mut self, hint: &str) -> Self {
         if self.exit != Exit::Done {
@@ -124,7 +129,7 @@ impl CliError {
         self
     }
 
-    /// What to know besides.
+    /// Adds to the hint.
     #[must_use]
     pub(crate) fn hint_too(mut self, hint: &str) -> Self {
         if self.exit != Exit::Done {
@@ -136,25 +141,12 @@ impl CliError {
         self
     }
 
-    /// Puts larger pages before the other remedies of a tie overflow. `advice` is `None` if the pages
-    /// have the largest size already. Other errors stay unchanged.
-    #[must_use]
-    pub(crate) fn hint_larger_pages(mut self, advice: Option<String>) -> Self {
-        if let (Some(advice), Code::TieOverflow | Code::IncompleteResult) = (advice, self.code) {
-            self.hint = Some(match self.hint.take() {
-                Some(other) => format!("{advice}, or {other}"),
-                None => advice,
-            });
-        }
-        self
-    }
-
-    /// The command that goes on where this one stopped.
+    /// Sets the command that continues where this one stopped.
     #[must_use]
     pub(crate) fn resumed_by(mut self, command: String) -> Self {
         let hint = format!("continue with: {command}");
         if self.exit != Exit::Done {
-            self.facts.resume = Some(command);
+            self.details.resume = Some(command);
         }
         self.hint_if_none(&hint)
     }
@@ -166,16 +158,16 @@ impl CliError {
             return self;
         }
         let hint = format!("continue with: {command}");
-        self.facts.resume = Some(command);
+        self.details.resume = Some(command);
         self.hint_too(&hint)
     }
 
-    /// A run that ends as it was meant to, without a word.
+    /// The end of a command without a message.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
     }
 
-    /// Standard output could not be written. A reader that closed it has what it wanted.
+    /// A failed write to standard output. A closed pipe ends the command without an error.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::silent(Exit::Done);
@@ -183,20 +175,18 @@ impl CliError {
         Self::new(Exit::LocalIo, "cannot write to standard output").because(error)
     }
 
-    /// The error on one line.
+    /// Returns the message and the causes on one line.
     pub(crate) fn brief(&self) -> String {
         let causes = self.causes.iter().map(|cause| format!(": {cause}"));
         causes.fold(self.message.clone(), |brief, cause| brief + &cause)
     }
 
-    /// What to do about it.
     pub(crate) fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// Writes the error, for a person or as one line of JSON; nothing when there is nothing to say.
-    /// Text from strangers is made harmless either way: standard error may be a terminal, and then it is
-    /// folded to its width.
+    /// Writes the error, sanitized, as text wrapped to a width or as one line of JSON. A silent error writes
+    /// nothing.
     pub(crate) fn print(
         &self,
         out: &mut dyn Write,
@@ -208,22 +198,22 @@ impl CliError {
         }
         match format {
             ErrorFormat::Text => self.print_text(out, width),
-            // In one write: a line that another process's cuts in two is no JSON.
+            // In one write, so that output of other processes does not end up in the line.
             ErrorFormat::Json => out.write_all(format!("{}\n", self.to_json()).as_bytes()),
         }
     }
 
-    /// What a person would read, without colours.
+    /// Returns the error as text without colours.
     #[cfg(test)]
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut out = anstream::StripStream::new(Vec::new());
         self.print(&mut out, ErrorFormat::Text, None).expect("memory takes every write");
         String::from_utf8(out.into_inner()).expect("text is written")
     }
 
     fn print_text(&self, out: &mut dyn Write, width: Option<usize>) -> io::Result<()> {
-        // A command to go on with is for being copied whole.
-        let width = width.filter(|_| self.facts.resume.is_none());
+        // A command that continues stays on one line, so that users can copy it.
+        let width = width.filter(|_| self.details.resume.is_none());
         let mut line = |word: &str, style: Style, text: &dyn Display| {
             let text = text.to_string();
             let indent = word.len() + 2;
@@ -241,9 +231,9 @@ impl CliError {
         self.hint.as_ref().map_or(Ok(()), |text| line("hint", hint, text))
     }
 
-    /// The fields of [`FIELDS`], every one of them, in that order.
+    /// Returns the fields of [`FIELDS`], in that order.
     fn to_json(&self) -> Value {
-        let facts = &self.facts;
+        let details = &self.details;
         let causes: Vec<_> = self.causes.iter().map(|cause| one_line(cause)).collect();
         json!({"error": {
             "code": self.code.row().name,
@@ -251,14 +241,14 @@ impl CliError {
             "causes": causes,
             "hint": self.hint.as_deref().map(one_line),
             "exit": self.exit.code(),
-            "http_status": facts.http_status,
-            "content_type": facts.content_type.as_deref().map(one_line),
-            "body_start": facts.body_start.as_deref().map(one_line),
-            "json_path": facts.json_path.as_deref().map(one_line),
-            "retry_after": facts.retry_after.map(|wait| wait.as_secs_f64()),
-            "request_id": facts.request_id.as_deref().map(one_line),
-            "resume": facts.resume.as_deref().map(one_line),
-            "resumable": facts.resume.is_some(),
+            "http_status": details.http_status,
+            "content_type": details.content_type.as_deref().map(one_line),
+            "body_start": details.body_start.as_deref().map(one_line),
+            "json_path": details.json_path.as_deref().map(one_line),
+            "retry_after": details.retry_after.map(|wait| wait.as_secs_f64()),
+            "request_id": details.request_id.as_deref().map(one_line),
+            "resume": details.resume.as_deref().map(one_line),
+            "resumable": details.resume.is_some(),
         }})
     }
 }

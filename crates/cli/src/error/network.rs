@@ -6,23 +6,12 @@ use super::CliError;
 
 impl From<NetworkError> for CliError {
     fn from(error: NetworkError) -> Self {
-        let shown = Self::usage(error.to_string()).because_of(&error);
-        match error.hint() {
-            Some(hint) => shown.hint(hint),
-            None => shown,
-        }
+        let hint = error.hint().unwrap_or_default();
+        Self::usage(error.to_string()).because_of(&error).hint_unless_empty(hint)
     }
 }
 
-/// Trusts one server's own certificate, or creates an authority that signs it.
-const SELF_SIGNED: &str = "trust exactly this certificate with `--cacert FILE`, or create an authority \
-                           and trust that: `openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=dev-ca \
-                           -keyout ca.key -out ca.pem && openssl req -x509 -newkey rsa:2048 -nodes \
-                           -subj /CN=HOST -addext subjectAltName=DNS:HOST -addext \
-                           basicConstraints=critical,CA:FALSE -CA ca.pem -CAkey ca.key -keyout \
-                           server.key -out server.pem`, then `--cacert ca.pem`";
-
-/// What to do about a failed connection.
+/// Returns the hint for a failed connection.
 pub(crate) fn hint(kind: ConnectFailureKind) -> Option<&'static str> {
     use ConnectFailureKind as K;
     Some(match kind {
@@ -37,13 +26,16 @@ pub(crate) fn hint(kind: ConnectFailureKind) -> Option<&'static str> {
              characters percent-encoded"
         }
         K::ProxyRefused => {
-            "`formsvc doctor` shows the answer of the proxy; hosts in NO_PROXY are reached directly"
+            "`formsvc doctor` shows the response of the proxy; hosts in NO_PROXY are reached directly"
         }
         K::UnknownIssuer => {
             "if the issuer is to be trusted, name the file of its certificate with `--cacert FILE` or \
              FORMSVC_CACERT"
         }
-        K::SelfSigned => SELF_SIGNED,
+        K::SelfSigned => {
+            "trust exactly this certificate with `--cacert FILE`, or the authority that signs the \
+             certificate of the server"
+        }
         K::Expired => "renew the certificate, or correct the clock of this machine",
         K::NotYetValid => "correct the clock of this machine",
         K::WrongHostName => "use a host name that the certificate is for",

@@ -1,4 +1,4 @@
-//! Errors of the webhook tools, with advice.
+//! Errors of the webhook tools, with hints.
 
 use formsvc_workbench::edit::EditError;
 use formsvc_workbench::inspector::InspectorError;
@@ -11,24 +11,20 @@ use crate::exit::Exit;
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let hint = match &error {
-            StoreError::Unsafe { fix, .. } => Some(fix.clone()),
+            StoreError::Unsafe { fix, .. } => fix.clone(),
             StoreError::Foreign { path } => {
-                Some(format!("move `{}` away; the next listener creates a new one", path.display()))
+                format!("move `{}` away; the next listener creates a new one", path.display())
             }
             StoreError::Full => {
-                Some("free space, or set FORMSVC_STATE_DIR to a folder on another disk".to_owned())
+                "free space, or set FORMSVC_STATE_DIR to a folder on another disk".to_owned()
             }
-            StoreError::Busy => Some("try again when that process has ended".to_owned()),
+            StoreError::Busy => "try again when that process has ended".to_owned(),
             StoreError::Io { .. } => {
-                Some("set FORMSVC_STATE_DIR to a folder of yours on a local disk".to_owned())
+                "set FORMSVC_STATE_DIR to a folder of yours on a local disk".to_owned()
             }
-            _ => None,
+            _ => String::new(),
         };
-        let shown = Self::new(Exit::LocalIo, error.to_string()).because_of(&error);
-        match hint {
-            Some(hint) => shown.hint(hint),
-            None => shown,
-        }
+        Self::new(Exit::LocalIo, error.to_string()).because_of(&error).hint_unless_empty(hint)
     }
 }
 
@@ -53,14 +49,10 @@ impl From<ReplayError> for CliError {
 
 impl From<InspectorError> for CliError {
     fn from(error: InspectorError) -> Self {
-        let exit = match error {
-            InspectorError::Port { .. } => Exit::LocalIo,
-            InspectorError::Random(_) | InspectorError::Sender(_) => Exit::Failed,
+        let (exit, hint) = match error {
+            InspectorError::Port { .. } => (Exit::LocalIo, "`--ui-port 0` chooses a free port"),
+            InspectorError::Random(_) | InspectorError::Sender(_) => (Exit::Failed, ""),
         };
-        let shown = Self::new(exit, error.to_string()).because_of(&error);
-        match error {
-            InspectorError::Port { .. } => shown.hint("`--ui-port 0` chooses a free port"),
-            _ => shown,
-        }
+        Self::new(exit, error.to_string()).because_of(&error).hint_unless_empty(hint)
     }
 }

@@ -2,23 +2,14 @@
 
 use std::cell::RefCell;
 
-use formsvc_table::{Cell, Column, ColumnCollector, ColumnPlan, StoredRow, TableOptions, Value};
+use formsvc_table::{Cell, ColumnCollector, ColumnPlan, StoredRow, TableOptions, Value};
 
 /// The columns `id` and `created_at`, with which a plan begins.
 const OWN: [&str; 2] = ["id", "created_at"];
 
-/// How many labels get columns, and what happens to the other answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LabelLimit {
-    pub(super) labels_max: usize,
-    /// True if the other answers of a row go into one JSON object in the column `other_answers`.
-    pub(super) keeps_others: bool,
-}
-
-/// For tables.
-pub(super) const IN_TABLES: LabelLimit = LabelLimit { labels_max: 200, keeps_others: false };
-/// For CSV and TSV: the same columns as an export has.
-pub(super) const IN_FILES: LabelLimit = LabelLimit { labels_max: 2_500, keeps_others: true };
+/// Number of labels with columns, the same as in an export. The other answers of a row are one JSON object in
+/// the column `other_answers`.
+pub(super) const LABELS_MAX: usize = 2_500;
 
 /// Columns for the labels of some submissions.
 #[derive(Debug, Default)]
@@ -26,7 +17,6 @@ pub(super) struct AnswerColumns {
     /// `None` if no labels get columns.
     plan: Option<RefCell<ColumnPlan>>,
     names: Vec<String>,
-    left_out: usize,
     missing: Vec<String>,
 }
 
@@ -36,24 +26,19 @@ impl AnswerColumns {
     pub(super) fn new<'a>(
         submissions: impl Iterator<Item = &'a str>,
         labels: &[String],
-        limit: LabelLimit,
+        labels_max: usize,
     ) -> Self {
-        let mut options = TableOptions { max_columns: limit.labels_max, ..TableOptions::default() };
+        let mut options = TableOptions { max_columns: labels_max, ..TableOptions::default() };
         if !labels.is_empty() {
             options.columns = OWN.map(str::to_owned).into_iter().chain(labels.to_vec()).collect();
         }
         let mut collector = ColumnCollector::new(options);
         submissions.for_each(|object| collector.observe(&row(object)));
         let plan = collector.finish();
-        let shows_others = limit.keeps_others || !labels.is_empty();
-        let is_shown = |column: &&Column| column.is_answer || shows_others;
-        let columns = plan.columns().iter().skip(OWN.len()).filter(is_shown);
+        let columns = plan.columns().iter().skip(OWN.len());
         let names = columns.map(|column| column.heading.clone()).collect();
-        // A selection of labels leaves out the others on purpose.
-        let left_out = if labels.is_empty() { plan.left_out() } else { 0 };
         Self {
             names,
-            left_out: usize::try_from(left_out).unwrap_or(usize::MAX),
             missing: plan.missing_columns().iter().map(|column| column.heading.clone()).collect(),
             plan: Some(RefCell::new(plan)),
         }
@@ -61,11 +46,6 @@ impl AnswerColumns {
 
     pub(super) fn names(&self) -> &[String] {
         &self.names
-    }
-
-    /// Returns the number of labels without a column.
-    pub(super) fn left_out(&self) -> usize {
-        self.left_out
     }
 
     /// Returns the requested labels that no submission has.
@@ -77,8 +57,7 @@ impl AnswerColumns {
     pub(super) fn cells<'r>(&self, object: &'r str) -> Vec<Cell<'r>> {
         let Some(plan) = &self.plan else { return Vec::new() };
         let cells = plan.borrow_mut().cells(&row(object)).into_iter();
-        // The column `other_answers` is the last one.
-        cells.skip(OWN.len()).take(self.names.len()).map(Value::into_cell).collect()
+        cells.skip(OWN.len()).map(Value::into_cell).collect()
     }
 }
 
@@ -91,12 +70,8 @@ fn row(data: &str) -> StoredRow<'_> {
 mod tests {
     use super::*;
 
-    fn limit(labels_max: usize, keeps_others: bool) -> LabelLimit {
-        LabelLimit { labels_max, keeps_others }
-    }
-
-    fn columns(rows: &[&str], limit: LabelLimit) -> AnswerColumns {
-        AnswerColumns::new(rows.iter().copied(), &[], limit)
+    fn columns(rows: &[&str], labels_max: usize) -> AnswerColumns {
+        AnswerColumns::new(rows.iter().copied(), &[], labels_max)
     }
 
     fn texts(columns: &AnswerColumns, row: &str) -> Vec<String> {
@@ -106,13 +81,10 @@ mod tests {
     #[test]
     fn labels_within_the_limit_all_get_columns() {
         let rows = [r#"{"a":1,"c":[1, 2]}"#, r#"{"a":2,"b":"x","c":3,"a":4,"id":5}"#];
-        for keeps_others in [true, false] {
-            let columns = columns(&rows, limit(5, keeps_others));
-            assert_eq!(columns.names(), ["a", "b", "c", "a (2)", "id (2)"]);
-            assert_eq!(columns.left_out(), 0);
-            assert_eq!(texts(&columns, rows[0]), ["1", "", "[1, 2]", "", ""]);
-            assert_eq!(texts(&columns, rows[1]), ["2", "x", "3", "4", "5"]);
-        }
+        let columns = columns(&rows, 5);
+        assert_eq!(columns.names(), ["a", "b", "c", "a (2)", "id (2)"]);
+        assert_eq!(texts(&columns, rows[0]), ["1", "", "[1, 2]", "", ""]);
+        assert_eq!(texts(&columns, rows[1]), ["2", "x", "3", "4", "5"]);
     }
 
     #[test]
@@ -122,24 +94,20 @@ mod tests {
             r#"{"name":"Bob","age":7}"#,
             r#"{"age":8,"name":"Cy"}"#,
         ];
-        let files = columns(&rows, limit(2, true));
+        let files = columns(&rows, 2);
         assert_eq!(files.names(), ["name", "age", "other_answers"]);
-        assert_eq!(files.left_out(), 2);
         let others = r#"{"flood1":1.50,"flood\u0032":"\u00e9"}"#;
         assert_eq!(texts(&files, rows[0]), ["Ada", "", others]);
         assert_eq!(texts(&files, rows[1]), ["Bob", "7", ""]);
-        let table = columns(&rows, limit(2, false));
-        assert_eq!(table.names(), ["name", "age"]);
-        assert_eq!(texts(&table, rows[0]), ["Ada", ""]);
     }
 
     #[test]
     fn chosen_labels_are_the_only_columns() {
         let labels = ["b", "id (2)", "gone"].map(str::to_owned);
         let row = r#"{"a":1,"id":2,"b":3,"b":4}"#;
-        let columns = AnswerColumns::new([row].into_iter(), &labels, limit(1, true));
+        let columns = AnswerColumns::new([row].into_iter(), &labels, 1);
         assert_eq!(columns.names(), labels);
         assert_eq!(texts(&columns, row), ["3", "2", ""]);
-        assert_eq!((columns.missing(), columns.left_out()), (&["gone".to_owned()][..], 0));
+        assert_eq!(columns.missing(), ["gone"]);
     }
 }

@@ -16,14 +16,10 @@ pub(crate) enum Kind {
     Any,
     /// An id, never truncated.
     Id,
-    /// An id of any length that no command takes. A table truncates the middle of a long one.
-    Mark,
     /// A URL, never truncated.
     Address,
     /// An RFC 3339 instant.
     Time,
-    /// A recent instant, with a short age in tables, such as `8s ago`.
-    Recent,
     /// A word of a closed set or an HTTP status, which has a colour.
     Status,
     /// An object. Its members are fields as well, such as `data.LABEL`.
@@ -42,17 +38,9 @@ pub(crate) enum Place {
 }
 
 impl Kind {
-    /// Returns true if tables never truncate a value.
+    /// Returns true if a value is never truncated or wrapped.
     pub(super) fn is_whole(self) -> bool {
-        match self {
-            Self::Id | Self::Address | Self::Time | Self::Recent | Self::Status => true,
-            Self::Any | Self::Mark | Self::Object => false,
-        }
-    }
-
-    /// Returns true if a value stays on one line where it has a line of its own, because users copy it.
-    pub(super) fn is_copied(self) -> bool {
-        self.is_whole() || self == Self::Mark
+        !matches!(self, Self::Any | Self::Object)
     }
 }
 
@@ -71,11 +59,6 @@ impl Field {
         Self::of_kind(name, Kind::Id)
     }
 
-    /// A field of ids of any length that no command takes.
-    pub(crate) const fn mark(name: &'static str) -> Self {
-        Self::of_kind(name, Kind::Mark)
-    }
-
     /// A field of URLs.
     pub(crate) const fn address(name: &'static str) -> Self {
         Self::of_kind(name, Kind::Address)
@@ -84,11 +67,6 @@ impl Field {
     /// A field of instants.
     pub(crate) const fn time(name: &'static str) -> Self {
         Self::of_kind(name, Kind::Time)
-    }
-
-    /// A field of instants that are mostly recent.
-    pub(crate) const fn recent(name: &'static str) -> Self {
-        Self::of_kind(name, Kind::Recent)
     }
 
     /// A field of words of a closed set, or of HTTP statuses.

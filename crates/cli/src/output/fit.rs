@@ -1,5 +1,9 @@
 //! Widths of the columns of a table. Widths are in cells of a terminal: an ideograph or an emoji takes two.
 
+use unicode_width::UnicodeWidthStr;
+
+use super::paint::{Paint, TextStyle};
+
 /// Space between columns.
 pub(super) const GAP: usize = 2;
 /// Least width of a text column; columns to its right are dropped first.
@@ -42,6 +46,31 @@ pub(super) fn fit(columns: &[ColumnWidth], room: usize) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = level(&bounds, room).into_iter().map(Some).collect();
     widths.resize(columns.len(), None);
     widths
+}
+
+/// A cell that fits its column.
+pub(super) struct FittedCell {
+    pub(super) width: usize,
+    pub(super) is_right: bool,
+    pub(super) style: TextStyle,
+    pub(super) text: String,
+}
+
+/// Joins the cells of a row, without space at its end.
+pub(super) fn row(cells: impl IntoIterator<Item = FittedCell>, paint: Paint) -> String {
+    let (mut line, mut space) = (String::new(), 0);
+    for cell in cells {
+        let rest = cell.width.saturating_sub(cell.text.width());
+        if cell.text.is_empty() {
+            space += rest + GAP;
+            continue;
+        }
+        let (before, after) = if cell.is_right { (rest, 0) } else { (0, rest) };
+        line.push_str(&" ".repeat(space + before));
+        paint.write(&mut line, cell.style, &cell.text);
+        space = after + GAP;
+    }
+    line
 }
 
 /// Returns widths within the bounds whose sum is `room`, or the largest widths if there is more room. All

@@ -73,7 +73,6 @@ mod tests {
 
     use super::*;
     use crate::output::Field;
-    use crate::output::answer_columns::IN_FILES;
 
     const FIELDS: &[Field] = &[Field::new("id"), Field::new("=title")];
 
@@ -93,13 +92,13 @@ mod tests {
 
     #[test]
     fn a_line_of_tsv_is_always_a_row() {
-        let tsv = written(|list, out| tsv(out, &list.grid(IN_FILES)));
+        let tsv = written(|list, out| tsv(out, &list.grid()));
         assert_eq!(tsv, "-1e5\ta\\tb\\n\\\\\n-1e5\t=1\n");
     }
 
     #[test]
     fn csv_has_a_header_and_no_formulas() {
-        let csv = written(|list, out| csv(out, &list.grid(IN_FILES), true));
+        let csv = written(|list, out| csv(out, &list.grid(), true));
         assert_eq!(csv, "id,'=title\n-1e5,\"a\tb\n\\\"\n'-1e5,'=1\n");
     }
 

@@ -18,8 +18,6 @@ pub(super) struct Column {
 /// all rows.
 pub(super) struct Grid<'a> {
     pub(super) columns: Vec<Column>,
-    /// Number of labels without a column.
-    pub(super) labels_left_out: usize,
     rows: usize,
     row: Box<dyn Fn(usize) -> Vec<Cell<'a>> + 'a>,
 }
@@ -28,16 +26,15 @@ impl<'a> Grid<'a> {
     /// A grid of `rows` rows. `row` returns the cells of a row by its number.
     pub(super) fn new(
         columns: Vec<Column>,
-        labels_left_out: usize,
         rows: usize,
         row: impl Fn(usize) -> Vec<Cell<'a>> + 'a,
     ) -> Self {
-        Self { columns, labels_left_out, rows, row: Box::new(row) }
+        Self { columns, rows, row: Box::new(row) }
     }
 
     #[cfg(test)]
     pub(super) fn of(columns: Vec<Column>, rows: Vec<Vec<Cell<'a>>>) -> Self {
-        Self::new(columns, 0, rows.len(), move |at| rows[at].clone())
+        Self::new(columns, rows.len(), move |at| rows[at].clone())
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -1,24 +1,24 @@
-//! `--jq EXPR`: what a jq expression makes of a command's JSON.
+//! `--jq EXPR`: the results of a jq expression for the JSON of a command.
 
 use std::io::{self, Write};
 
-use formsvc_contract::nesting::{DEPTH_MAX, depth};
 use jaq_core::compile::Undefined;
 use jaq_core::data::JustLut;
 use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Exn, Filter, Vars, native};
 use jaq_json::{Val, read, write};
-use serde::de::IgnoredAny;
 
 use super::document;
 use crate::base::text::truncate;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Widest a value in an error is shown.
+/// Largest width of an error message of an expression, which can contain a value.
 const CAUSE_MAX: usize = 200;
+/// Number of characters that locate an error in an expression.
+const NEAR_MAX: usize = 20;
 
-/// What jq has, and the library that runs it here has not.
+/// Formats of jq that the library does not have.
 const MORE: &str = r#"
 def @csv: if type != "array" then error("@csv needs an array") else map(
     if type == "string" then "\"" + (split("\"") | join("\"\"")) + "\""
@@ -33,39 +33,38 @@ def @tsv: if type != "array" then error("@tsv needs an array") else map(
     else tostring end) | join("\t") end;
 "#;
 
-/// An expression, ready to run.
+/// A compiled expression.
 pub(crate) struct Jq(Filter<JustLut<Val>>);
 
 impl Jq {
-    /// Reads an expression. It sees the data and nothing else: no files, no modules, and not the
-    /// environment, which may hold the key.
+    /// Compiles an expression. It has no access to files, modules or the environment, which may contain the
+    /// API key.
     pub(crate) fn new(code: &str) -> Result<Self, CliError> {
-        let more = load::parse(MORE, |parser| parser.defs()).expect("our own definitions are jq");
+        let more = load::parse(MORE, |parser| parser.defs()).expect("the definitions are valid");
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more);
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let funs = funs.filter(|(name, ..)| *name != "env" && *name != "fromjson");
         let arena = Arena::default();
-        let modules =
-            Loader::new(defs).load(&arena, File { code, path: () }).map_err(|errors| {
-                unreadable(code, errors.iter().flat_map(|(_, error)| of_load(error)))
-            })?;
+        let modules = Loader::new(defs)
+            .load(&arena, File { code, path: () })
+            .map_err(|errors| invalid(errors.iter().find_map(|(_, error)| syntax_error(error))))?;
         Compiler::default().with_funs(funs.chain([fromjson()])).compile(modules).map(Self).map_err(
             |errors| {
-                let errors = errors.iter().flat_map(|(_, errors)| errors);
-                unreadable(code, errors.map(|(at, what)| (undefined(what, at), *at)))
+                let first = errors.iter().flat_map(|(_, errors)| errors).next();
+                invalid(first.map(|(name, what)| (undefined(what, name), *name)))
             },
         )
     }
 
-    /// Writes the results of the expression for a document: text as it is, anything else as JSON, each on
-    /// a line of its own or laid out for reading. Numbers keep their text unless they are calculated with.
+    /// Writes the results of the expression for a document: text unchanged, other values as JSON, each on
+    /// its own line or indented. Numbers keep their text unless the expression calculates with them.
     pub(super) fn run(
         &self,
         json: &str,
-        laid_out: bool,
+        indented: bool,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        self.run_value(parse(json)?, laid_out, out)
+        self.run_value(parse(json)?, indented, out)
     }
 
     /// Writes the results of the expression for an array of documents, like [`run`](Self::run). The text
@@ -73,48 +72,60 @@ impl Jq {
     pub(super) fn run_array(
         &self,
         items: impl Iterator<Item = String>,
-        laid_out: bool,
+        indented: bool,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let items = items.map(|json| parse(&json)).collect::<Result<Val, _>>()?;
-        self.run_value(items, laid_out, out)
+        self.run_value(items, indented, out)
     }
 
-    fn run_value(&self, input: Val, laid_out: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    fn run_value(&self, input: Val, indented: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
-        for made in self.0.id.run((context, input)) {
-            match made {
-                Ok(value) => {
-                    put(out, &value, laid_out).map_err(|error| CliError::stdout(&error))?;
-                }
+        for result in self.0.id.run((context, input)) {
+            match result {
+                Ok(Val::TStr(text)) => out.write_all(&text).and_then(|()| out.write_all(b"\n")),
+                Ok(value) => write_json(out, &value, indented),
                 Err(exception) => {
                     let flushed = out.flush();
-                    return match exception.get_err() {
-                        Ok(error) => Err(failed(error)),
-                        // `halt`: it has said all it wanted.
-                        Err(_) => flushed.map_err(|error| CliError::stdout(&error)),
-                    };
+                    match exception.get_err() {
+                        Ok(error) => return Err(failed(error)),
+                        // `halt` ends the expression.
+                        Err(_) => return flushed.map_err(|error| CliError::stdout(&error)),
+                    }
                 }
             }
+            .map_err(|error| CliError::stdout(&error))?;
         }
         Ok(())
     }
-}
 
-impl Jq {
-    /// Returns whether the first output for a document is true: neither `false` nor `null`, and not absent.
+    /// Returns true if the first result for a document is neither `false` nor `null`. No result is false.
     pub(crate) fn is_true(&self, json: &str) -> Result<bool, CliError> {
-        let input = parse(json)?;
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
-        match self.0.id.run((context, input)).next() {
+        match self.0.id.run((context, parse(json)?)).next() {
             None => Ok(false),
             Some(Ok(value)) => Ok(!matches!(value, Val::Null | Val::Bool(false))),
-            Some(Err(exception)) => match exception.get_err() {
-                Ok(error) => Err(failed(error)),
-                Err(_) => Err(CliError::usage("`halt` is not allowed in a filter")),
-            },
+            Some(Err(exception)) => Err(match exception.get_err() {
+                Ok(error) => failed(error),
+                Err(_) => CliError::usage("`halt` is not allowed in a filter"),
+            }),
         }
     }
+}
+
+/// Returns the JSON indented, numbers with their text; `None` if the text is not JSON.
+pub(crate) fn pretty(json: &[u8]) -> Option<String> {
+    let value = parse(std::str::from_utf8(json).ok()?).ok()?;
+    let mut out = Vec::new();
+    write_json(&mut out, &value, true).ok()?;
+    String::from_utf8(out).ok()
+}
+
+fn write_json(out: &mut dyn Write, value: &Val, indented: bool) -> io::Result<()> {
+    let indent = indented.then(|| "  ".to_owned());
+    let layout = write::Pp { indent, sep_space: indented, ..write::Pp::default() };
+    write::write(&mut &mut *out, &layout, 0, value)?;
+    out.write_all(b"\n")
 }
 
 fn parse(json: &str) -> Result<Val, CliError> {
@@ -123,76 +134,45 @@ fn parse(json: &str) -> Result<Val, CliError> {
         .map_err(|error| CliError::new(Exit::Service, "the response is not JSON").because(&error))
 }
 
-/// `fromjson` with a bound on depth: its reader recurses, and the text may be a stranger's.
+/// `fromjson` of one JSON value of bounded depth: the reader of the library recurses, and the text may
+/// be the answer to a form.
 fn fromjson() -> native::Fun<JustLut<Val>> {
     native::run(("fromjson", native::v(0), |(_, text)| {
-        let values = match values_in(&text) {
-            Ok(values) => values.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(Exn::from(error))],
-        };
-        Box::new(values.into_iter())
+        let value = text.try_as_utf8_bytes_owned().and_then(|json| {
+            let value = std::str::from_utf8(&json).ok().map(parse);
+            let error = match value {
+                Some(Ok(value)) => return Ok(value),
+                Some(Err(error)) => error.brief(),
+                None => "invalid UTF-8".to_owned(),
+            };
+            Err(jaq_json::Error::str(format!("cannot parse as JSON: {error}")))
+        });
+        Box::new(std::iter::once(value.map_err(Exn::from)))
     }))
 }
 
-fn values_in(text: &Val) -> Result<Vec<Val>, jaq_json::Error> {
-    let json = text.try_as_utf8_bytes_owned()?;
-    // Beyond strict JSON the reader takes comments, which may hide brackets: then all brackets count.
-    let depth = if serde_json::from_slice::<IgnoredAny>(&json).is_ok() {
-        depth(&json)
-    } else {
-        json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count()
-    };
-    if depth > DEPTH_MAX {
-        let why = format!("cannot parse as JSON: nested deeper than {DEPTH_MAX} levels");
-        return Err(jaq_json::Error::str(why));
-    }
-    let fail = |error| jaq_json::Error::str(format!("cannot parse {text} as JSON: {error}"));
-    read::parse_many(&json).map(|value| value.map_err(fail)).collect()
-}
-
-/// What went wrong while it ran; the value in it may be as long as an answer.
 fn failed(error: jaq_json::Error) -> CliError {
-    let told = match error.into_val() {
+    let cause = match error.into_val() {
         Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
         value => value.to_string(),
     };
-    CliError::usage("the jq expression failed").cause(truncate(&told, CAUSE_MAX))
+    CliError::usage("the jq expression failed").cause(truncate(&cause, CAUSE_MAX))
 }
 
-fn put(out: &mut dyn Write, value: &Val, laid_out: bool) -> io::Result<()> {
-    let layout = write::Pp {
-        indent: laid_out.then(|| "  ".to_owned()),
-        sep_space: laid_out,
-        ..write::Pp::default()
-    };
-    match value {
-        Val::TStr(text) => out.write_all(String::from_utf8_lossy(text).as_bytes())?,
-        value => write::write(&mut &mut *out, &layout, 0, value)?,
-    }
-    out.write_all(b"\n")
-}
-
-/// What is wrong, and the part of the expression where it is.
-type Wrong<'a> = (String, &'a str);
-
-fn of_load<'a>(error: &load::Error<&'a str>) -> Vec<Wrong<'a>> {
-    match error {
-        load::Error::Io(errors) => {
-            errors.iter().map(|(at, _)| ("there are no modules here".to_owned(), *at)).collect()
-        }
+/// Returns the first syntax error, and the rest of the expression from there.
+fn syntax_error<'a>(error: &load::Error<&'a str>) -> Option<(String, &'a str)> {
+    let expected = |what: &str| format!("expected {what}");
+    Some(match error {
+        load::Error::Io(errors) => ("modules are not supported".to_owned(), errors.first()?.0),
         load::Error::Lex(errors) => {
-            let expected = |(expect, at): &(load::lex::Expect<&str>, &'a str)| {
-                (format!("expected {}", expect.as_str()), *at)
-            };
-            errors.iter().map(expected).collect()
+            let (expect, at) = errors.first()?;
+            (expected(expect.as_str()), *at)
         }
         load::Error::Parse(errors) => {
-            let expected = |(expect, at): &(load::parse::Expect<&str>, &'a str)| {
-                (format!("expected {}", expect.as_str()), *at)
-            };
-            errors.iter().map(expected).collect()
+            let (expect, at) = errors.first()?;
+            (expected(expect.as_str()), *at)
         }
-    }
+    })
 }
 
 fn undefined(what: &Undefined, name: &str) -> String {
@@ -202,30 +182,22 @@ fn undefined(what: &Undefined, name: &str) -> String {
     }
 }
 
-/// The first thing that is wrong, and where: what follows is often only its echo.
-fn unreadable<'a>(code: &str, wrong: impl Iterator<Item = Wrong<'a>>) -> CliError {
-    let error = CliError::usage("cannot read the jq expression");
-    let first = wrong.map(|(what, part)| (place(code, part), what)).min();
-    match first {
-        Some((at, what)) if at < code.len() => {
-            let (before, rest) = code.split_at(at);
-            let near: String = rest.chars().take(20).collect();
-            let character = before.chars().count() + 1;
-            error.cause(format!("{what} at character {character}, before `{near}`"))
+fn invalid(error: Option<(String, &str)>) -> CliError {
+    let invalid = CliError::usage("invalid jq expression");
+    match error {
+        Some((what, "")) => invalid.cause(format!("{what} at the end")),
+        Some((what, at)) => {
+            let near: String = at.chars().take(NEAR_MAX).collect();
+            invalid.cause(format!("{what} at `{near}`"))
         }
-        Some((_, what)) => error.cause(format!("{what} at its end")),
-        None => error,
+        None => invalid,
     }
-}
-
-/// Where a part of the expression begins; its end for a part that is not of it.
-fn place(code: &str, part: &str) -> usize {
-    let offset = (part.as_ptr() as usize).wrapping_sub(code.as_ptr() as usize);
-    if code.is_char_boundary(offset) { offset } else { code.len() }
 }
 
 #[cfg(test)]
 mod tests {
+    use formsvc_contract::nesting::DEPTH_MAX;
+
     use super::*;
 
     fn made(code: &str, json: &str) -> Result<String, String> {
@@ -261,18 +233,18 @@ mod tests {
     fn a_wrong_expression_says_what_is_wrong_and_where() {
         for (code, told) in [
             (".[", "closing bracket"),
-            (".a |", "expected term at its end"),
-            (".a | foo(1)", "there is no filter `foo/1` at character 6, before `foo(1)`"),
-            ("é, $x", "there is no variable `$x` at character 1"),
-            (".a ! .b", "at character 4, before `! .b`"),
-            ("import \"x\" as x; .", "no modules"),
+            (".a |", "expected term at the end"),
+            (".a | foo(1)", "there is no filter `foo/1`"),
+            ("é, $x", "at `é, $x`"),
+            (".a ! .b", "at `!`"),
+            ("import \"x\" as x; .", "modules are not supported"),
             ("env", "there is no filter `env/0`"),
             ("$ENV", "there is no variable `$ENV`"),
             ("input", "there is no filter `input/0`"),
         ] {
             let error = made(code, "null").unwrap_err();
-            assert!(error.contains(told) || code.starts_with('é'), "{code}: {error}");
-            assert!(error.contains("cannot read the jq expression"), "{error}");
+            assert!(error.contains(told), "{code}: {error}");
+            assert!(error.contains("invalid jq expression"), "{error}");
         }
     }
 
@@ -315,20 +287,44 @@ mod tests {
     }
 
     #[test]
-    fn fromjson_reads_texts_up_to_the_depth_limit() {
+    fn fromjson_reads_one_value_up_to_the_depth_limit() {
         let json = r##"["{\"a\":[1.10]}","1 2","nan","# \"\n[1]"]"##;
         assert_eq!(made(".[0] | fromjson", json).unwrap(), "{\"a\":[1.10]}\n");
-        assert_eq!(made(".[1] | fromjson", json).unwrap(), "1\n2\n");
-        assert_eq!(made(".[3] | fromjson", json).unwrap(), "[1]\n");
+        for wrong in [".[1]", ".[2]", ".[3]"] {
+            let error = made(&format!("{wrong} | fromjson"), json).unwrap_err();
+            assert!(error.contains("cannot parse as JSON"), "{wrong}: {error}");
+        }
         assert_eq!(made("\"12\" | tonumber + 1", json).unwrap(), "13\n");
-        assert!(made(".[2] | fromjson", json).unwrap_err().contains("as JSON"));
-        for hidden in ["", "# \\\"\\n"] {
-            let nested = |depth| format!("\"{hidden}{}{}\"", "[".repeat(depth), "]".repeat(depth));
-            assert!(made("fromjson | length", &nested(DEPTH_MAX)).is_ok());
-            for code in ["fromjson", "tonumber"] {
-                let error = made(code, &nested(1 << 20)).unwrap_err();
-                assert!(error.contains("nested deeper than 128 levels"), "{error}");
-            }
+        let nested = |depth| format!("\"{}{}\"", "[".repeat(depth), "]".repeat(depth));
+        assert!(made("fromjson | length", &nested(DEPTH_MAX)).is_ok());
+        for code in ["fromjson", "tonumber"] {
+            let error = made(code, &nested(1 << 20)).unwrap_err();
+            assert!(error.contains("levels deep"), "{error}");
+        }
+    }
+
+    #[test]
+    fn pretty_indents_json_and_keeps_numbers() {
+        let shown = pretty(br#"{"a":1.50,"b" : [1,{"c":"x\"],{\\"}, [ ],{}],"a2":null}"#).unwrap();
+        let lines: Vec<&str> = shown.lines().map(str::trim_start).collect();
+        let expected = [
+            "{",
+            "\"a\": 1.50,",
+            "\"b\": [",
+            "1,",
+            "{",
+            r#""c": "x\"],{\\""#,
+            "},",
+            "[],",
+            "{}",
+            "],",
+            "\"a2\": null",
+            "}",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(pretty(b"\"x\""), Some("\"x\"\n".to_owned()));
+        for text in [&b"<html>"[..], b"{} {}", b"\xff", &[b'['; 100]] {
+            assert_eq!(pretty(text), None);
         }
     }
 }

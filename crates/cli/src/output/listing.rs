@@ -9,7 +9,7 @@ use formsvc_table::{Cell, cell};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::answer_columns::{AnswerColumns, IN_FILES, LabelLimit};
+use super::answer_columns::{AnswerColumns, LABELS_MAX};
 use super::field::{Field, Kind, Place};
 use super::grid::{Column, Grid};
 use super::select::{self, Pick};
@@ -186,7 +186,7 @@ impl Listing {
             }
         }
         if let (Some(Labels::Chosen(_)), Some(field)) = (&self.labels, self.object_field()) {
-            let labels = self.answer_columns(IN_FILES).missing().to_vec();
+            let labels = self.answer_columns().missing().to_vec();
             missing.extend(labels.into_iter().map(|label| (label.clone(), field, label)));
         }
         let near = |field: usize, name: &str| {
@@ -200,13 +200,13 @@ impl Listing {
     }
 
     /// Returns the items as rows.
-    pub(super) fn grid(&self, limit: LabelLimit) -> Grid<'_> {
+    pub(super) fn grid(&self) -> Grid<'_> {
         if let Some(picks) = &self.picks {
             let columns = picks.iter().map(|pick| self.picked_column(pick)).collect();
             let rows = self.items.len();
-            return Grid::new(columns, 0, rows, move |at| self.picked_row(&self.items[at], picks));
+            return Grid::new(columns, rows, move |at| self.picked_row(&self.items[at], picks));
         }
-        let answers = self.answer_columns(limit);
+        let answers = self.answer_columns();
         let more = answers.names().iter().map(|name| Column {
             name: name.clone(),
             field: format!("data.{}", name.replace('\\', "\\\\").replace(',', "\\,")),
@@ -214,16 +214,14 @@ impl Listing {
             last_in_tables: false,
         });
         let columns = self.own_columns().chain(more).collect();
-        Grid::new(columns, answers.left_out(), self.items.len(), move |at| {
-            self.row(&self.items[at], &answers)
-        })
+        Grid::new(columns, self.items.len(), move |at| self.row(&self.items[at], &answers))
     }
 
     fn object_field(&self) -> Option<usize> {
         self.fields.iter().position(|field| field.kind == Kind::Object)
     }
 
-    fn answer_columns(&self, limit: LabelLimit) -> AnswerColumns {
+    fn answer_columns(&self) -> AnswerColumns {
         let (Some(labels), Some(field)) = (&self.labels, self.object_field()) else {
             return AnswerColumns::default();
         };
@@ -233,7 +231,7 @@ impl Listing {
             Labels::MostCommon => &[][..],
             Labels::Chosen(labels) => labels,
         };
-        AnswerColumns::new(objects, chosen, limit)
+        AnswerColumns::new(objects, chosen, LABELS_MAX)
     }
 
     fn own_columns(&self) -> impl Iterator<Item = Column> {
@@ -324,7 +322,7 @@ mod tests {
     #[test]
     fn list_beyond_the_size_limit_is_refused() {
         assert!(check_list_size(LIST_MAX).is_ok());
-        let error = check_list_size(LIST_MAX + 1).unwrap_err().told();
+        let error = check_list_size(LIST_MAX + 1).unwrap_err().to_text();
         assert!(error.contains("exceeds 64 MiB") && error.contains("--output ndjson"), "{error}");
         let mut listing = Listing::new(FIELDS, None);
         let item = "x".repeat(LIST_MAX / 2);
@@ -357,7 +355,7 @@ mod tests {
     #[test]
     fn columns_are_the_fields_and_labels_or_the_chosen_ones() {
         let shown = |listing: &Listing| {
-            let grid = listing.grid(IN_FILES);
+            let grid = listing.grid();
             let names: Vec<String> =
                 grid.columns.iter().map(|column| column.name.clone()).collect();
             let first: Vec<String> =
@@ -367,7 +365,7 @@ mod tests {
         let all = listing(None);
         let first = "a|12345678901234567890|1.10|[1, 2]|1.20";
         assert_eq!(shown(&all), ("id|size|x|y|x (2)".into(), first.into()));
-        assert!(all.grid(IN_FILES).columns[0].last_in_tables);
+        assert!(all.grid().columns[0].last_in_tables);
         let some = listing(Some("note,data.x,data"));
         let data = r#"{"x":1.10,"y":[1, 2],"x":1.20}"#;
         assert_eq!(shown(&some), ("note|data.x|data".into(), format!("n|1.20|{data}")));
@@ -377,7 +375,7 @@ mod tests {
     fn chosen_labels_are_columns_and_missing_ones_reported() {
         let mut listing = listing(None);
         listing.lay_out_labels(Some("y, gone,y,a\\,b")).unwrap();
-        let columns = listing.grid(IN_FILES).columns;
+        let columns = listing.grid().columns;
         let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
         assert_eq!(names, ["id", "size", "y", "gone", "a,b"]);
         assert_eq!(listing.missing_labels(), ["gone", "a,b"].map(|name| (name.to_owned(), None)));

@@ -75,9 +75,9 @@ impl Live<'_> {
         let paint = self.output.screen.paint;
         let mut text = String::new();
         for line in lines {
-            for (look, part) in line {
+            for (style, part) in line {
                 let part = one_line(part.as_ref());
-                paint.write(&mut text, *look, &part);
+                paint.write(&mut text, *style, &part);
             }
             text.push('\n');
         }

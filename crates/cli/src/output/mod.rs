@@ -8,9 +8,7 @@ mod answer_columns;
 mod detail;
 mod document;
 mod field;
-mod findings;
 mod fit;
-mod following;
 mod formats;
 mod grid;
 mod jq;
@@ -19,7 +17,6 @@ mod live;
 mod options;
 pub(crate) mod pager;
 mod paint;
-pub(crate) mod pretty;
 pub(crate) mod progress;
 pub(crate) mod prompt;
 mod select;
@@ -31,22 +28,20 @@ mod writing;
 
 use std::io::{self, IsTerminal, Write};
 
-pub(crate) use detail::Detail;
+pub(crate) use detail::{Detail, Finding};
 pub(crate) use field::Field;
-pub(crate) use findings::Finding;
-pub(crate) use jq::Jq;
+pub(crate) use jq::{Jq, pretty};
 pub(crate) use listing::{Listing, check_list_size, to_json};
 pub(crate) use live::{ItemPrinter, Live};
 pub(crate) use options::OutputOptions;
 pub(crate) use options::{Color, Json, OutputFormat, TimeStyle};
-pub(crate) use paint::{ColorRequest, TextStyle, is_dumb};
+pub(crate) use paint::{TextStyle, is_dumb};
 pub(crate) use select::labels;
 pub(crate) use stream::Stream;
 
 use jiff::tz::TimeZone;
 
-use self::answer_columns::{IN_FILES, IN_TABLES};
-use self::paint::Paint;
+use self::paint::{Paint, has_colors};
 use self::table::View;
 use self::template::{Shape, Template, TemplateOutput};
 use self::time::Times;
@@ -60,7 +55,6 @@ use crate::error::CliError;
 use crate::error::ErrorFormat;
 use crate::error::message::Message;
 use crate::exit::Exit;
-use crate::output::pretty::pretty;
 
 /// Largest number of dropped columns that a table names.
 const NAMED_COLUMNS_MAX: usize = 5;
@@ -90,7 +84,6 @@ enum Program {
 
 impl Output {
     pub(crate) fn new(options: &OutputOptions, env: Lookup<'_>) -> Self {
-        let request = ColorRequest::new(options.color, env);
         let json = options.json.clone();
         let default = match (&json.fields, options.format) {
             (Some(_), _) => OutputFormat::Json,
@@ -102,11 +95,11 @@ impl Output {
             format: json.format.unwrap_or(default),
             is_default: options.format.is_none() && json.fields.is_none(),
             json,
-            screen: Screen::new(options, request, env),
+            screen: Screen::new(options, env),
             quiet: options.quiet,
             times: options.time_style,
             zone: options.stdout_is_terminal.then(when::zone),
-            stderr_paint: Paint(request.on(options.stderr_is_terminal)),
+            stderr_paint: Paint(has_colors(options.color, env, options.stderr_is_terminal)),
             error_format: options.error_format,
         }
     }
@@ -185,10 +178,10 @@ impl Output {
         }
         match self.format {
             OutputFormat::Table => {
-                let grid = listing.grid(IN_TABLES);
-                let dropped =
-                    self.screen.paint(|out| written(table::list(out, &grid, self.view())))?;
-                self.report_dropped(&dropped, grid.labels_left_out);
+                let mut text = Vec::new();
+                let dropped = written(table::list(&mut text, &listing.grid(), self.view()))?;
+                self.screen.painted(&text)?;
+                self.report_dropped(&dropped);
                 Ok(())
             }
             OutputFormat::Json => self.json(|out| formats::json(out, &listing)),
@@ -211,7 +204,7 @@ impl Output {
         match self.format {
             OutputFormat::Table => {
                 let mut lines = Vec::new();
-                written(table::item(&mut lines, &listing.grid(IN_FILES), self.view()))?;
+                written(table::item(&mut lines, &listing.grid(), self.view()))?;
                 self.screen.painted(&lines)
             }
             OutputFormat::Json => self.json(|out| formats::ndjson(out, listing)),
@@ -222,8 +215,8 @@ impl Output {
     /// Prints items as NDJSON, CSV or TSV.
     fn rows(&self, listing: &Listing) -> Result<(), CliError> {
         self.text(|out| match self.format {
-            OutputFormat::Csv => formats::csv(out, &listing.grid(IN_FILES), true),
-            OutputFormat::Tsv => formats::tsv(out, &listing.grid(IN_FILES)),
+            OutputFormat::Csv => formats::csv(out, &listing.grid(), true),
+            OutputFormat::Tsv => formats::tsv(out, &listing.grid()),
             _ => formats::ndjson(out, listing),
         })
     }
@@ -246,9 +239,7 @@ impl Output {
 
     /// Prints one submission for people, with complete answers.
     pub(crate) fn detail(&self, detail: &Detail<'_>) -> Result<(), CliError> {
-        let mut lines = Vec::new();
-        written(detail.write(&mut lines, self.view()))?;
-        self.screen.painted(&lines)
+        self.screen.painted(detail.text(self.view()).as_bytes())
     }
 
     /// Prints findings and their number per outcome on a terminal. Returns false, and prints nothing, without
@@ -261,10 +252,8 @@ impl Output {
         if !(self.screen.terminal && self.is_for_reading()) {
             return Ok(false);
         }
-        let mut text = Vec::new();
-        written(findings::write(&mut text, findings, outcomes, self.view()))?;
-        self.screen.painted(&text)?;
-        Ok(true)
+        let text = detail::findings(findings, outcomes, self.view());
+        self.screen.painted(text.as_bytes()).map(|()| true)
     }
 
     /// Checks that `--jq`, `--template` and `--output` do not contradict each other.
@@ -379,24 +368,21 @@ impl Output {
         }
     }
 
-    /// Reports on standard error the columns that a table does not show, by their `--json` names, and the
-    /// number of labels without a column.
-    fn report_dropped(&self, dropped: &[String], labels_left_out: usize) {
-        let total = dropped.len() + labels_left_out;
-        if total == 0 || self.quiet {
+    /// Reports on standard error the columns that a table does not show, by their `--json` names.
+    fn report_dropped(&self, dropped: &[String]) {
+        if dropped.is_empty() || self.quiet {
             return;
         }
-        let advice = match labels_left_out {
-            0 if dropped.len() <= NAMED_COLUMNS_MAX => {
-                let first = if dropped.iter().any(|name| name == "id") { "" } else { "id," };
-                format!("--json {}", quoted(&format!("{first}{}", dropped.join(","))))
-            }
-            0 => "--output csv prints all".to_owned(),
-            _ => "--columns LABELS selects answers, --output csv prints all".to_owned(),
+        let advice = if dropped.len() > NAMED_COLUMNS_MAX {
+            "--output csv prints all".to_owned()
+        } else {
+            let first = if dropped.iter().any(|name| name == "id") { "" } else { "id," };
+            format!("--json {}", quoted(&format!("{first}{}", dropped.join(","))))
         };
-        let text = format!("+{}: {advice}", count(total as u64, "column"));
+        let text = format!("+{}: {advice}", count(dropped.len() as u64, "column"));
         if self.error_format == ErrorFormat::Json {
-            return Message::info(text).with("hidden_columns", total).print(self.error_format);
+            let message = Message::info(text).with("hidden_columns", dropped.len());
+            return message.print(self.error_format);
         }
         let text = self.stderr_paint.put(TextStyle::Dim, &one_line(&text)) + "\n";
         // A failed write to standard error cannot be reported.
@@ -424,5 +410,6 @@ pub(crate) fn to_stderr(
 
 /// Returns the colour choice of a stream.
 pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
-    ColorRequest::new(color, &env::of_process).choice(stream.is_terminal())
+    let has_colors = has_colors(color, &env::of_process, stream.is_terminal());
+    if has_colors { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
 }

@@ -1,4 +1,4 @@
-//! Colours: whether a stream gets them, and which.
+//! Colours of the streams, and the styles of text.
 
 use std::fmt::Write as _;
 
@@ -8,61 +8,28 @@ use formsvc_workbench::verdict::VerdictCode;
 use crate::base::env::{self, Lookup};
 use crate::output::Color;
 
-/// What the user and the environment want.
-#[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a variable as it is set")]
-pub(crate) struct ColorRequest {
-    color: Color,
-    no_color: bool,
-    clicolor_off: bool,
-    force: bool,
-    dumb: bool,
-}
-
-impl ColorRequest {
-    /// The flag, and the variables that other programs obey as well.
-    pub(crate) fn new(color: Color, env: Lookup<'_>) -> Self {
-        let set = |name: &str| env(name).filter(|value| !value.is_empty());
-        Self {
-            color,
-            no_color: set(env::NO_COLOR.name).is_some(),
-            clicolor_off: set(env::CLICOLOR.name).is_some_and(|value| value == "0"),
-            force: set(env::CLICOLOR_FORCE.name).is_some_and(|value| value != "0"),
-            dumb: is_dumb(env),
+/// Returns true if a stream has colours. The flag decides first, then NO_COLOR, then CLICOLOR_FORCE; otherwise
+/// terminals have colours unless CLICOLOR is 0 or TERM is dumb.
+pub(super) fn has_colors(color: Color, env: Lookup<'_>, is_terminal: bool) -> bool {
+    let set = |name: &str| env(name).filter(|value| !value.is_empty());
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if set(env::NO_COLOR.name).is_some() => false,
+        Color::Auto if set(env::CLICOLOR_FORCE.name).is_some_and(|value| value != "0") => true,
+        Color::Auto => {
+            is_terminal && set(env::CLICOLOR.name).is_none_or(|value| value != "0") && !is_dumb(env)
         }
-    }
-
-    /// Whether a stream gets colours. The flag decides first; then that nobody wants them, then that
-    /// they are wanted everywhere, and last what the stream is.
-    pub(crate) fn on(self, terminal: bool) -> bool {
-        match self.color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto if self.no_color => false,
-            Color::Auto => self.force || (terminal && !self.clicolor_off && !self.dumb),
-        }
-    }
-
-    /// Whether the terminal can do no more than print.
-    pub(crate) fn is_dumb(self) -> bool {
-        self.dumb
-    }
-
-    /// The decision, in the words of the library that writes it.
-    pub(crate) fn choice(self, terminal: bool) -> anstream::ColorChoice {
-        if self.on(terminal) { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
     }
 }
 
-/// Whether the terminal can do no more than print. Where there are no such things as terminal types,
-/// a window can do all.
+/// Returns true if the terminal supports no escape sequences. Windows has no terminal types.
 pub(crate) fn is_dumb(env: Lookup<'_>) -> bool {
     let term = env(env::TERM.name).filter(|term| !term.is_empty());
     term.map_or(cfg!(unix), |term| term == "dumb")
 }
 
-/// Words of closed sets, by how they look. Only of the sixteen colours, which every theme keeps
-/// readable, and neither white nor black, which one of two themes does not.
+/// The styles of words of closed sets. Verdicts begin with a sign.
 const WORDS: &[(TextStyle, &[&str])] = &[
     (TextStyle::Success, &["published", "ok", "good", "usable", "delivered", "active", "passed"]),
     (TextStyle::Warning, &["draft", "pending", "warning", "warn", "locked", "retrying"]),
@@ -73,7 +40,7 @@ const WORDS: &[(TextStyle, &[&str])] = &[
     (TextStyle::Dim, &["closed", "absent", "none", "skip", "skipped", "off"]),
 ];
 
-/// How text looks.
+/// The style of a text. Styles use only those of the sixteen colours that light and dark themes keep readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextStyle {
     Plain,
@@ -86,26 +53,24 @@ pub(crate) enum TextStyle {
 }
 
 impl TextStyle {
-    /// How a word of a closed set looks, or a status of HTTP; what is not known looks like any text.
+    /// Returns the style of a word of a closed set or of an HTTP status.
     pub(crate) fn for_word(word: &str) -> Self {
-        let row = WORDS.iter().find(|(_, words)| words.contains(&word));
-        let verdict = || VerdictCode::from_name(word).map(Self::for_verdict);
-        // Verdicts for people begin with a sign.
-        let signs = [("✓ ", Self::Success), ("? ", Self::Warning), ("✗ ", Self::Failure)];
-        let sign = || signs.into_iter().find(|(sign, _)| word.starts_with(sign)).map(|row| row.1);
-        let of_http = |status: &u16| (100..600).contains(status);
-        let status = || {
-            let status = word.parse().ok().filter(of_http)?;
-            Some(Self::for_status(Some(status)))
-        };
-        row.map(|(look, _)| *look)
-            .or_else(verdict)
-            .or_else(sign)
-            .or_else(status)
-            .unwrap_or(Self::Plain)
+        if let Some((style, _)) = WORDS.iter().find(|(_, words)| words.contains(&word)) {
+            return *style;
+        }
+        if let Some(verdict) = VerdictCode::from_name(word) {
+            return Self::for_verdict(verdict);
+        }
+        match (word.split(' ').next(), word.parse()) {
+            (Some("✓"), _) => Self::Success,
+            (Some("?"), _) => Self::Warning,
+            (Some("✗"), _) => Self::Failure,
+            (_, Ok(status @ 100..600)) => Self::for_status(Some(status)),
+            _ => Self::Plain,
+        }
     }
 
-    /// Returns the look of an HTTP status. `None` is no response.
+    /// Returns the style of an HTTP status. `None` is no response.
     pub(crate) fn for_status(status: Option<u16>) -> Self {
         match status {
             Some(200..300) => Self::Success,
@@ -115,7 +80,7 @@ impl TextStyle {
         }
     }
 
-    /// Returns the look of a verdict.
+    /// Returns the style of a verdict.
     pub(crate) fn for_verdict(code: VerdictCode) -> Self {
         match code {
             VerdictCode::Valid => Self::Success,
@@ -137,25 +102,25 @@ impl TextStyle {
     }
 }
 
-/// Puts looks on text, or does not.
+/// Applies styles to text if true.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
-    /// Adds the text as it looks.
-    pub(crate) fn write(self, out: &mut String, look: TextStyle, text: &str) {
-        if !self.0 || look == TextStyle::Plain {
+    /// Appends the text in its style.
+    pub(crate) fn write(self, out: &mut String, style: TextStyle, text: &str) {
+        if !self.0 || style == TextStyle::Plain {
             return out.push_str(text);
         }
-        let style = look.style();
-        // Nothing fails in memory.
+        let style = style.style();
+        // A write to memory succeeds.
         let _ = write!(out, "{style}{text}{style:#}");
     }
 
-    /// The text as it looks.
-    pub(crate) fn put(self, look: TextStyle, text: &str) -> String {
+    /// Returns the text in its style.
+    pub(crate) fn put(self, style: TextStyle, text: &str) -> String {
         let mut out = String::new();
-        self.write(&mut out, look, text);
+        self.write(&mut out, style, text);
         out
     }
 }
@@ -170,7 +135,7 @@ mod tests {
         let lookup = |name: &str| {
             env.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        ColorRequest::new(color, &lookup).on(terminal)
+        has_colors(color, &lookup, terminal)
     }
 
     #[test]

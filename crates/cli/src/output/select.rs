@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn refused(asked: &str) -> String {
-        picks(asked, FIELDS).unwrap_err().told()
+        picks(asked, FIELDS).unwrap_err().to_text()
     }
 
     #[test]

@@ -6,17 +6,15 @@ use formsvc_table::Cell;
 use unicode_width::UnicodeWidthStr;
 
 use super::field::Kind;
-use super::fit::{self, ColumnWidth, GAP};
+use super::fit::{self, ColumnWidth, FittedCell};
 use super::grid::{Column, Grid};
 use super::paint::{Paint, TextStyle};
 use super::time::Times;
 use crate::base::sanitize::one_line;
-use crate::base::text::{truncate, truncate_id, wrap_whole_words};
+use crate::base::text::{truncate, wrap_whole_words};
 
 /// Largest width of a text column if the output has no width.
 const COLUMN_MAX: usize = 100;
-/// Largest width of a [`Kind::Mark`]. The ids of the service are shorter.
-const MARK_MAX: usize = 40;
 
 /// The presentation of a table.
 #[derive(Clone, Copy, Debug)]
@@ -65,18 +63,12 @@ impl<'g> TableColumn<'g> {
     fn width(&self, view: View<'_>) -> ColumnWidth {
         let (kind, heading) = (self.column.kind, self.heading.width());
         let is_whole = kind.is_whole() || self.is_numeric();
-        match view.width {
-            Some(_) if kind == Kind::Mark => {
-                ColumnWidth::new(self.cells.min(MARK_MAX), heading, false, fit::READABLE)
-            }
-            Some(_) => ColumnWidth::new(self.cells, heading, is_whole, fit::READABLE),
-            None => {
-                let is_whole = is_whole || kind.is_copied();
-                let all = self.cells.max(heading);
-                let width = if is_whole { all } else { all.min(COLUMN_MAX) };
-                ColumnWidth { min: width, max: width }
-            }
+        if view.width.is_some() {
+            return ColumnWidth::new(self.cells, heading, is_whole, fit::READABLE);
         }
+        let all = self.cells.max(heading);
+        let width = if is_whole { all } else { all.min(COLUMN_MAX) };
+        ColumnWidth { min: width, max: width }
     }
 }
 
@@ -101,34 +93,24 @@ pub(super) fn list(
     let wanted: Vec<_> = columns.iter().map(|column| column.width(view)).collect();
     let widths = fit::fit(&wanted, view.width.unwrap_or(usize::MAX >> 1));
     let shown: Vec<_> = columns.iter().zip(widths.iter().map_while(|width| *width)).collect();
-    let line = |cells: &mut dyn Iterator<Item = (String, TextStyle)>| {
-        let (mut line, mut space) = (String::new(), 0);
-        for ((column, width), (text, style)) in shown.iter().zip(cells) {
-            let rest = width.saturating_sub(text.width());
-            let (before, after) = if column.is_numeric() { (rest, 0) } else { (0, rest) };
-            if text.is_empty() {
-                space += width + GAP;
-                continue;
-            }
-            line.push_str(&" ".repeat(space + before));
-            line.push_str(&view.paint.put(style, &text));
-            space = after + GAP;
-        }
-        line
-    };
-    let mut headings =
-        shown.iter().map(|(column, width)| (truncate(&column.heading, *width), TextStyle::Heading));
-    writeln!(out, "{}", line(&mut headings))?;
+    let headings = shown.iter().map(|(column, width)| FittedCell {
+        width: *width,
+        is_right: column.is_numeric(),
+        style: TextStyle::Heading,
+        text: truncate(&column.heading, *width),
+    });
+    writeln!(out, "{}", fit::row(headings, view.paint))?;
     for row in grid.rows() {
-        let mut cells = shown.iter().map(|(column, width)| {
-            let (kind, cell) = (column.column.kind, &row[column.at]);
-            let text = view.text(kind, cell);
-            let text_style = style(kind, &text);
-            let is_mark = kind == Kind::Mark;
-            let text = if is_mark { truncate_id(&text, *width) } else { truncate(&text, *width) };
-            (text, text_style)
+        let cells = shown.iter().map(|(column, width)| {
+            let text = view.text(column.column.kind, &row[column.at]);
+            FittedCell {
+                width: *width,
+                is_right: column.is_numeric(),
+                style: style(column.column.kind, &text),
+                text: truncate(&text, *width),
+            }
         });
-        writeln!(out, "{}", line(&mut cells))?;
+        writeln!(out, "{}", fit::row(cells, view.paint))?;
     }
     Ok(columns[shown.len()..].iter().map(|column| column.column.field.clone()).collect())
 }
@@ -144,13 +126,9 @@ impl View<'_> {
     }
 
     /// Returns the text of a cell on one line.
-    fn text(self, kind: Kind, cell: &Cell<'_>) -> String {
+    pub(super) fn text(self, kind: Kind, cell: &Cell<'_>) -> String {
         let text = one_line(&cell.text);
-        let time = self.times.and_then(|times| match kind {
-            Kind::Time => times.format(&text),
-            Kind::Recent => times.format_short(&text),
-            _ => None,
-        });
+        let time = self.times.filter(|_| kind == Kind::Time).and_then(|times| times.format(&text));
         time.unwrap_or_else(|| text.into_owned())
     }
 }
@@ -171,11 +149,11 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
                 continue;
             }
             let text = one_line(&cell.text);
-            let is_time = matches!(column.kind, Kind::Time | Kind::Recent);
-            let time = view.times.filter(|_| is_time).and_then(|times| times.format_long(&text));
+            let times = view.times.filter(|_| column.kind == Kind::Time);
+            let time = times.and_then(|times| times.format_long(&text));
             let lines = match time {
                 Some(time) => vec![format!("{text} ({time})")],
-                None if column.kind.is_copied() => vec![text.into_owned()],
+                None if column.kind.is_whole() => vec![text.into_owned()],
                 None => view.wrap_beside(&text, indent),
             };
             let label = view.paint.put(TextStyle::Heading, name);
@@ -278,26 +256,6 @@ mod tests {
     }
 
     #[test]
-    fn long_mark_is_truncated_in_the_middle() {
-        let id = |end: char| format!("sub_{}{end}", "0".repeat(31));
-        let long = format!("sub_{}9", "x".repeat(195));
-        let at = |last: &str, width| {
-            let first = id('1');
-            let rows = [&*first, last].map(|id| vec![text("mismatch"), text(id), number("1")]);
-            let columns = [("verdict", Kind::Status), ("id", Kind::Mark), ("n", Kind::Any)];
-            let columns = columns.map(|(name, kind)| column(name, kind)).to_vec();
-            lines(&Grid::of(columns, rows.to_vec()), View { width, ..PLAIN }).0
-        };
-        let wide = at(&long, Some(200));
-        assert!(wide[1].contains(&id('1')), "{wide:?}");
-        assert!(wide[2].contains(&format!("sub_…{}9", "x".repeat(34))), "{wide:?}");
-        assert!(at(&long, None)[2].contains(&long));
-        let narrow = at(&id('2'), Some(40));
-        assert!(narrow[1].contains("sub_…") && narrow[1].contains("0001  1"), "{narrow:?}");
-        assert!(narrow[2].contains("0002  1"), "{narrow:?}");
-    }
-
-    #[test]
     fn heading_is_the_field_name_and_truncated_last() {
         let grid = Grid::of(
             vec![column("created_at", Kind::Time), column("bill_length_mm", Kind::Any)],
@@ -305,8 +263,8 @@ mod tests {
         );
         let times = relative_to("2026-06-15T12:00:00Z");
         let at = |width| lines(&grid, View { width: Some(width), times, ..PLAIN }).0;
-        assert_eq!(at(26)[0], "CREATED_AT  BILL_LENGTH_MM");
-        assert_eq!(at(18), ["CREATED…  BILL_LE…", "just now      50.2"]);
+        assert_eq!(at(28)[0], "CREATED_AT    BILL_LENGTH_MM");
+        assert_eq!(at(22), ["CREATED_AT    BILL_LE…", "1 second ago      50.2"]);
     }
 
     #[test]
@@ -324,8 +282,6 @@ mod tests {
         );
         let times = relative_to("2026-06-15T12:00:00Z");
         assert_eq!(lines(&grid, View { times, ..PLAIN }).0, ["MADE", "2 hours ago"]);
-        let recent = Grid::of(vec![column("made", Kind::Recent)], grid.rows().collect());
-        assert_eq!(lines(&recent, View { times, ..PLAIN }).0, ["MADE", "2h ago"]);
         assert_eq!(lines(&grid, PLAIN).0[1], "2026-06-15T10:00:00.000Z");
         let mut out = Vec::new();
         item(&mut out, &grid, View { times, ..PLAIN }).unwrap();
@@ -350,7 +306,7 @@ mod tests {
                     column(&heading, Kind::Any),
                     column("b", Kind::Id),
                     column("c", Kind::Status),
-                    column("d", Kind::Mark),
+                    column("d", Kind::Any),
                 ],
                 cells.iter().map(|row| row.iter().map(|cell| text(cell)).collect()).collect(),
             );

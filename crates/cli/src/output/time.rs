@@ -9,42 +9,25 @@ use crate::base::text::count;
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 24 * 3_600;
 
-/// Units of an age, largest first: seconds, name, and abbreviation in short ages. Months and years have their
-/// average length.
-const UNITS: [(i64, &str, &str); 6] = [
-    (365 * DAY, "year", ""),
-    (30 * DAY, "month", ""),
-    (DAY, "day", "d"),
-    (3_600, "hour", "h"),
-    (60, "minute", "m"),
-    (1, "", "s"),
+/// Units of an age in seconds, largest first. Months and years have their average length.
+const UNITS: [(i64, &str); 6] = [
+    (365 * DAY, "year"),
+    (30 * DAY, "month"),
+    (DAY, "day"),
+    (3_600, "hour"),
+    (60, "minute"),
+    (1, "second"),
 ];
 
 /// Formats the distance of an RFC 3339 instant from now in whole units: `2 hours ago`, `in 3 days`. `now` is
 /// in microseconds since 1970. Returns `None` if the text is not an instant.
 pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
-    let past = seconds_since(instant, now)?;
-    let largest = |(unit, name, _): &&(i64, &str, &str)| past.abs() >= *unit && !name.is_empty();
-    let Some((unit, name, _)) = UNITS.iter().find(largest) else {
+    let past = now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS;
+    let Some((unit, name)) = UNITS.iter().find(|(unit, _)| past.abs() >= *unit) else {
         return Some("just now".to_owned());
     };
     let distance = count((past.abs() / unit).unsigned_abs(), name);
     Some(if past >= 0 { format!("{distance} ago") } else { format!("in {distance}") })
-}
-
-/// Formats the distance in few characters, including seconds: `8s ago`, `2h ago`.
-fn relative_short(instant: &str, now: i64) -> Option<String> {
-    let past = seconds_since(instant, now)?;
-    let largest = |(unit, _, short): &&(i64, &str, &str)| past.abs() >= *unit && !short.is_empty();
-    let Some((unit, _, short)) = UNITS.iter().find(largest) else {
-        return Some("now".to_owned());
-    };
-    let number = past.abs() / unit;
-    Some(if past >= 0 { format!("{number}{short} ago") } else { format!("in {number}{short}") })
-}
-
-fn seconds_since(instant: &str, now: i64) -> Option<i64> {
-    Some(now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS)
 }
 
 /// The format of instants on a terminal. Its methods return `None` for text that is not an RFC 3339 instant.
@@ -63,14 +46,6 @@ impl Times<'_> {
             Self::Absolute(zone) => {
                 Some(local(instant, zone)?.strftime("%Y-%m-%d %H:%M:%S").to_string())
             }
-        }
-    }
-
-    /// Formats the instant in few characters.
-    pub(super) fn format_short(self, instant: &str) -> Option<String> {
-        match self {
-            Self::Relative(now) => relative_short(instant, now),
-            Self::Absolute(_) => self.format(instant),
         }
     }
 
@@ -105,8 +80,8 @@ mod tests {
         let now = "2026-06-15T12:00:00Z".parse::<Timestamp>().unwrap().unix_micros();
         for (instant, text) in [
             ("2026-06-15T12:00:00.000Z", "just now"),
-            ("2026-06-15T11:59:01.000Z", "just now"),
-            ("2026-06-15T12:00:30.000Z", "just now"),
+            ("2026-06-15T11:59:01.000Z", "59 seconds ago"),
+            ("2026-06-15T12:00:30.000Z", "in 30 seconds"),
             ("2026-06-15T11:59:00.000Z", "1 minute ago"),
             ("2026-06-15T10:00:00.000Z", "2 hours ago"),
             ("2026-06-14T13:00:00.000Z", "23 hours ago"),

@@ -2,10 +2,10 @@
 
 use std::io::{self, BufWriter, Write};
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 
 use super::pager::{self, Pager};
-use super::paint::{ColorRequest, Paint};
+use super::paint::{Paint, has_colors, is_dumb};
 use super::{OutputOptions, written};
 use crate::base::env::{self, Lookup};
 use crate::base::sanitize::SanitizingWriter;
@@ -26,7 +26,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(options: &OutputOptions, request: ColorRequest, env: Lookup<'_>) -> Self {
+    pub(super) fn new(options: &OutputOptions, env: Lookup<'_>) -> Self {
         let terminal = options.stdout_is_terminal;
         let size = terminal.then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
         let (width, height) = size.map_or((None, None), |(width, height)| {
@@ -35,12 +35,12 @@ impl Screen {
         let set = |name| env(name).and_then(|value| value.to_str()?.parse::<usize>().ok());
         let width = width.or_else(|| set(env::COLUMNS.name)).filter(|width| *width > 0);
         let chosen = options.pager_command.as_deref();
-        let pager = (terminal && options.pager && !request.is_dumb())
+        let pager = (terminal && options.pager && !is_dumb(env))
             .then(|| Some((height.filter(|height| *height > 0)?, Pager::of(chosen, env)?)))
             .flatten();
         Self {
             terminal,
-            paint: Paint(request.on(terminal)),
+            paint: Paint(has_colors(options.color, env, terminal)),
             width: width.map(|width| width.max(WIDTH_MIN)),
             pager,
         }
@@ -66,66 +66,32 @@ impl Screen {
         write(&mut out).and_then(|()| written(out.flush()))
     }
 
-    /// Writes text with escape sequences for colours. Its data must be sanitized already.
+    /// Writes text with escape sequences for styles, through the pager if it is long. Its data must be sanitized
+    /// already.
     pub(super) fn painted(&self, text: &[u8]) -> Result<(), CliError> {
-        let shown = self.as_painted(text);
-        if self.paged(&shown)? {
-            return Ok(());
-        }
-        self.write_painted(&shown)
-    }
-
-    /// Like [`painted`](Self::painted), but writes while `write` runs, unless a pager needs all of it.
-    pub(super) fn paint<T>(
-        &self,
-        write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
-    ) -> Result<T, CliError> {
-        if self.pages() {
-            let mut text = Vec::new();
-            let done = write(&mut text)?;
-            self.painted(&text)?;
-            return Ok(done);
-        }
-        let mut out: Box<dyn Write> = if self.terminal || self.paint.0 {
-            Box::new(BufWriter::new(AutoStream::new(io::stdout().lock(), self.choice())))
-        } else {
-            Box::new(BufWriter::new(io::stdout().lock()))
-        };
-        let done = write(&mut *out)?;
-        written(out.flush()).map(|()| done)
-    }
-
-    fn choice(&self) -> anstream::ColorChoice {
-        if self.paint.0 { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
+        let text = self.in_colors(text);
+        if self.paged(&text)? { Ok(()) } else { written(write_all(&text)) }
     }
 
     /// Like [`painted`](Self::painted), but never through a pager, for a command that continues.
     pub(super) fn unpaged(&self, text: &[u8]) -> Result<(), CliError> {
-        self.write_painted(&self.as_painted(text))
+        written(write_all(&self.in_colors(text)))
     }
 
-    fn as_painted(&self, text: &[u8]) -> Vec<u8> {
-        if self.paint.0 { text.to_vec() } else { unpainted(self.terminal, text) }
-    }
-
-    fn write_painted(&self, shown: &[u8]) -> Result<(), CliError> {
-        if self.terminal || self.paint.0 {
-            let mut out = BufWriter::new(AutoStream::new(io::stdout().lock(), self.choice()));
-            return written(out.write_all(shown).and_then(|()| out.flush()));
+    /// Returns the text without escape sequences for a terminal without colours.
+    fn in_colors(&self, text: &[u8]) -> Vec<u8> {
+        if self.terminal && !self.paint.0 {
+            anstream::adapter::strip_bytes(text).into_vec()
+        } else {
+            text.to_vec()
         }
-        let mut out = BufWriter::new(io::stdout().lock());
-        written(out.write_all(shown).and_then(|()| out.flush()))
     }
 
-    /// Writes sanitized data, through the pager if it is long.
+    /// Writes data, sanitized and through the pager if it is long.
     pub(super) fn sanitized(&self, text: &[u8]) -> Result<(), CliError> {
         let mut shown = Vec::new();
         written(SanitizingWriter::new(&mut shown).write_all(text))?;
-        if self.paged(&shown)? {
-            return Ok(());
-        }
-        let mut out = io::stdout().lock();
-        written(out.write_all(&shown).and_then(|()| out.flush()))
+        if self.paged(&shown)? { Ok(()) } else { written(write_all(&shown)) }
     }
 
     /// Shows the text in the pager if it is longer than the screen.
@@ -133,16 +99,14 @@ impl Screen {
         let Some((height, pager)) = &self.pager else { return Ok(false) };
         let rows = pager::rows(&String::from_utf8_lossy(text), self.width.unwrap_or(usize::MAX));
         // The last line is for the prompt of the shell.
-        if rows < *height {
-            return Ok(false);
-        }
-        written(pager.show(text))
+        if rows < *height { Ok(false) } else { written(pager.show(text)) }
     }
 }
 
-/// Returns the text without escape sequences on a terminal; unchanged elsewhere.
-fn unpainted(terminal: bool, text: &[u8]) -> Vec<u8> {
-    if terminal { anstream::adapter::strip_bytes(text).into_vec() } else { text.to_vec() }
+/// Writes to standard output; on Windows with escape sequences converted for old consoles.
+fn write_all(text: &[u8]) -> io::Result<()> {
+    let mut out = AutoStream::new(io::stdout().lock(), ColorChoice::Always);
+    out.write_all(text).and_then(|()| out.flush())
 }
 
 /// A buffered writer that can flush after each line.

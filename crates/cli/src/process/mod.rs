@@ -88,7 +88,7 @@ fn parse(early: ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
         let _ = to_stderr(early.color, |err| write!(err, "{}", help.ansi()));
         return Err(CliError::silent(Exit::Usage));
     }
-    Err(usage::told(&error, &path, args))
+    Err(usage::explain(&error, &path, args))
 }
 
 /// Prints an error on standard error and returns its exit code.

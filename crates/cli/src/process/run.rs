@@ -158,6 +158,6 @@ mod tests {
         let ended = oneshot::channel().1;
         let outcome = supervise(ended, Signals::listen().unwrap(), &Shutdown::default()).await;
         let error = outcome.unwrap_err();
-        assert_eq!((error.exit, error.told()), (Exit::Failed, String::new()));
+        assert_eq!((error.exit, error.to_text()), (Exit::Failed, String::new()));
     }
 }

@@ -86,7 +86,7 @@ mod tests {
         for junk in ["", " ", "user:p4ss@forms.example", "a b"] {
             let error = parse(junk).unwrap_err();
             assert_eq!(error.advice(), Some(FORM), "{junk}");
-            assert!(!error.told().contains("p4ss"));
+            assert!(!error.to_text().contains("p4ss"));
         }
     }
 
@@ -96,17 +96,17 @@ mod tests {
             ["\"https://forms.example\"", "'https://forms.example", "“https://forms.example”"]
         {
             let error = parse(text).unwrap_err();
-            assert!(error.told().contains(&format!("`{text}` contains quotation marks")));
+            assert!(error.to_text().contains(&format!("`{text}` contains quotation marks")));
             assert_eq!(error.advice(), Some("remove them: https://forms.example"));
         }
-        let error = parse("jkl").unwrap_err().told();
+        let error = parse("jkl").unwrap_err().to_text();
         assert!(error.contains("`jkl` does not begin with https://"), "{error}");
     }
 
     #[test]
     fn key_in_place_of_the_url_is_not_repeated() {
         for secret in ["fsk_SECRET", "https://whsec_SECRET", "\"fsk_SECRET\""] {
-            assert!(!parse(secret).unwrap_err().told().contains("SECRET"));
+            assert!(!parse(secret).unwrap_err().to_text().contains("SECRET"));
         }
     }
 

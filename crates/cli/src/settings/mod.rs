@@ -329,7 +329,7 @@ mod tests {
             assert_eq!(allowed, expected, "{url}");
         }
         let error = none.base_url("http://formsvc:8080").unwrap_err();
-        assert!(error.told().contains("`http://formsvc:8080`"), "{}", error.told());
+        assert!(error.to_text().contains("`http://formsvc:8080`"), "{}", error.to_text());
         let hint = error.advice().unwrap();
         for way in ["--allow-http", "FORMSVC_ALLOW_HTTP=formsvc", "config set allow_http formsvc"] {
             assert!(hint.contains(way), "{hint}");

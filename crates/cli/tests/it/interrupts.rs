@@ -77,7 +77,7 @@ fn once_it_ends_a_tail_that_waits_and_one_that_asks() {
             let args = ["submissions", "tail", "survey", "--interval", interval];
             let command = service.formsvc(&[&args[..], &["--max-rate", "off"]].concat());
             let mut terminal = Terminal::start(command, (100, 24));
-            terminal.wait_for("sub_1");
+            terminal.wait_for("A: 1");
             (0..2 + usize::from(silent)).for_each(|_| drop(service.request()));
             by.interrupt(&mut terminal);
             assert_eq!(terminal.finish(), Some(by.code()), "{by:?}:\n{}", terminal.screen());

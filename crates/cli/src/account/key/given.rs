@@ -174,10 +174,10 @@ mod tests {
         ] {
             let error = from_stdin(&SIGNING_SECRET, &mut bad.as_bytes()).unwrap_err();
             assert_eq!(error.exit, Exit::Usage);
-            assert!(error.told().contains(problem), "{}", error.told());
-            assert!(!error.told().contains("whsec_"), "{}", error.told());
+            assert!(error.to_text().contains(problem), "{}", error.to_text());
+            assert!(!error.to_text().contains("whsec_"), "{}", error.to_text());
         }
-        let error = from_file(&SIGNING_SECRET, Path::new("whsec_abc")).unwrap_err().told();
+        let error = from_file(&SIGNING_SECRET, Path::new("whsec_abc")).unwrap_err().to_text();
         assert!(error.contains("itself was given") && !error.contains("abc"), "{error}");
     }
 }

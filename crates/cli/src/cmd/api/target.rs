@@ -97,7 +97,7 @@ mod tests {
             ("C:/Program Files/Git/api/v1/forms", "`formsvc api api/v1/forms`"),
             ("D:/msys64/forms", "`formsvc api forms`"),
         ] {
-            let error = super::path(typed, BASE).unwrap_err().told();
+            let error = super::path(typed, BASE).unwrap_err().to_text();
             assert!(error.contains(typed) && error.contains(path), "{error}");
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_anybody_else_is_refused() {
+    fn url_of_another_server_is_refused() {
         for typed in [
             "https://evil.example/api/v1/me",
             "http://forms.example/tenant/api/v1/me",
@@ -139,17 +139,17 @@ mod tests {
             "javascript:alert(1)",
             "https://forms.example/other",
             "https://forms.example/",
-            // In the tenant's folder only for a parser that resolves it.
+            // Below the base URL only after `..` is resolved.
             "https://forms.example/x/../tenant/api",
         ] {
             assert!(path(typed, BASE).is_err(), "{typed}");
         }
-        // What is left to the client: it refuses a way up.
+        // The client refuses `..`.
         assert_eq!(path("../x", BASE).ok().as_deref(), Some("/api/v1/../x"));
     }
 
     #[test]
-    fn pages_are_as_large_as_they_can_be_unless_said() {
+    fn page_size_is_added_to_submissions_without_limit() {
         assert!(takes_page_size("/f/submissions?cursor=1", &[("a", "b")]));
         assert!(!takes_page_size("/f/submissions?a=1&limit=2", &[]));
         assert!(!takes_page_size("/f/submissions", &[("limit", "2")]));

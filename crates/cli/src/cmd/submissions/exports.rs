@@ -17,7 +17,7 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
     Field::time("oldest"),
     Field::time("newest"),
     Field::new("state"),
-    Field::recent("used"),
+    Field::time("used"),
     Field::new("size"),
     Field::new("service").json_only(),
     Field::new("command").json_only(),

@@ -1,8 +1,8 @@
 //! Incomplete results, and the texts that the commands share.
 
+use formsvc_client::Completeness;
 use formsvc_client::event::SkippedItem;
 use formsvc_client::list::SubmissionPages;
-use formsvc_client::{Completeness, PAGE_SIZE_MAX};
 use formsvc_export::LeftOut;
 
 pub(in crate::cmd) use crate::base::text::count as counted;
@@ -19,11 +19,6 @@ pub(super) fn completeness_name(completeness: Completeness) -> &'static str {
         Completeness::Incomplete => "no",
         _ => "unproven",
     }
-}
-
-/// Advises to request pages of the largest size with `flag`; `None` if they have that size already.
-pub(in crate::cmd) fn larger_pages(page_size: u32, flag: &str) -> Option<String> {
-    (page_size < PAGE_SIZE_MAX).then(|| format!("request larger pages with `{flag}`"))
 }
 
 /// Returns an error with exit 9 if a result leaves submissions out.

@@ -57,17 +57,17 @@ mod tests {
             check(&tally, "delivery", is_body_printed, |_| Some("fix it")).unwrap_err()
         };
         assert_eq!(error(false).exit, Exit::Unmet);
-        let text = error(false).told();
+        let text = error(false).to_text();
         assert!(text.contains("1 of 2 responses had another, such as 500"), "{text}");
         assert!(text.contains("response is: v1=abab…") && text.contains("fix it"), "{text}");
-        assert!(!error(true).told().contains("abab"));
+        assert!(!error(true).to_text().contains("abab"));
     }
 
     #[test]
     fn single_unexpected_status_error_names_both_statuses() {
         let mut tally = ResponseTally::new(StatusSet::Class(2));
         tally.add(Ok((302, b"")));
-        let text = check(&tally, "delivery", false, |_| None).unwrap_err().told();
+        let text = check(&tally, "delivery", false, |_| None).unwrap_err().to_text();
         assert!(
             text.contains("expected status 2xx, but 1 of 1 response had another, such as 302"),
             "{text}"

@@ -5,13 +5,13 @@ use crate::output::Field;
 /// The fields of a delivery with its content.
 pub(in crate::cmd) const ALL_FIELDS: &[Field] = &[
     Field::new("capture"),
-    Field::recent("at"),
+    Field::time("at"),
     Field::status("verdict"),
     Field::status("status"),
-    Field::mark("submission_id"),
+    Field::new("submission_id"),
     Field::new("attempt"),
     Field::new("event").last(),
-    Field::mark("form_id").last(),
+    Field::new("form_id").last(),
     Field::new("took_ms").last(),
     Field::new("body_size").last(),
     Field::new("valid").json_only(),

@@ -1,4 +1,4 @@
-//! Filters and functions of templates: `timeago`, `truncate`, `color`, `hyperlink`, `json`, `tablerow` and
+//! Filters and functions of templates: `timeago`, `truncate`, `color`, `json`, `tablerow` and
 //! `tablerender`.
 
 use std::sync::{Arc, PoisonError};
@@ -9,7 +9,6 @@ use minijinja::{Environment, Error, ErrorKind, Value};
 use unicode_width::UnicodeWidthStr;
 
 use super::{Rows, TemplateOutput};
-use crate::base::sanitize::one_line;
 use crate::base::text::truncate;
 use crate::output::fit::{self, ColumnWidth, GAP};
 use crate::output::paint::TextStyle;
@@ -40,15 +39,6 @@ pub(super) fn add(to: &mut Environment<'static>, output: TemplateOutput, rows: &
             .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
     });
     to.add_filter("color", move |value: &Value, name: &str| color(value, name, output));
-    to.add_filter("hyperlink", move |value: &Value, url: &str| {
-        if output.terminal && output.paint.0 {
-            // A space or control character would end the link early.
-            let url: String = url.chars().filter(|c| *c > ' ').collect();
-            format!("\u{1b}]8;;{}\u{1b}\\{value}\u{1b}]8;;\u{1b}\\", one_line(&url))
-        } else {
-            value.to_string()
-        }
-    });
     let shared = Arc::clone(rows);
     to.add_function("tablerow", move |cells: Rest<Value>| {
         let row = cells.iter().map(ToString::to_string).collect();

@@ -42,8 +42,8 @@ fn json_without_fields_lists_them_and_asks_nothing() {
 fn what_cannot_be_meant_is_exit_2_before_any_request() {
     for (flags, told) in [
         (&["--json", "titel"][..], "did you mean `title`?"),
-        (&["--json", "title", "--jq", ".[", "-q"], "cannot read the jq expression"),
-        (&["--jq", "nope"], "there is no filter `nope/0` at character 1"),
+        (&["--json", "title", "--jq", ".[", "-q"], "invalid jq expression"),
+        (&["--jq", "nope"], "there is no filter `nope/0`"),
         (&["--template", "{{ "], "invalid template in line 1"),
         (&["--template", "{{ titel }}"], "did you mean `title`?"),
         (&["--jq", ".", "--template", "x"], "`--jq` and `--template` cannot be used together"),

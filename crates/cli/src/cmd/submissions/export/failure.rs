@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn permanent_error_does_not_promise_to_continue() {
         let errors = |target: &str| target.parse::<formsvc_export::SyncTarget>().unwrap_err();
-        let stopped = |error: SyncError| explain_stopped(error.into(), 3, "continues").told();
+        let stopped = |error: SyncError| explain_stopped(error.into(), 3, "continues").to_text();
         let locked = stopped(SyncError::Locked("frm_1".to_owned()));
         assert!(
             locked.contains("3 new submissions stored; the same command continues"),
@@ -192,7 +192,7 @@ mod tests {
             (PostgresError::Lost("no".to_owned()), false),
             (PostgresError::Conflict("no".to_owned()), false),
         ] {
-            let text = explain_stopped(ExportError::from(error), 3, "continues").told();
+            let text = explain_stopped(ExportError::from(error), 3, "continues").to_text();
             assert!(text.contains("3 new submissions stored"), "{text}");
             assert_eq!(!text.contains("the same command continues"), is_permanent, "{text}");
         }

@@ -31,7 +31,7 @@ pub(super) fn stdout(cx: &Context) -> Destination<'static> {
         let on_first_write = Some(move || progress.share_terminal());
         Destination::stream(Box::new(SanitizingWriter::new(Stdout { out, on_first_write })))
     } else {
-        let on_first_write = Some(move || progress.step_aside());
+        let on_first_write = Some(move || progress.stop_moving());
         Destination::stream(Box::new(Stdout { out, on_first_write }))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use formsvc_client::{Client, Completeness, Timestamp};
+use formsvc_client::{Client, Completeness};
 use formsvc_export::{
     Export as Engine, ExportError, ExportEvent, Exported, FileFormat, LeftOut, Output, PullOptions,
     RenderOptions, SpoolFolder,
@@ -17,7 +17,6 @@ use crate::cmd::submissions::range::Bounds;
 use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::form_ref::FormMatch;
-use crate::output::progress::Expected;
 use crate::settings::Service;
 use crate::settings::repeat_command::CommandLine;
 
@@ -80,7 +79,7 @@ impl Run<'_> {
             Some(spools) => {
                 let engine = self.saved_engine(form, path, spools, command.as_deref());
                 let on_event =
-                    |event: ExportEvent<'_>| self.on_event(form, path, command.as_deref(), &event);
+                    |event: ExportEvent<'_>| self.on_event(path, command.as_deref(), &event);
                 engine.run_with(options, output, on_event).await
             }
         };
@@ -114,7 +113,6 @@ impl Run<'_> {
     ) -> Result<Exported, ExportError> {
         let Self { cx, .. } = self;
         cx.shutdown.set_saved(failure::PARTIAL_STREAM.to_owned());
-        cx.progress.expect(self.expected(form));
         let on_event = |event: ExportEvent<'_>| {
             if let ExportEvent::Page(page) = event {
                 cx.progress.submissions(page.rows, page.reached.as_str());
@@ -150,19 +148,11 @@ impl Run<'_> {
     }
 
     /// Shows the progress of an export, and sets the report of a signal that ends the command.
-    fn on_event(
-        &self,
-        form: &FormMatch,
-        path: Option<&Path>,
-        command: Option<&str>,
-        event: &ExportEvent<'_>,
-    ) {
+    fn on_event(&self, path: Option<&Path>, command: Option<&str>, event: &ExportEvent<'_>) {
         let Self { cx, .. } = self;
         let saved_rows = match event {
             ExportEvent::Discarded(warning) => return cx.progress.warn(warning),
-            ExportEvent::Opened { rows, saved_to, spool, .. } => {
-                let saved_to = saved_to.as_ref().map(Timestamp::unix_micros);
-                cx.progress.expect(Expected { saved: *rows, saved_to, ..self.expected(form) });
+            ExportEvent::Opened { rows, spool, .. } => {
                 if *rows > 0 && command.is_some() {
                     let rows = counted(*rows, "submission");
                     let spool = spool.display();
@@ -193,14 +183,6 @@ impl Run<'_> {
             .allow_incomplete(self.args.allow_incomplete)
             .time_limit(remaining(deadline));
         Engine::new(self.client.clone(), form.id.clone()).title(&form.title).pull(options)
-    }
-
-    /// Returns the end of the walk, for an estimate of the remaining time.
-    fn expected(&self, form: &FormMatch) -> Expected {
-        let created = form.listed.as_ref().map(|form| &form.created_at);
-        let oldest = self.bounds.since.as_ref().or(created).map(Timestamp::unix_micros);
-        let limit = self.args.limit.filter(|_| !self.args.options.has_filter());
-        Expected { oldest, limit, ..Expected::default() }
     }
 
     /// Returns the command that continues the export; `None` if it cannot be shown.

@@ -18,7 +18,6 @@ use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
-use crate::output::progress::Expected;
 use crate::settings::Service;
 use crate::settings::args::duration;
 
@@ -233,12 +232,6 @@ pub(super) async fn sync_form(
     cx.progress.begin();
     let mut stored = None;
     let on_page = |page: PullProgress<'_>| {
-        if stored.is_none() {
-            let created = form.listed.as_ref().map(|form| form.created_at.unix_micros());
-            let oldest = options.since.as_ref().map(Timestamp::unix_micros).or(created);
-            let saved = page.rows - page.new;
-            cx.progress.expect(Expected { oldest, saved, ..Expected::default() });
-        }
         stored = Some(page.new);
         let new = counted(page.new, "new submission");
         cx.shutdown.set_saved(format!("{new} stored; the same command continues"));

@@ -7,7 +7,7 @@ use formsvc_client::{Client, Error, FormHandle, Submission};
 use tokio::time::{Instant, sleep};
 
 use crate::context::Context;
-use crate::error::{CliError, told};
+use crate::error::{CliError, describe};
 use crate::form_cache;
 use crate::form_ref::{self, FormMatch};
 use crate::settings::args::Rate;
@@ -39,7 +39,7 @@ impl<'a> OutageBackoff<'a> {
                 Err(error) if error.is_outage() => {
                     if began.is_none() {
                         began = Some(Instant::now());
-                        self.cx.progress.outage(&told(&error));
+                        self.cx.progress.outage(&describe(error.kind(), &error.to_string()));
                     }
                     let jitter = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
                     sleep(jitter.max(error.retry_after().unwrap_or_default())).await;

@@ -202,6 +202,6 @@ mod tests {
     fn missing_secret_is_a_usage_error() {
         let error = require(SigningSecrets::default(), "signing").unwrap_err();
         assert_eq!(error.exit.code(), 2);
-        assert!(error.told().contains("signing needs a signing secret"), "{}", error.told());
+        assert!(error.to_text().contains("signing needs a signing secret"), "{}", error.to_text());
     }
 }

@@ -23,7 +23,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Detail;
 use crate::output::OutputFormat;
-use crate::output::pretty::pretty;
+use crate::output::pretty;
 
 /// Show a recorded delivery: the request, the verdict and the response
 ///
