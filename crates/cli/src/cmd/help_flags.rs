@@ -5,11 +5,11 @@ use clap::{Arg, Command};
 /// The flags that `-h` shows of commands with many flags. `--help` shows all.
 const EVERYDAY: &[(&str, &str)] = &[
     ("webhook listen", "port sandbox forward-to once expect ui"),
-    ("webhook replay", "last status since to times dry-run set edit"),
-    ("webhook trigger", "file form event set edit count simulate-sender dry-run"),
-    ("webhook verify", "explain capture http-dump header tolerance ignore-age secret-file"),
-    ("webhook check", "only skip list junit yes header secret-file"),
-    ("webhook events export", "as out to last status event since"),
+    ("webhook replay", "last status since to dry-run set export"),
+    ("webhook trigger", "file form event set count simulate-sender dry-run"),
+    ("webhook verify", "explain capture http-dump header ignore-age secret-file"),
+    ("webhook check", "only skip list junit header secret-file"),
+    ("webhook events export", "as out last status event since"),
     ("webhook events tail", "last count max-time status verdict event"),
     ("submissions export", "all out since until limit format columns where from dry-run"),
     ("contract check", "form only junit max-time deliveries spend-quota"),

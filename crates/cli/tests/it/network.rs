@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 
 use crate::net::{Authority, HttpProxy, Identity, Server, SocksProxy};
-use crate::processes;
 use crate::support::{SECRET, Said, formsvc};
 
 const USER: &str = r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#;
@@ -413,23 +410,4 @@ fn certificate_problems_have_messages_and_hints_of_their_own() {
         assert_fails(&said, 6, &[&format!("cause: {certificate} {message}\n"), hint]);
         assert_eq!(net.proxy.log.take().len(), 1, "it is not retried");
     }
-}
-
-#[test]
-fn the_openssl_commands_of_the_hint_make_a_trusted_certificate() {
-    let identity = Identity::self_signed("forms.example", true);
-    let said = Network::with(identity, "").me(&[]);
-    let (_, commands) = said.stderr.split_once("trust that: `").unwrap();
-    let (commands, _) = commands.split_once('`').unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let mut shell = processes::command("sh");
-    shell.args(["-ec", &commands.replace("HOST", "forms.example")]).current_dir(folder.path());
-    let made = shell.output().unwrap();
-    assert!(made.status.success(), "{made:?}");
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    let (pem, key_pem) = (read("server.pem"), read("server.key"));
-    let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).unwrap();
-    let net = Network::with(Identity { certificate, key, pem, key_pem }, &read("ca.pem"));
-    assert_works(&net.me(&[("FORMSVC_CACERT", &net.ca)]));
 }

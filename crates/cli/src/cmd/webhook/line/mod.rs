@@ -20,7 +20,6 @@ use unicode_width::UnicodeWidthStr;
 use crate::base::sanitize::one_line;
 use crate::base::text::{duration, truncate, truncate_id, wrap_whole_words};
 use crate::output::TextStyle;
-use crate::settings::args::format_duration;
 
 /// A line as texts with their styles.
 pub(super) type Line = Vec<(TextStyle, String)>;
@@ -160,7 +159,10 @@ impl LineStyle {
         // Anyone can write any time into a signature that is not valid.
         if let Some(age) = verdict.age_secs.filter(|_| verdict.code.row().has_valid_signature) {
             let sign = if age < 0 { "-" } else { "" };
-            let age = format_duration(Duration::from_secs(age.unsigned_abs()));
+            let age = match age.unsigned_abs() {
+                age @ 0..100 => format!("{age}s"),
+                age => took(Duration::from_secs(age)),
+            };
             text = format!("{text} {sign}{age}");
         }
         (TextStyle::for_verdict(verdict.code), text)

@@ -134,9 +134,11 @@ fn refused_delivery_has_a_hint() {
     let hint = "         hint: `formsvc webhook verify --capture 17 --explain` finds the cause";
     assert_eq!(lines(&mismatch, None)[1], hint);
     let old = with_verdict(VerdictCode::SignatureTooOld, Some(100_000));
-    assert!(lines(&old, None)[0].contains("✗ signature too old 27h46m40s → "));
+    let text = lines(&old, None);
+    assert!(text[0].contains("✗ signature too old 27h46min → "), "{text:?}");
     let future = with_verdict(VerdictCode::SignatureInFuture, Some(-400));
-    assert!(lines(&future, None)[0].contains("✗ signature in future -6m40s → "));
+    let text = lines(&future, None);
+    assert!(text[0].contains("✗ signature in future -6min40s → "), "{text:?}");
 }
 
 #[test]
