@@ -285,7 +285,7 @@ async fn queue_failure_is_an_error() {
 async fn failure_is_reported_as_tracing_event() {
     // Registers the call site. Another thread that registers it later would disable it, because it has no
     // subscriber.
-    run(MemoryInbox::new(), Err("first")).await;
+    assert!(matches!(run(MemoryInbox::new(), Err("first")).await, Outcome::Failed(_)));
     let subscriber = EventText::default();
     let text = Arc::clone(&subscriber.0);
     // The current-thread runtime runs the tasks on this thread.

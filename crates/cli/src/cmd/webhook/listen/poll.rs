@@ -48,6 +48,7 @@ pub(super) struct RunningPoll {
 }
 
 impl PollArgs {
+    #[cfg(feature = "sandbox")]
     pub(super) fn form(&self) -> Option<&str> {
         self.poll.as_deref()
     }
