@@ -72,7 +72,7 @@ impl Difference {
     }
 }
 
-/// Compares two deliveries. Different secrets are a difference, but their values are masked unless `reveal`.
+/// Compares two deliveries. Secrets that differ are listed, but masked unless `reveal` is set.
 pub fn deliveries(old: &Delivery, new: &Delivery, reveal: bool) -> Vec<Difference> {
     let fields = |summary: &DeliverySummary| {
         let status = summary.response.as_ref().and_then(|response| response.status);

@@ -30,7 +30,7 @@ pub struct FormatRow {
     /// The name of the format on the command line.
     pub name: &'static str,
     pub description: &'static str,
-    /// True if the format consists of requests that can be sent again, without responses.
+    /// True if the format contains only requests, so that they can be sent again.
     pub is_request: bool,
 }
 

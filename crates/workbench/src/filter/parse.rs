@@ -176,10 +176,10 @@ pub(super) fn help() -> String {
     };
     format!(
         "An expression is FIELD OP VALUE, joined by `&&`.\n\
-         Texts (= != ~; a value may end in *): {}.\n\
+         Texts (= != ~, which means contains; a value may end in *): {}.\n\
          Numbers and times (= != < <= > >=): {}.\n\
          True or false (= !=): {}.\n\
-         Searched (~): {}.\n\
+         The whole body, or any text of the delivery (~): {}.\n\
          A JSON pointer such as /data/Name compares a value in the body.\n\
          `status` also takes ok, failed or a class such as 5xx, and `verdict` takes invalid. Put a value \
          with spaces or `&&` in quotation marks.",

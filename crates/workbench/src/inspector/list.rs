@@ -21,10 +21,10 @@ pub(super) struct ListQuery {
     /// An expression of [`DeliveryFilter`].
     #[serde(default)]
     filter: String,
-    /// A text to find with the field `any`. Unlike a text in an expression, it may contain quotation marks.
+    /// A text that any field of a delivery contains (`any ~ text`). Unlike in an expression, it may contain quotation marks.
     #[serde(default)]
     text: String,
-    /// Selects captures with lower numbers.
+    /// Selects captures with numbers below this one.
     before: Option<CaptureNumber>,
     limit: Option<usize>,
 }

@@ -29,8 +29,8 @@ use crate::warning::{Warning, WarningCode};
 
 /// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
-/// Capacity of the channel of events, in addition to one event for each delivery in flight. Refused requests and
-/// rejected deliveries use only this part of the channel, so that they do not delay other deliveries.
+/// Capacity of the channel of events, in addition to one event for each delivery in flight. Requests that are no delivery, and deliveries that are rejected, use only this part of the channel, so that they do
+/// not delay other deliveries.
 const WAITING_EVENTS: usize = 64;
 /// Unit of the permits for memory, in bytes.
 const MEMORY_UNIT: usize = 1 << 10;
@@ -120,12 +120,11 @@ pub(super) struct Intake {
     attempts: Mutex<AttemptCounter>,
     /// Number of deliveries that count for [`ListenLimits::deliveries`]. Never exceeds that limit.
     counted: AtomicU64,
-    /// Number of deliveries without a submission id. Injected faults treat such deliveries
-    /// as attempts at one submission.
+    /// Number of deliveries without a submission id. Injected faults treat them as attempts of one submission.
     attempts_without_id: AtomicU32,
     stored_in_a_row: AtomicU64,
     pub(super) connections: Permits,
-    /// Logs the first error of `accept`.
+    /// Logs only the first error of accepting a TCP connection.
     pub(super) accept_error: Once,
     /// Permits for the memory of bodies, in units of [`MEMORY_UNIT`].
     pub(super) memory: Permits,

@@ -16,7 +16,7 @@ const SECRET_HEADERS: [HeaderName; 4] =
     [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE, header::SET_COOKIE];
 
 /// Masks secrets in text of unknown origin: this service's secrets, keys and signatures, values of the
-/// headers `Authorization` and `Cookie` as debug pages print them, tokens after `Bearer`, and secrets in
+/// headers `Authorization` and `Cookie` as error pages of receivers print them, tokens after `Bearer`, and secrets in
 /// URLs.
 pub fn text(text: &str) -> Cow<'_, str> {
     scan::mask(text, scan::Context::Text)
@@ -35,7 +35,7 @@ pub fn response_body(body: &[u8], reveal: bool) -> Cow<'_, [u8]> {
 }
 
 /// Masks secrets in a request target or URL: user name, password, and the values of query parameters whose names
-/// indicate a secret. The rest is unchanged, so that the URL of a command remains usable.
+/// indicate a secret. The rest is unchanged.
 pub fn target(target: &str, reveal: bool) -> Cow<'_, str> {
     if reveal { Cow::Borrowed(target) } else { scan::mask(target, scan::Context::RequestTarget) }
 }

@@ -74,8 +74,7 @@ impl Sent {
 }
 
 impl Simulation {
-    /// Starts a task that sends the deliveries. Dropping the receiver of the events stops the task. If a change of a
-    /// body fails, the event is an error and that delivery is not sent.
+    /// Starts a task that sends the deliveries. Dropping the receiver of the events stops the task. If an edit of a body fails, the event is an error, and that delivery is not sent.
     pub fn start(self, bodies: Bodies) -> mpsc::Receiver<Result<SimulationEvent, EditError>> {
         let (events, receiver) = mpsc::channel(1);
         tokio::spawn(async move {
@@ -92,7 +91,10 @@ impl Simulation {
         stream::iter(0..self.count)
             .then(|index| async move {
                 if let Some(rate) = self.rate {
-                    #[expect(clippy::cast_precision_loss, reason = "a time needs no 64 bits")]
+                    #[expect(
+                        clippy::cast_precision_loss,
+                        reason = "53 bits hold the milliseconds of 285,000 years"
+                    )]
                     let after = Duration::try_from_secs_f64(index as f64 / rate);
                     sleep_until(started + after.unwrap_or_default()).await;
                 }

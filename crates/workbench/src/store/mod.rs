@@ -51,7 +51,7 @@ pub struct StoreLimits {
 #[derive(Clone, Debug, Default)]
 pub struct CaptureQuery {
     pub filter: DeliveryFilter,
-    /// Selects captures with lower numbers.
+    /// Selects captures with numbers below this one.
     pub before: Option<CaptureNumber>,
     /// Selects captures with higher numbers.
     pub after: Option<CaptureNumber>,

@@ -24,7 +24,7 @@ const RANGE_MAX: i64 = 100_000;
 /// Selects captures.
 #[derive(Clone, Debug, Args)]
 pub(in crate::cmd) struct CapturesArgs {
-    /// Numbers of captures, such as `17` or `17-20`
+    /// Numbers of recorded deliveries, such as `17` or `17-20`
     #[arg(id = "captures", value_name = "N", value_parser = number_range)]
     numbers: Vec<RangeInclusive<CaptureNumber>>,
     /// The newest N captures that meet the conditions
@@ -58,7 +58,7 @@ pub(in crate::cmd) struct FilterArgs {
     /// Received before this time
     #[arg(long, value_name = "WHEN", help_heading = FILTER)]
     until: Option<When>,
-    /// Text that the body contains, exactly as it is in the JSON
+    /// Text that the JSON of the body contains, as it is written there
     #[arg(long, value_name = "TEXT", help_heading = FILTER)]
     grep: Option<String>,
 }

@@ -22,7 +22,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Compare two recorded deliveries
 ///
-/// JSON bodies are compared by their values, so the order of members and escapes do not count. Other bodies are
+/// JSON bodies are compared value by value; if only the order of members, escapes or white space differ, one line reports it. Other bodies are
 /// compared by line. Exits with 0 even if they differ, unless `--exit-code` is given.
 #[derive(Debug, Args)]
 #[command(

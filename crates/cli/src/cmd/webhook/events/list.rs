@@ -26,7 +26,7 @@ pub(crate) struct List {
     /// List at most N captures
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
-    /// List only captures with lower numbers
+    /// List only captures with numbers below this one
     #[arg(long, value_name = "N", value_parser = capture_number)]
     before: Option<CaptureNumber>,
 }

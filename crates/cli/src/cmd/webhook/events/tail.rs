@@ -25,12 +25,13 @@ use crate::settings::args::{duration, whole};
 
 /// Time between two reads of the store.
 const INTERVAL: Duration = Duration::from_millis(150);
-/// Longest time to wait for a response. It is longer than the time limit of targets.
+/// Longest time to wait for a response. It exceeds the default time limit of targets.
 const RESPONSE_MAX: Duration = Duration::from_secs(15);
 
 /// Print deliveries while listeners on this machine record them
 ///
-/// Prints the newest deliveries, then each new delivery once it has a response, until Ctrl-C. The lines are those
+/// Prints the newest deliveries, then each new delivery once it has a response, or after 15 seconds without one,
+/// until Ctrl-C. The lines are those
 /// of `webhook listen`. In a pipe, each delivery is one line of JSON with its body and responses.
 #[derive(Debug, Args)]
 #[command(
@@ -42,7 +43,7 @@ pub(crate) struct Tail {
     /// Number of recorded deliveries to print first
     #[arg(short = 'n', long = "last", value_name = "N", default_value_t = 10, value_parser = whole::<usize>(0..=u32::MAX.into()))]
     last: usize,
-    /// Stop after N deliveries
+    /// Print N deliveries, then exit
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     count: Option<u64>,
     /// Stop after this time
@@ -66,14 +67,14 @@ impl Tail {
         let mut tail = Follower { printer, filter, pending: BTreeMap::new(), left, args: &self };
         tokio::select! {
             result = tail.follow(cx) => result,
-            // The reader of the pipe has what it wants.
+            // The program that reads the pipe has ended.
             () = stdin::gone() => Ok(()),
             () = wait_until(deadline) => Ok(()),
         }
     }
 }
 
-/// Prints new captures of a store.
+/// Prints new deliveries of a store.
 struct Follower<'a> {
     printer: ItemPrinter<'a>,
     filter: DeliveryFilter,

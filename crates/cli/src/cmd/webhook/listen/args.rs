@@ -29,7 +29,7 @@ const LIMITS: &str = "Limits";
 #[derive(Debug, Args)]
 pub(super) struct ResponseArgs {
     /// What to do with a delivery without a valid signature: respond with 401 as receivers must, respond with 200,
-    /// or also forward it
+    /// or forward it
     #[arg(long, value_name = "ACTION", default_value = "reject", value_parser = on_invalid(), help_heading = RESPONSES)]
     pub(super) on_invalid: OnInvalid,
     /// Respond to the attempts of each submission with these statuses in order, such as 503,pass; the last one

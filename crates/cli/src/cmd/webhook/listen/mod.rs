@@ -237,7 +237,7 @@ impl Listen {
 
     fn rules(&self, setup: &Setup) -> Result<ListenRules, CliError> {
         let verifier = setup.secrets.verifier(self.limits.max_body).map_err(|error| {
-            CliError::usage("cannot verify with these signing secrets").because(&error)
+            CliError::usage("these signing secrets cannot be used").because(&error)
         })?;
         Ok(ListenRules {
             path: self.path.clone(),

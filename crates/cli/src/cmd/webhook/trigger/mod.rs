@@ -35,8 +35,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Send a signed test delivery to a receiver
 ///
-/// The delivery has the headers, the body and the signature of a delivery of the service. Answers and ids are
-/// generated: new ones for each delivery, or the same ones with the same `--seed`. Deliveries of `--file` and
+/// The delivery has the headers, the body and the signature of a delivery of the service. Answers and ids are generated, new ones for each delivery; a run with the same `--seed` repeats them. Deliveries of `--file` and
 /// `--from-submission` keep their ids, so a second one is a duplicate. `--set` and `--unset` change one value
 /// and no other byte. Only `--form` and `--from-submission` send requests to the service. A response may
 /// take 10 seconds, unless `--timeout` is given.
@@ -88,7 +87,7 @@ struct PayloadArgs {
     /// Send this file as the body, byte for byte; `-` is standard input
     #[arg(long, value_name = "PATH", conflicts_with_all = ["form", "from_submission"], help_heading = "Payload")]
     file: Option<PathBuf>,
-    /// Generate answers to the questions of this form, which its newest submissions contain
+    /// Generate answers to the questions that the newest submissions of this form contain
     #[arg(long, value_name = "FORM", conflicts_with = "from_submission", help_heading = "Payload")]
     form: Option<String>,
     /// Send a real submission of this form: the newest, or the one with this id; repeatable

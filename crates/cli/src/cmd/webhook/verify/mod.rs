@@ -71,7 +71,7 @@ pub(crate) struct Verify {
     /// Accept signatures of any age
     #[arg(long, help_heading = "Age")]
     ignore_age: bool,
-    /// Explain a mismatch; `--json explanation` lists all causes that were tried
+    /// Explain a mismatch; `--json explanation` lists the causes that were tried, and those that were not
     #[arg(long)]
     explain: bool,
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub(super) struct VerifyRecord<'a> {
     why: Option<String>,
     meaning: &'static str,
     secret: Option<&'a str>,
-    /// True if a secret that a rotation replaces made the signature.
+    /// True if the previous secret of a rotation made the signature.
     previous: Option<bool>,
     signed_at: Option<String>,
     age_s: Option<i64>,
@@ -59,7 +59,7 @@ impl Verified {
         let signed_at = signed_at(at, age_secs).filter(|_| ignore_age);
         let verify_at = signed_at.unwrap_or(at);
         let verifier = builder.clock(move || verify_at.into()).build().map_err(|error| {
-            CliError::usage("these signing secrets cannot verify").because(&error)
+            CliError::usage("these signing secrets cannot be used").because(&error)
         })?;
         let verdict = verify(Some(&verifier), headers, body, verify_at);
         let secret = verdict.secret.as_deref();
@@ -100,7 +100,7 @@ impl Verified {
                  `webhook replay` makes a fresh signature"
             }
             VerdictCode::BadEvent => {
-                "the sender signed this body; a valid one is JSON with `event` and its other members"
+                "the signature is valid; the body must be a JSON object with the members of an event"
             }
             _ => "`--explain` tries common causes",
         })
