@@ -4,9 +4,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done, or the reader of the output has what it wanted.
+    /// Success, also if the reader closed the pipe.
     Done = 0,
-    /// A check that the command made failed; or the program itself did, which is a bug.
+    /// A check failed, or the program has a bug.
     Failed = 1,
     /// A flag, an argument or a setting is wrong.
     Usage = 2,
@@ -20,13 +20,13 @@ pub enum Exit {
     Network = 6,
     /// Rate-limited for longer than allowed.
     RateLimited = 7,
-    /// Not complete; what is missing can be had by going on.
+    /// The work was not complete when `--max-time` ended.
     Incomplete = 8,
-    /// The result is not complete, or breaks another data policy, as far as the run may go.
+    /// The result is incomplete or not proven complete, or `sync verify` found a difference.
     DataPolicy = 9,
     /// A file, a pipe or the disk failed.
     LocalIo = 10,
-    /// A webhook's signature is not right, or what was expected of deliveries did not come.
+    /// A signature is invalid, or `--expect` or `--count` was not met.
     Unmet = 11,
     /// Its terminal was closed (SIGHUP).
     HungUp = 129,
@@ -64,13 +64,10 @@ pub const EXITS: &[ExitRow] = &[
         exit: Exit::RateLimited,
         meaning: "rate-limited for longer than `--max-wait`, or still after 4 attempts",
     },
-    ExitRow {
-        exit: Exit::Incomplete,
-        meaning: "not complete; the hint is the command that continues",
-    },
+    ExitRow { exit: Exit::Incomplete, meaning: "not complete when `--max-time` ended" },
     ExitRow {
         exit: Exit::DataPolicy,
-        meaning: "data policy refused: the result is incomplete (`--allow-incomplete`)",
+        meaning: "the result is incomplete, or `sync verify` found a difference",
     },
     ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
     ExitRow {

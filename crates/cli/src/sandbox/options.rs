@@ -33,7 +33,7 @@ pub(crate) struct SandboxOptions {
     /// Deliver the submissions of a form to an endpoint, and print its signing secret (repeatable)
     #[arg(long, value_name = "FORM=URL", value_parser = webhook)]
     pub(crate) webhook: Vec<RequestedWebhook>,
-    /// Pause before the first retry of a delivery, up to a fifth longer [default: 10s]
+    /// Pause before the first retry of a delivery, plus up to 20 % [default: 10s]
     #[arg(long, value_name = "DURATION", value_parser = retry_base)]
     pub(crate) retry_base: Option<Duration>,
     /// Factor from one pause to the next [default: 6]
@@ -46,7 +46,7 @@ pub(crate) struct SandboxOptions {
     /// Inject a fault: NAME or NAME=VALUE (repeatable)
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = fault, long_help = fault_help())]
     pub(crate) fault: Vec<FaultSetting>,
-    /// Add a submission every DURATION, in turn to the forms given with --webhook [default: contact]
+    /// Add a submission every DURATION, in turn to the forms of `--webhook`, or else to `contact`
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) submit_every: Option<Duration>,
     /// A form without an endpoint that gets submissions.

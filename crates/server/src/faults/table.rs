@@ -60,7 +60,7 @@ macro_rules! faults {
 
 faults! {
     Latency = "latency", Api, Duration "2s",
-        "Every answer waits so long first";
+        "Delays every response by DURATION";
     Errors = "errors", Api, Percent "50%",
         "So many of the requests are answered with 500 `internal_error`";
     RateLimited = "rate-limited", Api, Seconds "1",
@@ -82,9 +82,9 @@ faults! {
     WrongSignature = "wrong-signature", Delivery, Percent "100%",
         "So many of the attempts carry a signature that does not match";
     StaleTimestamp = "stale-timestamp", Delivery, Duration "6m",
-        "Attempts are signed as of so long ago; receivers refuse what is older than 5 minutes";
+        "The time of the signature is DURATION ago; receivers refuse signatures older than 5 minutes";
     OutOfOrder = "out-of-order", Delivery, Duration "1s",
-        "An attempt to an endpoint waits until the next one has overtaken it, at most so long, and every second one overtakes";
+        "Of two attempts to an endpoint, the first waits until the second was made, at most DURATION";
 }
 
 impl Fault {

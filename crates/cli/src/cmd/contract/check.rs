@@ -39,11 +39,9 @@ const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// Check that a service follows its specification
 ///
-/// Sends requests to the REST API and compares each response with a statement of the specification. The
-/// requests only read, and stay within the rate limit. A check that needs a revoked key, a form of another
+/// Sends requests to the REST API and compares each response with a statement of the specification. Without further flags the requests only read, and stay within the rate limit. A check that needs a revoked key, a form of another
 /// user or the whole rate limit is skipped without its flag. `--deliveries` also checks webhook deliveries to
-/// a receiver on this machine. `--output json` includes a profile of the service, which is complete without
-/// `--only`. Exits with 1 if a check fails.
+/// a receiver on this machine. `--output json` also has facts about the service; with `--only`, some are missing. Exits with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo contract check\n  formsvc contract check --junit report.xml\n  formsvc --demo contract check --only cursor,has-more --output json"
@@ -85,7 +83,7 @@ pub(crate) struct Check {
         help_heading = "Deliveries"
     )]
     answers: String,
-    /// Longest wait for a retry. The checks of later attempts are skipped
+    /// Longest wait for a retry; if it does not come, its checks are skipped
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = "Deliveries")]
     max_pause: Option<Duration>,
     /// Stop after this time; exit code 8 if no check failed before [default: 30m for the API checks, and

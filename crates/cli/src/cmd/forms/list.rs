@@ -14,7 +14,7 @@ use crate::settings::args::whole;
 
 /// List the forms of the account, newest first
 ///
-/// The service lists at most 200. Forms that violate the API are named on stderr, and the command ends
+/// The service lists at most 200. Forms with invalid data are named on stderr, and the command ends
 /// with exit 9.
 #[derive(Debug, Args)]
 #[command(
@@ -52,7 +52,7 @@ impl List {
             return "no forms".to_owned();
         };
         let known: Vec<&str> = known.into_iter().collect();
-        format!("no forms with the status `{status}`; there are {}", known.join(", "))
+        format!("no forms with the status `{status}`; known: {}", known.join(", "))
     }
 }
 

@@ -26,7 +26,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("types").json_only(),
 ];
 
-/// Show the labels of a form, with the types of their answers
+/// Show the labels of a form (the names of its questions), with the types of the answers
 ///
 /// Reads every submission once, or only the newest ones with `--sample`. Lists for each label the most
 /// common type, the share of submissions with an answer, the number of different answers (up to 200), and
@@ -36,7 +36,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     after_help = "Examples:\n  formsvc --demo forms schema penguins\n  formsvc --demo forms schema randhie --sample 500\n  formsvc --demo forms schema penguins --json label,types,fill_rate"
 )]
 pub(crate) struct ShowSchema {
-    /// The form: its id, public id, exact title, or the beginning of either id
+    /// The form: its id, public id (as in /f/ID), exact title, or the beginning of either id
     form: String,
     /// Read only the newest N submissions
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]

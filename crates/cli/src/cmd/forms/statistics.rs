@@ -21,8 +21,7 @@ const NAME_BYTES_MAX: usize = 4_096;
 #[derive(Debug)]
 pub(super) struct Statistics {
     labels: Vec<LabelStatistics>,
-    /// Indices in `labels`, by the hash of a label and of its occurrence in a submission: JSON may repeat a
-    /// label.
+    /// Indices in `labels`, by the hash of a label and of its number in a submission: JSON may repeat a label.
     by_hash: HashMap<u64, usize>,
     /// The indices of `labels` in the order of the form.
     order: Vec<usize>,
@@ -67,8 +66,7 @@ impl Statistics {
 
     /// Adds the next older submission.
     ///
-    /// A new label follows its neighbour in the submission. The labels of a submission that shares none
-    /// with newer ones go last.
+    /// A new label goes after the label before it in the submission. If no label of a submission is known, its labels go last.
     pub(super) fn add(&mut self, submission: &Submission) -> Result<(), TooManyLabels> {
         let fields = submission.data.fields();
         let mut occurrences: HashMap<&str, usize> = HashMap::new();

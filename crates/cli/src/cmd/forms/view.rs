@@ -15,7 +15,7 @@ use crate::settings::repeat_command::CommandLine;
     after_help = "Examples:\n  formsvc --demo forms view penguins\n  formsvc --demo forms view penguins --output json"
 )]
 pub(crate) struct View {
-    /// The form: its id, public id, exact title, or the beginning of either id
+    /// The form: its id, public id (as in /f/ID), exact title, or the beginning of either id
     form: String,
 }
 

@@ -39,7 +39,7 @@ const BAR_MAX: u64 = 40;
     after_help = "Examples:\n  formsvc --demo submissions count penguins\n  formsvc --demo submissions count penguins --by month\n  formsvc --demo submissions count anes96 --by day --time-zone Europe/Berlin\n  formsvc submissions count survey --by week --from sqlite:survey.db"
 )]
 pub(crate) struct Count {
-    /// The form: its id, public id, exact title, or the beginning of either id
+    /// The form: its id, public id (as in /f/ID), exact title, or the beginning of either id
     form: String,
     /// Count per period
     #[arg(long, value_name = "PERIOD")]

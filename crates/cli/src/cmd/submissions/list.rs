@@ -30,7 +30,7 @@ pub(in crate::cmd) const FIELDS: [Field; 3] =
     after_help = "Examples:\n  formsvc --demo submissions list penguins\n  formsvc --demo submissions list anes96 --limit 5 --output json\n  formsvc --demo submissions list penguins --since 7d --limit 100"
 )]
 pub(crate) struct List {
-    /// The form: its id, public id, exact title, or the beginning of either id
+    /// The form: its id, public id (as in /f/ID), exact title, or the beginning of either id
     form: String,
     /// List N submissions at most
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<u32>(1..=u32::MAX.into()))]
@@ -40,7 +40,7 @@ pub(crate) struct List {
     /// Only submissions older than this cursor or RFC 3339 instant
     #[arg(long, value_name = "CURSOR")]
     before: Option<String>,
-    /// Only submissions after this one, which was made in the second before `--before`
+    /// Only submissions below this one in the list, which is of the last second before `--before`
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
     /// Leave out submissions that the service cannot list or that violate the API, name them, and end with

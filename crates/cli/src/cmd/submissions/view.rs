@@ -34,7 +34,7 @@ const SILENT_REQUESTS: u64 = 5;
     after_help = "Examples:\n  formsvc submissions view penguins sub_0198e1f2 --around today\n  formsvc submissions view contact sub_0198e1f2 --output json\n  formsvc submissions view contact sub_0198e1f2 --from sqlite:contact.db"
 )]
 pub(crate) struct View {
-    /// The form: its id, public id, exact title, or the beginning of either id
+    /// The form: its id, public id (as in /f/ID), exact title, or the beginning of either id
     form: String,
     /// The full id of the submission
     id: SubmissionId,

@@ -34,24 +34,23 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
 ///
 /// Synchronizes the form, then reads all of its submissions. Missing and different ones are stored.
 /// Submissions that the service does not have stay, unless `--mark-deleted` hides them from views and
-/// exports, or `--purge-deleted` removes them. Both need a list that is proven complete. Ends with exit 9
-/// after a difference that a sync would not have found.
+/// exports, or `--purge-deleted` removes them. Both fail if the list may be incomplete. Ends with exit 9 if submissions are missing, changed, or deleted without a mark.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc submissions sync verify survey --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted\n  formsvc submissions sync verify survey --to sqlite:survey.db --purge-deleted"
 )]
 pub(super) struct Verify {
-    /// The form: its id, public id, exact title, or the beginning of either id
+    /// The form: its id, public id (as in /f/ID), exact title, or the beginning of either id
     form: String,
     #[command(flatten)]
     target: Target,
     /// Hide submissions that the service does not have from views and exports
     #[arg(long, group = "deleted")]
     mark_deleted: bool,
-    /// Remove them, and those that were hidden before, for good: from tables and from an SQLite file
+    /// Delete submissions that the service does not have any more, and hidden ones, also from the SQLite file
     #[arg(long, group = "deleted")]
     purge_deleted: bool,
-    /// Hide or remove them also if the service has no submission at all
+    /// Allow `--mark-deleted` and `--purge-deleted` if the service has no submissions at all
     #[arg(long, requires = "deleted")]
     allow_empty: bool,
     #[command(flatten)]

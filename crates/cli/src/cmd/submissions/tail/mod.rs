@@ -34,7 +34,7 @@ use outage::{OutageBackoff, default_interval};
     after_help = "Examples:\n  formsvc --demo submissions tail penguins -n 3 --count 3\n  formsvc --demo submissions tail anes96 --count 2 --jq .id\n  formsvc submissions tail contact --since 2h --interval 10s"
 )]
 pub(crate) struct Tail {
-    /// The form: its id, public id, exact title, or the beginning of either id
+    /// The form: its id, public id (as in /f/ID), exact title, or the beginning of either id
     form: String,
     /// Start with the newest N submissions
     #[arg(
