@@ -71,7 +71,7 @@ fn escape(text: &[u8]) -> (usize, bool) {
     }
 }
 
-/// Returns the UTF-16 code utf16_unit of an escape of the form `\u00e9`.
+/// Returns the UTF-16 code unit of an escape of the form `\u00e9`.
 fn utf16_unit(text: &[u8]) -> Option<u32> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()

@@ -161,7 +161,6 @@ impl Output {
         Ok(listing)
     }
 
-    /// Prints a list.
     pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
         self.warn_of_missing_labels(&listing);
         match self.program(None)? {

@@ -44,7 +44,6 @@ impl Output {
 }
 
 impl Stream<'_> {
-    /// Prints an item.
     pub(crate) fn show(&self, item: &impl Serialize) -> Result<(), CliError> {
         let mut listing = self.output.listing(self.fields)?;
         listing.push(item);
