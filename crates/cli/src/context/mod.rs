@@ -1,4 +1,4 @@
-//! The context of a command: settings, output, progress, the client, and the end by a signal.
+//! The context of a command: settings, output, progress, the client, and the shutdown after a signal.
 
 mod shutdown;
 
@@ -28,10 +28,9 @@ use crate::settings::{KeySource, Service, Settings};
 
 pub(crate) use shutdown::{Shutdown, TIME_LIMIT_REACHED};
 
-/// Time to connect, unless an attempt has less.
+/// Largest time to connect. A shorter time limit of an attempt takes precedence.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// The context of a command.
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) output: Output,
@@ -44,7 +43,7 @@ pub(crate) struct Context {
     demo: OnceCell<crate::sandbox::Sandbox>,
 }
 
-/// Returns the time until a deadline.
+/// Returns the time until a deadline; `None` without a deadline.
 pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
     deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
 }
@@ -75,26 +74,26 @@ impl Context {
         self.shutdown.error(exit)
     }
 
-    /// Sets the time limit of the command, which counts from its start, and returns its end. The process
-    /// ends a command that is stuck in a system call or a calculation a little later.
+    /// Sets the time limit of the command, which counts from its start, and returns the deadline. The process exits
+    /// shortly after the deadline if the command is stuck in a system call or a calculation.
     pub(crate) fn deadline(&self, max_time: Option<Duration>) -> Option<Instant> {
         let deadline = self.began.checked_add(max_time?)?;
         self.shutdown.set_deadline(deadline);
         Some(deadline)
     }
 
-    /// Runs work of a command until its deadline.
+    /// Runs `work`. At the deadline, drops it and returns an error.
     pub(crate) async fn until<T>(
         &self,
         deadline: Option<Instant>,
         work: impl Future<Output = Result<T, CliError>>,
     ) -> Result<T, CliError> {
         let Some(deadline) = deadline else { return work.await };
-        // Work that has a time limit of its own with the same end returns its own error.
+        // If `work` fails at the same deadline by itself, its own error is returned.
         timeout_at(deadline, work).await.unwrap_or_else(|_| Err(self.stopped(Exit::Incomplete)))
     }
 
-    /// Returns the client. The first call creates it, so that only a command that uses it needs a key.
+    /// Returns the client. The first call creates it, so that a command without requests needs no key.
     pub(crate) async fn client(&self) -> Result<&Client, CliError> {
         self.client.get_or_try_init(|| self.create_client()).await
     }
@@ -125,8 +124,8 @@ impl Context {
         }
     }
 
-    /// Returns the proxy and TLS settings of requests. The first call reads them, so that they do not
-    /// matter to a command without requests.
+    /// Returns the proxy and TLS settings of requests. The first call reads them, so that wrong settings do not
+    /// affect a command without requests.
     pub(crate) fn network(&self) -> Result<&NetworkSettings, CliError> {
         if let Some(network) = self.network.get() {
             return Ok(network);
@@ -138,7 +137,7 @@ impl Context {
         for warning in network.warnings() {
             self.progress.warn(warning);
         }
-        // A second value is not possible: there is no await between the two calls.
+        // The cell is still empty, because there is no await after `get`.
         let _ = self.network.set(network);
         Ok(self.network.get().expect("it was just set"))
     }
@@ -186,7 +185,7 @@ impl Context {
         let found = match key::find(&self.settings, given, base_url, &self.progress).await? {
             Ok(found) => found,
             Err(missing) => {
-                // No prompt for a key that could not be sent.
+                // Check the base URL first: a key for a refused URL could not be sent.
                 self.settings.base_url(base_url)?;
                 if !self.settings.may_ask {
                     return Err(missing.into());
@@ -198,7 +197,7 @@ impl Context {
                 Key { key, origin: KeyOrigin::Terminal }
             }
         };
-        // A stored key may be older than this check.
+        // The key may have been stored by a version without this check.
         if let Err(problem) = check_secret_text(found.key.expose_secret()) {
             let what = format!("the API key from {} {problem}", found.origin);
             return Err(CliError::new(Exit::Auth, what).hint("store it again: formsvc auth login"));
@@ -209,7 +208,8 @@ impl Context {
         Ok(found.key)
     }
 
-    /// Limits each attempt, but not a whole call, because a call may wait for the rate limit.
+    /// Returns the time limits of requests. They apply to each attempt, but not to a complete call, because a call may
+    /// wait for the rate limit.
     fn timeouts(&self) -> Timeouts {
         let limits = Timeouts::new().overall(None);
         match self.settings.timeout {
@@ -288,7 +288,7 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
     }
 }
 
-/// Describes why a request waits. `rate` is the rate that the user set.
+/// Describes the reason of a wait. `rate` is the rate that the user has set.
 fn describe_wait(reason: WaitReason, rate: Option<Rate>) -> String {
     match (reason, rate) {
         (WaitReason::CoolDown, _) => "the service's rate limit (status 429)".to_owned(),
@@ -304,7 +304,7 @@ fn describe_wait(reason: WaitReason, rate: Option<Rate>) -> String {
     }
 }
 
-/// Warns that a list is not proven complete.
+/// Warns that it is unproven whether a list is complete.
 fn warn_of_fallback(progress: &Progress, reason: FallbackReason) {
     progress.warn(&format!(
         "{}; submissions that share a time could be missing (complete: unproven)",
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wait_names_max_rate_only_as_a_way_out_or_as_the_users() {
+    fn wait_description_depends_on_reason_and_user_rate() {
         let rate = Some(Rate::PerMinute(60.try_into().unwrap()));
         assert_eq!(describe_wait(WaitReason::Announced, None), "the service's rate limit");
         assert_eq!(describe_wait(WaitReason::Limit, rate), "your limit of 60 requests a minute");

@@ -1,4 +1,4 @@
-//! The end of a command by a signal or by its time limit.
+//! Ends a command after a signal or at its time limit.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use crate::output::progress::Progress;
 /// The message of a command that reached its time limit.
 pub(crate) const TIME_LIMIT_REACHED: &str = "the time limit of `--max-time` was reached";
 
-/// State that a command shares with the thread that handles signals. Clones share it.
+/// State that a command shares with the thread that handles signals. Clones share the same state.
 ///
 /// The first signal cancels a token. Then the future of the command is dropped, unless the command
 /// drains: it observes the token and ends by itself. If the command does not end in time, because
-/// its thread is inside a system call or a calculation, the process ends without it and removes the
-/// files that the command registered.
+/// its thread is inside a system call or a calculation, the process removes the files that the command
+/// registered and exits.
 #[derive(Clone, Default)]
 pub(crate) struct Shutdown(Arc<Inner>);
 
@@ -45,12 +45,13 @@ struct State {
 }
 
 impl Shutdown {
-    /// Registers the working files of an export.
+    /// Registers the working files of an export. They are removed if the process exits before the command ends.
     pub(crate) fn remove_at_exit(&self, files: WorkingFiles) {
         self.state().exports.push(files);
     }
 
-    /// Registers a file that is valid only while the process runs.
+    /// Registers a file that is valid only while the process runs. It is removed if the process exits before the
+    /// command ends.
     pub(crate) fn remove_file_at_exit(&self, path: PathBuf) {
         self.state().files.push(path);
     }
@@ -65,13 +66,13 @@ impl Shutdown {
         }
     }
 
-    /// Lets the command end by itself after the token is cancelled, within a time.
+    /// Lets the command drain: it has this time to end by itself after the returned token is cancelled.
     pub(crate) fn drain_within(&self, time: Duration) -> CancellationToken {
         self.state().drain_time = Some(time);
         self.0.requested.clone()
     }
 
-    /// Marks a command that runs until a signal ends it, so that the signal is not an error.
+    /// Marks a command that runs until a signal ends it, so that the signal is not reported as an error.
     pub(crate) fn run_until_stopped(&self) {
         self.state().runs_until_stopped = true;
     }
@@ -92,16 +93,16 @@ impl Shutdown {
         let _ = self.0.deadline.set(deadline);
     }
 
-    /// Sets the progress whose line shows the `^C` of the terminal.
+    /// Sets the progress, which ends the line with the `^C` of the terminal.
     pub(super) fn set_progress(&self, progress: Progress) {
         self.state().progress = Some(progress);
     }
 
-    /// Requests the end of the command because of a signal, which has this exit code.
+    /// Requests the end of the command after a signal. `exit` is the exit code of the signal.
     pub(crate) fn request(&self, exit: Exit) {
         let progress = self.state().progress.clone();
         if let (Exit::Interrupted, Some(progress)) = (exit, progress) {
-            // First, because the command may print as soon as the token is cancelled.
+            // This comes first, because the command may print as soon as the token is cancelled.
             progress.interrupted();
         }
         self.state().signal = Some(exit);
@@ -114,13 +115,13 @@ impl Shutdown {
         self.state().signal.unwrap_or(Exit::Terminated)
     }
 
-    /// Returns the time in which the command ends by itself after a request.
+    /// Returns the time that the command has to end by itself; `None` if it does not drain.
     pub(crate) fn drain_time(&self) -> Option<Duration> {
         self.state().drain_time
     }
 
-    /// Waits until the command has exceeded its time limit and the time to drain by `grace`. Never
-    /// returns without a limit.
+    /// Waits until the time limit, then the time to drain, then `grace` have passed. Never returns if the command has
+    /// no time limit.
     pub(crate) async fn overdue(&self, grace: Duration) {
         sleep_until(*self.0.deadline.wait().await).await;
         sleep(self.drain_time().unwrap_or_default() + grace).await;

@@ -1,4 +1,4 @@
-//! The codes of errors: the table for JSON, help and docs.
+//! The codes of errors. JSON, help and docs use the same table.
 
 use crate::exit::Exit;
 
@@ -43,7 +43,7 @@ pub(crate) enum Code {
     Incomplete,
     /// More submissions share a unit of the cursor than a page can show, or more than 1,000,000 share one time.
     TieOverflow,
-    /// The result is incomplete, which was allowed.
+    /// The result is incomplete, and the user has allowed that.
     IncompleteResult,
     /// A file, a pipe or the disk failed.
     LocalIo,
@@ -75,7 +75,7 @@ const fn row(code: Code, name: &'static str, exit: Exit, meaning: &'static str) 
     CodeRow { code, name, exit, meaning }
 }
 
-/// All codes. The first code of an exit code is the general one.
+/// All codes. The first row of each exit code is its general code.
 pub const CODES: &[CodeRow] = &[
     row(Code::Bug, "bug", Exit::Failed, "a bug in this program; please report it"),
     row(Code::CheckFailed, "check_failed", Exit::Failed, "a check of the command failed"),
@@ -108,7 +108,7 @@ pub const CODES: &[CodeRow] = &[
 impl Code {
     /// Returns the general code of an exit code.
     pub(super) fn of(exit: Exit) -> Self {
-        // Success has no code; an error with it prints nothing.
+        // `Exit::Done` has no code. An error with this exit code is silent, so its code is not printed.
         CODES.iter().find(|row| row.exit == exit).map_or(Self::Bug, |row| row.code)
     }
 

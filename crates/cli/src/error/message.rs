@@ -1,5 +1,5 @@
-//! Messages on standard error beside errors: warnings, summaries and progress. Each is a line of text,
-//! or with `--error-format json` one JSON object on a line.
+//! Messages on standard error other than errors: warnings, summaries and progress. Each message is text, or with
+//! `--error-format json` a JSON object on one line.
 
 use std::io::{self, Write};
 
@@ -31,7 +31,8 @@ enum Level {
     Warning,
 }
 
-/// A message. Its text and its fields may come from strangers: they are sanitized when it is printed.
+/// A message. The text and the fields may contain data of the service, so they are sanitized when the message is
+/// printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     level: Level,
@@ -46,12 +47,12 @@ impl Message {
         Self { level: Level::Info, text: text.into(), fields: Map::new(), may_wrap: true }
     }
 
-    /// A warning. The text has no `warning:` prefix.
+    /// Creates a warning from a text without a `warning:` prefix.
     pub(crate) fn warning(text: impl Into<String>) -> Self {
         Self { level: Level::Warning, ..Self::info(text) }
     }
 
-    /// A command to copy, which is never broken into lines.
+    /// Creates a message with a command to copy, which is never wrapped.
     pub(crate) fn command(title: &str, command: &str) -> Self {
         let message = Self::info(format!("{title}: {command}")).with("command", command);
         Self { may_wrap: false, ..message }
@@ -64,13 +65,13 @@ impl Message {
         self
     }
 
-    /// Writes the message to standard error. A failed write is ignored: there is no other place for it.
+    /// Writes the message to standard error. A failed write to standard error cannot be reported, so it is ignored.
     pub(crate) fn print(&self, format: ErrorFormat) {
         let mut text = match format {
             ErrorFormat::Json => self.to_json().to_string(),
             ErrorFormat::Text => self.wrapped(),
         };
-        // One write with the line break, so that output of other programs does not end up in the line.
+        // One write includes the line break, so that output of other programs does not appear in the line.
         text.push('\n');
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

@@ -36,7 +36,6 @@ pub enum ErrorFormat {
 /// The error of a command.
 #[derive(Debug)]
 pub(crate) struct CliError {
-    /// The exit code.
     pub(crate) exit: Exit,
     code: Code,
     message: String,
@@ -59,7 +58,7 @@ struct ErrorDetails {
 }
 
 impl CliError {
-    /// An error with the general code of an exit code.
+    /// Creates an error with the general code of an exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -71,12 +70,12 @@ impl CliError {
         }
     }
 
-    /// An error with a code, which determines the exit code.
+    /// Creates an error with a code, which determines the exit code.
     pub(crate) fn coded(code: Code, message: impl Into<String>) -> Self {
         Self { code, ..Self::new(code.row().exit, message) }
     }
 
-    /// A wrong flag, argument or setting.
+    /// Creates an error for a wrong flag, argument or setting.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }
@@ -88,7 +87,8 @@ impl CliError {
         self.because_of(cause)
     }
 
-    /// Adds the sources of an error whose own text is already in the message.
+    /// Adds the sources of an error as causes, but not the error itself. For errors with their own text in the
+    /// message.
     #[must_use]
     pub(crate) fn because_of(mut self, error: &dyn std::error::Error) -> Self {
         let mut next = error.source();
@@ -99,14 +99,12 @@ impl CliError {
         self
     }
 
-    /// Adds a cause.
     #[must_use]
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
         self
     }
 
-    /// Sets the hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -129,7 +127,7 @@ impl CliError {
         self
     }
 
-    /// Adds to the hint.
+    /// Appends a text to the hint.
     #[must_use]
     pub(crate) fn hint_too(mut self, hint: &str) -> Self {
         if self.exit != Exit::Done {
@@ -141,7 +139,7 @@ impl CliError {
         self
     }
 
-    /// Sets the command that continues where this one stopped.
+    /// Sets the command that continues the work. If there is no hint, the command becomes the hint.
     #[must_use]
     pub(crate) fn resumed_by(mut self, command: String) -> Self {
         let hint = format!("continue with: {command}");
@@ -151,7 +149,7 @@ impl CliError {
         self.hint_if_none(&hint)
     }
 
-    /// Adds the command that continues with saved data.
+    /// Sets the command that continues with the saved data, and appends the command to the hint.
     #[must_use]
     pub(crate) fn continued_by(mut self, command: String) -> Self {
         if self.exit == Exit::Done {
@@ -162,12 +160,12 @@ impl CliError {
         self.hint_too(&hint)
     }
 
-    /// The end of a command without a message.
+    /// Creates an error that ends the command with an exit code and prints nothing.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
     }
 
-    /// A failed write to standard output. A closed pipe ends the command without an error.
+    /// Converts the error of a write to standard output. A closed pipe ends the command silently with success.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::silent(Exit::Done);
@@ -185,8 +183,8 @@ impl CliError {
         self.hint.as_deref()
     }
 
-    /// Writes the error, sanitized, as text wrapped to a width or as one line of JSON. A silent error writes
-    /// nothing.
+    /// Sanitizes the error and writes it, as text wrapped to a width or as one line of JSON. Writes nothing for a
+    /// silent error.
     pub(crate) fn print(
         &self,
         out: &mut dyn Write,
@@ -198,7 +196,7 @@ impl CliError {
         }
         match format {
             ErrorFormat::Text => self.print_text(out, width),
-            // In one write, so that output of other processes does not end up in the line.
+            // One write, so that output of other processes does not appear in the line.
             ErrorFormat::Json => out.write_all(format!("{}\n", self.to_json()).as_bytes()),
         }
     }
@@ -278,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_a_terminal_acts_on_is_printed_either_way() {
+    fn control_characters_are_removed_in_both_formats() {
         let evil = "a\u{1b}]0;x\u{7}\u{202e}b\nerror: c\u{9b}m";
         let error = CliError::new(Exit::Service, evil).cause(evil).hint(evil);
         for format in [ErrorFormat::Text, ErrorFormat::Json] {
@@ -290,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_terminal_it_is_folded_and_commands_in_it_are_not() {
+    fn error_on_a_terminal_is_wrapped_except_commands() {
         let shown = |error: &CliError| {
             let mut out = Vec::new();
             error.print(&mut out, ErrorFormat::Text, Some(30)).unwrap();
@@ -311,7 +309,7 @@ hint: try
     }
 
     #[test]
-    fn what_ends_without_a_word_prints_none() {
+    fn silent_error_prints_nothing() {
         for format in [ErrorFormat::Text, ErrorFormat::Json] {
             assert_eq!(printed(&CliError::silent(Exit::Done), format), "");
         }

@@ -1,4 +1,4 @@
-//! Errors of proxy and TLS settings, and hints for failed connections.
+//! Converts errors of proxy and TLS settings, and gives hints for failed connections.
 
 use formsvc_client::network::{ConnectFailureKind, NetworkError};
 

@@ -1,4 +1,4 @@
-//! Exit codes and hints of errors of the client and of exports.
+//! Converts errors of the client and of exports: exit codes, codes and hints.
 
 use formsvc_client::{ErrorCode, ErrorKind};
 use formsvc_export::{ExportError, SyncError, Unsupported};
@@ -6,10 +6,10 @@ use formsvc_export::{ExportError, SyncError, Unsupported};
 use super::{CliError, Code, ErrorDetails, network};
 use crate::exit::Exit;
 
-/// The cause of a tie overflow. The service reports no total.
+/// The cause line of a tie overflow. The service reports no total, so the number is unknown.
 pub(crate) const MISSING_UNKNOWN: &str = "the number of missing submissions is unknown";
 
-/// Hint for the status 429 of the last attempt.
+/// Hint if the last attempt of a request failed with the status 429.
 const STILL_LIMITED: &str =
     "try again later, or send fewer requests with `--max-rate`: other programs may use this key";
 
@@ -29,7 +29,8 @@ impl From<formsvc_client::Error> for CliError {
             resume: None,
         };
         if matches!(error.kind(), ErrorKind::Connect | ErrorKind::Transport | ErrorKind::Decode) {
-            // Only the cause from the operating system; the others name layers of the HTTP library.
+            // Keep only the last cause, which comes from the operating system. The others name layers of the HTTP
+            // library.
             converted.causes.drain(..converted.causes.len().saturating_sub(1));
         }
         if error.kind() == ErrorKind::TieOverflow {
@@ -42,7 +43,7 @@ impl From<formsvc_client::Error> for CliError {
     }
 }
 
-/// Returns the exit code and the hint; an empty text is no hint.
+/// Returns the exit code and the hint. An empty text means that there is no hint.
 fn exit_and_hint(error: &formsvc_client::Error) -> (Exit, &'static str) {
     match error.kind() {
         ErrorKind::Api => api_exit_and_hint(error),
@@ -63,7 +64,7 @@ fn exit_and_hint(error: &formsvc_client::Error) -> (Exit, &'static str) {
             Exit::Service,
             "try again later: the service, or a proxy in front of it, sent a part of a response",
         ),
-        // Only the service sends members of the API.
+        // A response with members of the API comes from the service, not from a proxy.
         ErrorKind::Decode if error.json_path().is_some_and(|path| path != ".") => (
             Exit::Service,
             "report this to the operator of the service: its response breaks the API",
@@ -100,7 +101,7 @@ fn api_exit_and_hint(error: &formsvc_client::Error) -> (Exit, &'static str) {
             Exit::Service,
             "the key has no permission for this, or a proxy in front of the service refuses it",
         ),
-        // A 404 without an error code is not from the service.
+        // A 404 without an error code does not come from the service.
         (None, Some(404)) => (Exit::Service, "check the service address"),
         (_, Some(404)) => (Exit::NotFound, ""),
         _ => (Exit::Service, ""),
@@ -112,7 +113,7 @@ pub(crate) fn connect_hint(error: &formsvc_client::Error) -> Option<&'static str
     error.connect_failure().and_then(|failure| network::hint(failure.kind()))
 }
 
-/// Returns the text of an error of the client without the name of the operation, with which it begins.
+/// Returns the text of an error of the client without the name of the operation at its start.
 pub(crate) fn describe(kind: ErrorKind, text: &str) -> String {
     let what = text.split_once(": ").map_or(text, |(_, what)| what);
     match kind {
@@ -122,7 +123,8 @@ pub(crate) fn describe(kind: ErrorKind, text: &str) -> String {
     }
 }
 
-/// Returns a hint for a redirect. It names the origin of another server, which is a possible address.
+/// Returns the hint for a redirect. If the redirect leads to another server, the hint suggests the origin of that
+/// server as the service address.
 fn redirect_hint(error: &formsvc_client::Error) -> Option<String> {
     error.status().filter(http::StatusCode::is_redirection)?;
     let elsewhere = error.redirect_target().filter(|_| error.is_redirect_elsewhere());

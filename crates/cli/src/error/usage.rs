@@ -1,4 +1,4 @@
-//! Errors of wrong arguments, with a hint.
+//! Explains errors of the argument parser, with a hint.
 
 use std::ffi::OsString;
 
@@ -17,7 +17,7 @@ pub(crate) use crate::base::masked::KEY_PREFIX;
 /// Hint for an API key in the wrong place. The key itself is not printed.
 pub(crate) const KEY_TYPED: &str =
     "other users can read arguments: revoke this key, and use `--api-key-file`";
-/// The same for a signing secret.
+/// Hint for a signing secret in the wrong place. The signing secret itself is not printed.
 const SECRET_TYPED: &str =
     "other users can read arguments: replace this signing secret, and use `--secret-file`";
 
@@ -60,7 +60,7 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
             (Code::Usage, format!("`{shown}` {rule}"))
         }
         ErrorKind::InvalidSubcommand => (Code::UnknownCommand, String::new()),
-        // The first line of the parser's message for rare errors.
+        // A rare error: use the first line of the parser's message.
         _ => {
             let text = error.to_string();
             let line = text.lines().next().unwrap_or_default();
@@ -85,7 +85,7 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
     }
 }
 
-/// Returns the hint for an API key or a signing secret in the arguments.
+/// Returns a hint if the arguments contain an API key or a signing secret.
 fn typed_secret(words: &[impl AsRef<str>]) -> Option<String> {
     let prefix = words.iter().find_map(|word| secret_prefix(word.as_ref()))?;
     Some(if prefix == SECRET_PREFIX { SECRET_TYPED } else { KEY_TYPED }.to_owned())
@@ -126,7 +126,7 @@ fn mistake(
     })
 }
 
-/// Returns the commands that the arguments name, from the program down.
+/// Returns the commands that the arguments name, starting with the program itself.
 pub(crate) fn path<'c>(root: &'c Command, args: &[OsString]) -> Vec<&'c Command> {
     let (mut path, mut at) = (vec![root], root);
     let mut words = args.iter().skip(1).filter_map(|word| word.to_str());
@@ -152,7 +152,7 @@ pub(crate) fn full_name(path: &[&Command]) -> String {
     names.join(" ")
 }
 
-/// First words of other programs, with the command to use instead.
+/// Commands that users know from other programs, each with a hint.
 const OTHER_COMMANDS: &[(&str, &str)] = &[
     ("get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
     ("init", "`formsvc auth login` saves the service and your API key"),
@@ -161,7 +161,7 @@ const OTHER_COMMANDS: &[(&str, &str)] = &[
     ("version", "`formsvc --version` prints the version"),
 ];
 
-/// Returns the error for an unknown command, with the most similar commands.
+/// Returns the error for an unknown command. The hint suggests similar commands.
 pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
     let name = full_name(path);
     let message = format!("`{name}` has no command `{}`", without_secrets(word));
@@ -171,13 +171,13 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
         return error.hint(*hint);
     }
     let known = path.last().map(|group| names(group)).unwrap_or_default();
-    let elsewhere = path.first().map(|root| homes(root, word)).unwrap_or_default();
+    let elsewhere = path.first().map(|root| commands_named(root, word)).unwrap_or_default();
     let near = suggest::did_you_mean(word, known);
     let list = format!("see `{name} --help` for the commands");
     error.hint(match (near, &elsewhere[..]) {
         (Some(near), _) => format!("{near} {list}"),
         (None, []) => list,
-        (None, homes) => format!("did you mean `{}`?", homes.join("` or `")),
+        (None, commands) => format!("did you mean `{}`?", commands.join("` or `")),
     })
 }
 
@@ -186,8 +186,8 @@ fn names(group: &Command) -> Vec<&str> {
     commands.map(Command::get_name).collect()
 }
 
-/// Returns the full names of the commands of all groups that have this name.
-fn homes(root: &Command, word: &str) -> Vec<String> {
+/// Returns the full names of all commands with this name in any group.
+fn commands_named(root: &Command, word: &str) -> Vec<String> {
     let groups = root.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
     groups.map(|group| format!("{} {} {word}", root.get_name(), group.get_name())).collect()
 }

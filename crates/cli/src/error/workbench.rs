@@ -1,4 +1,4 @@
-//! Errors of the webhook tools, with hints.
+//! Converts errors of the webhook tools: exit codes and hints.
 
 use formsvc_workbench::edit::EditError;
 use formsvc_workbench::inspector::InspectorError;

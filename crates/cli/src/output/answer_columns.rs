@@ -1,17 +1,17 @@
-//! The columns of answers in lists: which labels get one, and the cells of a row.
+//! Columns for the answers in a list of submissions: selects the labels with columns and returns the cells.
 
 use std::cell::RefCell;
 
 use formsvc_table::{Cell, ColumnCollector, ColumnPlan, StoredRow, TableOptions, Value};
 
-/// The columns `id` and `created_at`, with which a plan begins.
+/// The first two columns of every plan. They are skipped here, because a listing has its own columns for them.
 const OWN: [&str; 2] = ["id", "created_at"];
 
-/// Number of labels with columns, the same as in an export. The other answers of a row are one JSON object in
-/// the column `other_answers`.
+/// Largest number of labels with columns, the same as in an export. The other answers of a row form one JSON
+/// object in the column `other_answers`.
 pub(super) const LABELS_MAX: usize = 2_500;
 
-/// Columns for the labels of some submissions.
+/// The columns for the labels of the submissions in a list.
 #[derive(Debug, Default)]
 pub(super) struct AnswerColumns {
     /// `None` if no labels get columns.
@@ -21,8 +21,8 @@ pub(super) struct AnswerColumns {
 }
 
 impl AnswerColumns {
-    /// Columns for the labels that occur in most submissions, or for `labels` in this order, if there
-    /// are any. `submissions` are the answers as JSON objects, newest first.
+    /// Creates columns for `labels`, in this order. If `labels` is empty, creates columns for the most common
+    /// labels. `submissions` contains the answers as JSON objects, newest first.
     pub(super) fn new<'a>(
         submissions: impl Iterator<Item = &'a str>,
         labels: &[String],
@@ -61,7 +61,7 @@ impl AnswerColumns {
     }
 }
 
-/// A row of which only the answers matter.
+/// Creates a row that contains only answers.
 fn row(data: &str) -> StoredRow<'_> {
     StoredRow { id: "", created_at: "", instant: 0, data, extra: "" }
 }

@@ -10,7 +10,7 @@ use super::table::View;
 use crate::base::sanitize::one_line;
 use crate::base::text::wrap;
 
-/// Space before each line of text below its label.
+/// Indentation of text below its label.
 const INDENT: &str = "    ";
 /// Largest width of a line. Longer lines are hard to read.
 const LINE_MAX: usize = 100;
@@ -20,7 +20,7 @@ const LINE_MAX: usize = 100;
 pub(crate) struct Detail<'a> {
     /// Names and values from the service.
     pub(crate) own: Vec<(&'a str, &'a str)>,
-    /// Labels and answers, exact text.
+    /// Labels and answers, not yet sanitized.
     pub(crate) answers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
@@ -71,8 +71,8 @@ fn line_width(view: View<'_>) -> usize {
     view.width.map_or(LINE_MAX, |width| width.min(LINE_MAX))
 }
 
-/// Formats each finding as its outcome and its text beside it, with the hint below. The last line is the number
-/// per outcome, in the order of `outcomes`.
+/// Formats each finding: the outcome, the text beside it, and the hint below the text. The last line contains the
+/// count of each outcome, in the order of `outcomes`.
 pub(super) fn findings(findings: &[Finding<'_>], outcomes: &[&str], view: View<'_>) -> String {
     let column = outcomes.iter().map(|word| word.width()).max().unwrap_or(0) + 2;
     let width = line_width(view).saturating_sub(column);

@@ -1,4 +1,4 @@
-//! The JSON document of a command, made ready for those who read all of it: jq and templates.
+//! Checks and prepares the JSON document of a command for `--jq` and `--template`.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use serde::de::IgnoredAny;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Checks that the document is JSON and not nested too deeply for the recursive readers, and replaces
-/// escapes of half a character (`\ud800`), which JSON has and text does not, by U+FFFD.
+/// Checks that the document is JSON and not nested too deeply for the recursive readers. Replaces escapes of
+/// unpaired surrogates (`\ud800`) by U+FFFD: JSON allows them, but UTF-8 cannot represent them.
 ///
-/// The JSON check is strict, because jq's reader also takes comments, in which a quotation mark would
-/// hide brackets from the depth.
+/// The JSON check is strict, because the reader of jq also accepts comments. A quotation mark in a comment
+/// would hide brackets from the depth check.
 pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
     serde_json::from_str::<IgnoredAny>(json).map_err(|error| {
         CliError::new(Exit::Service, "the response is not JSON").because(&error)
@@ -24,22 +24,22 @@ pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
         );
         return Err(CliError::new(Exit::Service, what));
     }
-    Ok(without_half_characters(json))
+    Ok(replace_unpaired_surrogates(json))
 }
 
-fn without_half_characters(json: &str) -> Cow<'_, str> {
-    let mut in_text = false;
-    let mut mended: Option<String> = None;
+fn replace_unpaired_surrogates(json: &str) -> Cow<'_, str> {
+    let mut in_string = false;
+    let mut replaced: Option<String> = None;
     let (bytes, mut at, mut copied) = (json.as_bytes(), 0, 0);
     while let Some(byte) = bytes.get(at) {
         let mut length = 1;
         match byte {
-            b'"' => in_text = !in_text,
-            b'\\' if in_text => {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => {
                 let (taken, whole) = escape(&bytes[at..]);
                 length = taken;
                 if !whole {
-                    let text = mended.get_or_insert_default();
+                    let text = replaced.get_or_insert_default();
                     text.push_str(&json[copied..at]);
                     text.push_str("\\ufffd");
                     copied = at + length;
@@ -49,7 +49,7 @@ fn without_half_characters(json: &str) -> Cow<'_, str> {
         }
         at += length;
     }
-    match mended {
+    match replaced {
         None => Cow::Borrowed(json),
         Some(mut text) => {
             text.push_str(&json[copied..]);
@@ -58,11 +58,11 @@ fn without_half_characters(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// How long an escape is, and whether it is a character.
+/// Returns the length of an escape, and false if the escape is an unpaired surrogate.
 fn escape(text: &[u8]) -> (usize, bool) {
-    match unit(text) {
+    match utf16_unit(text) {
         None => (2, true),
-        Some(0xD800..=0xDBFF) => match text.get(6..).and_then(unit) {
+        Some(0xD800..=0xDBFF) => match text.get(6..).and_then(utf16_unit) {
             Some(0xDC00..=0xDFFF) => (12, true),
             _ => (6, false),
         },
@@ -71,8 +71,8 @@ fn escape(text: &[u8]) -> (usize, bool) {
     }
 }
 
-/// The number in `\u` and four digits.
-fn unit(text: &[u8]) -> Option<u32> {
+/// Returns the UTF-16 code unit of an escape of the form `\u00e9`.
+fn utf16_unit(text: &[u8]) -> Option<u32> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_character_is_replaced_and_nothing_else() {
+    fn only_unpaired_surrogates_are_replaced() {
         for (json, read) in [
             (r#"{"a":"\ud83d\ude00 \\ud800 \u00e9 \n\"[["}"#, None),
             (r#"["\ud800"]"#, Some(r#"["\ufffd"]"#)),
@@ -103,6 +103,6 @@ mod tests {
         let flat = format!("[{}]", ["[]"; 1000].join(","));
         assert!(readable(&flat).is_ok());
         let hidden = format!("# \"\n{}", nested(DEPTH_MAX + 1));
-        assert!(readable(&hidden).is_err(), "a comment of jq hides brackets");
+        assert!(readable(&hidden).is_err(), "brackets after a comment of jq");
     }
 }

@@ -1,9 +1,10 @@
-//! The fields of a command's items: one table per command. Columns and `--json` follow from it.
+//! Fields of the items that a command prints. Each command has one table of fields, which defines the columns
+//! and the names for `--json`.
 
 /// A field of an item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
-    /// The name, as in the JSON of the item.
+    /// The member name in the JSON of the item.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) column: Place,
@@ -12,7 +13,7 @@ pub(crate) struct Field {
 /// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Any values. A column of numbers is aligned right.
+    /// Values of any type. A column of numbers is aligned right.
     Any,
     /// An id, never truncated.
     Id,
@@ -20,7 +21,7 @@ pub(crate) enum Kind {
     Address,
     /// An RFC 3339 instant.
     Time,
-    /// A word of a closed set or an HTTP status, which has a colour.
+    /// A word of a closed set, or an HTTP status. The value determines its colour.
     Status,
     /// An object. Its members are fields as well, such as `data.LABEL`.
     Object,
@@ -31,7 +32,8 @@ pub(crate) enum Kind {
 pub(crate) enum Place {
     /// In the order of the fields.
     InOrder,
-    /// On the right of tables, whose rightmost columns are dropped first. In the order of the fields elsewhere.
+    /// On the right of tables. A table drops its rightmost columns first. Other formats keep the order of the
+    /// fields.
     LastInTables,
     /// Only JSON has the field.
     JsonOnly,
@@ -74,19 +76,19 @@ impl Field {
         Self::of_kind(name, Kind::Status)
     }
 
-    /// A field of objects. Its members can have columns, the object itself has none.
+    /// A field of objects. The members can have columns, the object itself has none.
     pub(crate) const fn object(name: &'static str) -> Self {
         Self { name, kind: Kind::Object, column: Place::JsonOnly }
     }
 
-    /// The field, on the right of tables.
+    /// Moves the column to the right of tables.
     #[must_use]
     pub(crate) const fn last(mut self) -> Self {
         self.column = Place::LastInTables;
         self
     }
 
-    /// The field without a column.
+    /// Removes the column, so that only JSON has the field.
     #[must_use]
     pub(crate) const fn json_only(mut self) -> Self {
         self.column = Place::JsonOnly;

@@ -1,4 +1,5 @@
-//! Widths of the columns of a table. Widths are in cells of a terminal: an ideograph or an emoji takes two.
+//! Computes the widths of the columns of a table. Widths are in cells of a terminal: an ideograph or an emoji
+//! takes two.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -6,9 +7,9 @@ use super::paint::{Paint, TextStyle};
 
 /// Space between columns.
 pub(super) const GAP: usize = 2;
-/// Least width of a text column; columns to its right are dropped first.
+/// Least width of a text column. A table drops columns from the right before a text column gets narrower.
 pub(super) const READABLE: usize = 24;
-/// Least width of a heading.
+/// Least width to which a heading is truncated.
 const HEADING_MIN: usize = 8;
 
 /// The least and the largest useful width of a column.
@@ -19,7 +20,8 @@ pub(super) struct ColumnWidth {
 }
 
 impl ColumnWidth {
-    /// A column with cells and a heading of these widths. If `is_whole`, its cells are never truncated.
+    /// Returns the widths for cells and a heading of these widths. If `is_whole` is true, the cells are never
+    /// truncated. Otherwise they can be truncated to `text_min`.
     pub(super) fn new(cells: usize, heading: usize, is_whole: bool, text_min: usize) -> Self {
         let contents = cells.max(heading.min(HEADING_MIN));
         let min = if is_whole { contents } else { contents.min(text_min) };
@@ -27,8 +29,8 @@ impl ColumnWidth {
     }
 }
 
-/// Fits columns into `room` cells. Columns without room are dropped from the right (`None`), never the first
-/// one. The remaining room goes to the narrowest columns first.
+/// Fits columns into `room` cells. Columns that do not fit are dropped from the right (`None`), but the first
+/// column is never dropped. The remaining room goes to the narrowest columns first.
 pub(super) fn fit(columns: &[ColumnWidth], room: usize) -> Vec<Option<usize>> {
     let (mut shown, mut used) = (0_usize, 0);
     for column in columns {
@@ -48,7 +50,7 @@ pub(super) fn fit(columns: &[ColumnWidth], room: usize) -> Vec<Option<usize>> {
     widths
 }
 
-/// A cell that fits its column.
+/// A cell with a text that fits the width of its column.
 pub(super) struct FittedCell {
     pub(super) width: usize,
     pub(super) is_right: bool,
@@ -56,7 +58,7 @@ pub(super) struct FittedCell {
     pub(super) text: String,
 }
 
-/// Joins the cells of a row, without space at its end.
+/// Joins the cells of a row, without trailing space.
 pub(super) fn row(cells: impl IntoIterator<Item = FittedCell>, paint: Paint) -> String {
     let (mut line, mut space) = (String::new(), 0);
     for cell in cells {
@@ -73,8 +75,8 @@ pub(super) fn row(cells: impl IntoIterator<Item = FittedCell>, paint: Paint) -> 
     line
 }
 
-/// Returns widths within the bounds whose sum is `room`, or the largest widths if there is more room. All
-/// columns wider than a level are reduced to it.
+/// Returns a width within its bounds for each column. The widths add up to `room`, or all are maximal if the room
+/// is larger than that. To save room, all columns above a common width, the level, are reduced to it.
 fn level(bounds: &[(usize, usize)], room: usize) -> Vec<usize> {
     let at = |level: usize| bounds.iter().map(move |(min, max)| level.clamp(*min, *max));
     let fits = |level: usize| at(level).sum::<usize>() <= room;

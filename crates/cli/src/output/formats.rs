@@ -1,4 +1,4 @@
-//! Items as text for programs: JSON, one JSON object a line, CSV, TSV.
+//! Writes items for programs, as JSON, NDJSON, CSV or TSV.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use formsvc_table::guarded;
 use super::grid::Grid;
 use super::listing::Listing;
 
-/// One array.
+/// Writes the items as one JSON array.
 pub(super) fn json(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
     if listing.is_empty() {
         return writeln!(out, "[]");
@@ -18,12 +18,13 @@ pub(super) fn json(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
     writeln!(out, "\n]")
 }
 
-/// One object a line.
+/// Writes one JSON object per line.
 pub(super) fn ndjson(out: &mut dyn Write, listing: &Listing) -> io::Result<()> {
     listing.json().try_for_each(|item| writeln!(out, "{item}"))
 }
 
-/// With a header (unless it has been written), and formulas made inert: this format is opened in spreadsheets.
+/// Writes CSV, with a header if `header` is true. Guards cells that look like formulas, because users open CSV
+/// files in spreadsheets.
 pub(super) fn csv(out: &mut dyn Write, grid: &Grid<'_>, header: bool) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     if header {
@@ -38,8 +39,8 @@ pub(super) fn csv(out: &mut dyn Write, grid: &Grid<'_>, header: bool) -> io::Res
     csv.flush()
 }
 
-/// Without a header, exact, one line an item: a tab, line break or backslash in a value is written
-/// `\t`, `\n`, `\r` or `\\`, so that a line is always a row.
+/// Writes TSV without a header, one line per item. A tab, line break or backslash in a value is escaped as `\t`,
+/// `\n`, `\r` or `\\`, so that each line is one row.
 pub(super) fn tsv(out: &mut dyn Write, grid: &Grid<'_>) -> io::Result<()> {
     for row in grid.rows() {
         for (at, cell) in row.iter().enumerate() {
@@ -91,19 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_tsv_is_always_a_row() {
+    fn tsv_escapes_tabs_and_line_breaks() {
         let tsv = written(|list, out| tsv(out, &list.grid()));
         assert_eq!(tsv, "-1e5\ta\\tb\\n\\\\\n-1e5\t=1\n");
     }
 
     #[test]
-    fn csv_has_a_header_and_no_formulas() {
+    fn csv_has_a_header_and_guarded_formulas() {
         let csv = written(|list, out| csv(out, &list.grid(), true));
         assert_eq!(csv, "id,'=title\n-1e5,\"a\tb\n\\\"\n'-1e5,'=1\n");
     }
 
     #[test]
-    fn json_is_one_document_and_ndjson_one_a_line() {
+    fn json_is_an_array_and_ndjson_one_object_per_line() {
         let items = written(|list, out| ndjson(out, list));
         let (one, other) = items.trim_end().split_once('\n').unwrap();
         assert_eq!(one, r#"{"id":-1e5,"=title":"a\tb\n\\"}"#);

@@ -8,14 +8,14 @@ use super::field::Kind;
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) name: String,
-    /// The name that `--json` takes.
+    /// The name for `--json`.
     pub(super) field: String,
     pub(super) kind: Kind,
     pub(super) last_in_tables: bool,
 }
 
-/// Rows under headings. The cells of a row are created when it is read, so that memory never holds those of
-/// all rows.
+/// Rows under headings. The cells of a row are created when the row is read, so that the cells of all rows are
+/// never in memory together.
 pub(super) struct Grid<'a> {
     pub(super) columns: Vec<Column>,
     rows: usize,
@@ -23,7 +23,7 @@ pub(super) struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// A grid of `rows` rows. `row` returns the cells of a row by its number.
+    /// Creates a grid of `rows` rows. `row` returns the cells of the row at an index.
     pub(super) fn new(
         columns: Vec<Column>,
         rows: usize,

@@ -1,4 +1,4 @@
-//! `--jq EXPR`: the results of a jq expression for the JSON of a command.
+//! `--jq EXPR`: evaluates a jq expression on the JSON of a command.
 
 use std::io::{self, Write};
 
@@ -13,13 +13,13 @@ use crate::base::text::truncate;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Largest width of an error message of an expression, which can contain a value.
+/// Largest width of the error message of an expression. The message can contain a complete value.
 const CAUSE_MAX: usize = 200;
-/// Number of characters that locate an error in an expression.
+/// Number of characters that an error message quotes from an expression.
 const NEAR_MAX: usize = 20;
 
-/// Formats of jq that the library does not have.
-const MORE: &str = r#"
+/// Filters of jq that the library lacks.
+const EXTRA_FILTERS: &str = r#"
 def @csv: if type != "array" then error("@csv needs an array") else map(
     if type == "string" then "\"" + (split("\"") | join("\"\"")) + "\""
     elif type == "null" then ""
@@ -37,10 +37,11 @@ def @tsv: if type != "array" then error("@tsv needs an array") else map(
 pub(crate) struct Jq(Filter<JustLut<Val>>);
 
 impl Jq {
-    /// Compiles an expression. It has no access to files, modules or the environment, which may contain the
-    /// API key.
+    /// Compiles an expression. The expression cannot read files, modules or the environment, because the
+    /// environment may contain the API key.
     pub(crate) fn new(code: &str) -> Result<Self, CliError> {
-        let more = load::parse(MORE, |parser| parser.defs()).expect("the definitions are valid");
+        let more =
+            load::parse(EXTRA_FILTERS, |parser| parser.defs()).expect("the definitions are valid");
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(more);
         let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
         let funs = funs.filter(|(name, ..)| *name != "env" && *name != "fromjson");
@@ -56,8 +57,8 @@ impl Jq {
         )
     }
 
-    /// Writes the results of the expression for a document: text unchanged, other values as JSON, each on
-    /// its own line or indented. Numbers keep their text unless the expression calculates with them.
+    /// Writes the results of the expression for a document. Strings are written as plain text, other values as
+    /// JSON on one line, or indented. Numbers keep their spelling unless the expression calculates with them.
     pub(super) fn run(
         &self,
         json: &str,
@@ -67,8 +68,8 @@ impl Jq {
         self.run_value(parse(json)?, indented, out)
     }
 
-    /// Writes the results of the expression for an array of documents, like [`run`](Self::run). The text
-    /// of the whole array is never in memory.
+    /// Writes the results of the expression for an array of documents, like [`run`](Self::run). Parses the
+    /// documents one by one, so that the text of the array is never in memory.
     pub(super) fn run_array(
         &self,
         items: impl Iterator<Item = String>,
@@ -99,7 +100,8 @@ impl Jq {
         Ok(())
     }
 
-    /// Returns true if the first result for a document is neither `false` nor `null`. No result is false.
+    /// Returns true if the first result for a document is neither `false` nor `null`, and false if there is no
+    /// result.
     pub(crate) fn is_true(&self, json: &str) -> Result<bool, CliError> {
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
         match self.0.id.run((context, parse(json)?)).next() {
@@ -113,7 +115,7 @@ impl Jq {
     }
 }
 
-/// Returns the JSON indented, numbers with their text; `None` if the text is not JSON.
+/// Indents JSON. Numbers keep their spelling. Returns `None` if the text is not JSON.
 pub(crate) fn pretty(json: &[u8]) -> Option<String> {
     let value = parse(std::str::from_utf8(json).ok()?).ok()?;
     let mut out = Vec::new();
@@ -134,8 +136,8 @@ fn parse(json: &str) -> Result<Val, CliError> {
         .map_err(|error| CliError::new(Exit::Service, "the response is not JSON").because(&error))
 }
 
-/// `fromjson` of one JSON value of bounded depth: the reader of the library recurses, and the text may
-/// be the answer to a form.
+/// Returns the filter `fromjson` for one JSON value of bounded depth. The reader of the library is recursive
+/// without a limit, and the text may come from an answer in a submission.
 fn fromjson() -> native::Fun<JustLut<Val>> {
     native::run(("fromjson", native::v(0), |(_, text)| {
         let value = text.try_as_utf8_bytes_owned().and_then(|json| {
@@ -159,7 +161,7 @@ fn failed(error: jaq_json::Error) -> CliError {
     CliError::usage("the jq expression failed").cause(truncate(&cause, CAUSE_MAX))
 }
 
-/// Returns the first syntax error, and the rest of the expression from there.
+/// Describes the first syntax error, and returns the expression from its position on.
 fn syntax_error<'a>(error: &load::Error<&'a str>) -> Option<(String, &'a str)> {
     let expected = |what: &str| format!("expected {what}");
     Some(match error {
@@ -200,38 +202,38 @@ mod tests {
 
     use super::*;
 
-    fn made(code: &str, json: &str) -> Result<String, String> {
-        let told = |error: CliError| format!("{error:?}");
+    fn results(code: &str, json: &str) -> Result<String, String> {
+        let debug = |error: CliError| format!("{error:?}");
         let mut out = Vec::new();
-        Jq::new(code).and_then(|jq| jq.run(json, false, &mut out)).map_err(told)?;
+        Jq::new(code).and_then(|jq| jq.run(json, false, &mut out)).map_err(debug)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
     #[test]
-    fn text_is_written_as_it_is_and_the_rest_as_json_a_line_each() {
+    fn string_is_written_as_text_and_other_values_as_json() {
         let json = r#"[{"a":"x\ty"},{"a":null},{"a":[1, {"b":"é"}]}]"#;
-        assert_eq!(made(".[].a", json).unwrap(), "x\ty\nnull\n[1,{\"b\":\"é\"}]\n");
-        assert_eq!(made("map(.a) | length", json).unwrap(), "3\n");
+        assert_eq!(results(".[].a", json).unwrap(), "x\ty\nnull\n[1,{\"b\":\"é\"}]\n");
+        assert_eq!(results("map(.a) | length", json).unwrap(), "3\n");
         let row = r#"["a\"b,",1.10,true,null,"t\tab"]"#;
-        assert_eq!(made("@csv", row).unwrap(), "\"a\"\"b,\",1.10,true,,\"t\tab\"\n");
-        assert_eq!(made("@tsv", row).unwrap(), "a\"b,\t1.10\ttrue\t\tt\\tab\n");
-        assert!(made("[[1]] | @csv", row).unwrap_err().contains("cannot hold arrays"));
+        assert_eq!(results("@csv", row).unwrap(), "\"a\"\"b,\",1.10,true,,\"t\tab\"\n");
+        assert_eq!(results("@tsv", row).unwrap(), "a\"b,\t1.10\ttrue\t\tt\\tab\n");
+        assert!(results("[[1]] | @csv", row).unwrap_err().contains("cannot hold arrays"));
     }
 
     #[test]
-    fn numbers_keep_their_text_until_they_are_calculated_with() {
+    fn numbers_keep_their_spelling_unless_calculated() {
         let json = "[12345678901234567890, 1.10, 1e400, -0.0, 100000000000000000000000000001]";
         assert_eq!(
-            made(".[]", json).unwrap(),
+            results(".[]", json).unwrap(),
             "12345678901234567890\n1.10\n1e400\n-0.0\n100000000000000000000000000001\n"
         );
-        assert_eq!(made(".[0] + 1", json).unwrap(), "12345678901234567891\n");
-        assert_eq!(made(".[1] + 1", json).unwrap(), "2.1\n");
+        assert_eq!(results(".[0] + 1", json).unwrap(), "12345678901234567891\n");
+        assert_eq!(results(".[1] + 1", json).unwrap(), "2.1\n");
     }
 
     #[test]
-    fn a_wrong_expression_says_what_is_wrong_and_where() {
-        for (code, told) in [
+    fn invalid_expression_error_names_problem_and_position() {
+        for (code, expected) in [
             (".[", "closing bracket"),
             (".a |", "expected term at the end"),
             (".a | foo(1)", "there is no filter `foo/1`"),
@@ -242,14 +244,14 @@ mod tests {
             ("$ENV", "there is no variable `$ENV`"),
             ("input", "there is no filter `input/0`"),
         ] {
-            let error = made(code, "null").unwrap_err();
-            assert!(error.contains(told), "{code}: {error}");
+            let error = results(code, "null").unwrap_err();
+            assert!(error.contains(expected), "{code}: {error}");
             assert!(error.contains("invalid jq expression"), "{error}");
         }
     }
 
     #[test]
-    fn json_can_be_laid_out_and_keeps_the_text_of_its_numbers() {
+    fn indented_json_keeps_number_spelling() {
         let mut out = Vec::new();
         let all = r#"[{"a":1.50,"b":[1e400]},"text",{}]"#;
         Jq::new(".[]").unwrap().run(all, true, &mut out).unwrap();
@@ -258,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_that_fails_has_written_what_came_before() {
+    fn failed_expression_writes_earlier_results() {
         let mut out = Vec::new();
         let failed =
             Jq::new(".[] | .a").unwrap().run(r#"[{"a":1},2]"#, false, &mut out).unwrap_err();
         assert_eq!((failed.exit, &*out), (Exit::Usage, &b"1\n"[..]));
-        assert_eq!(made("1, halt, 2", "null").unwrap(), "1\n");
-        assert!(made("error(\"no\")", "null").unwrap_err().contains("causes: [\"no\"]"));
+        assert_eq!(results("1, halt, 2", "null").unwrap(), "1\n");
+        assert!(results("error(\"no\")", "null").unwrap_err().contains("causes: [\"no\"]"));
     }
 
     #[test]
@@ -280,25 +282,25 @@ mod tests {
     }
 
     #[test]
-    fn half_characters_and_deep_nesting_do_no_harm() {
-        assert_eq!(made(".", r#""\ud800x""#).unwrap(), "\u{fffd}x\n");
+    fn unpaired_surrogate_is_replaced_and_deep_nesting_fails() {
+        assert_eq!(results(".", r#""\ud800x""#).unwrap(), "\u{fffd}x\n");
         let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(made(".", &nested).unwrap_err().contains("nested 100000 levels deep"));
+        assert!(results(".", &nested).unwrap_err().contains("nested 100000 levels deep"));
     }
 
     #[test]
     fn fromjson_reads_one_value_up_to_the_depth_limit() {
         let json = r##"["{\"a\":[1.10]}","1 2","nan","# \"\n[1]"]"##;
-        assert_eq!(made(".[0] | fromjson", json).unwrap(), "{\"a\":[1.10]}\n");
+        assert_eq!(results(".[0] | fromjson", json).unwrap(), "{\"a\":[1.10]}\n");
         for wrong in [".[1]", ".[2]", ".[3]"] {
-            let error = made(&format!("{wrong} | fromjson"), json).unwrap_err();
+            let error = results(&format!("{wrong} | fromjson"), json).unwrap_err();
             assert!(error.contains("cannot parse as JSON"), "{wrong}: {error}");
         }
-        assert_eq!(made("\"12\" | tonumber + 1", json).unwrap(), "13\n");
+        assert_eq!(results("\"12\" | tonumber + 1", json).unwrap(), "13\n");
         let nested = |depth| format!("\"{}{}\"", "[".repeat(depth), "]".repeat(depth));
-        assert!(made("fromjson | length", &nested(DEPTH_MAX)).is_ok());
+        assert!(results("fromjson | length", &nested(DEPTH_MAX)).is_ok());
         for code in ["fromjson", "tonumber"] {
-            let error = made(code, &nested(1 << 20)).unwrap_err();
+            let error = results(code, &nested(1 << 20)).unwrap_err();
             assert!(error.contains("levels deep"), "{error}");
         }
     }

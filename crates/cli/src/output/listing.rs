@@ -1,4 +1,4 @@
-//! The items of a command, each as JSON. Their columns are members of that JSON.
+//! The items that a command prints, each stored as JSON. Columns are members of that JSON.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -21,7 +21,7 @@ use crate::error::CliError;
 /// Largest size of a list that is printed as a whole, in bytes of JSON.
 pub(crate) const LIST_MAX: usize = 64 << 20;
 
-/// Size of a chunk of a streamed list.
+/// Least size of a chunk of a streamed list, in bytes.
 const CHUNK: usize = 64 << 10;
 
 /// Returns an error if a list of this size exceeds [`LIST_MAX`].
@@ -39,9 +39,9 @@ pub(crate) fn check_list_size(size: usize) -> Result<(), CliError> {
 #[derive(Debug)]
 pub(crate) struct Listing {
     fields: &'static [Field],
-    /// The fields of `--json`.
+    /// The fields requested with `--json`; `None` without the flag.
     picks: Option<Vec<Pick>>,
-    /// The members of the object field that have columns; `None` for no member.
+    /// The members of the object field with columns; `None` if no member has a column.
     labels: Option<Labels>,
     /// Each item as JSON.
     items: Vec<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Listing {
     stream: Option<Screen>,
     /// True if a chunk was printed.
     is_started: bool,
-    /// True if objects without columns for their members have a column.
+    /// True if an object field has a column with its JSON.
     objects: bool,
 }
 
@@ -83,8 +83,8 @@ impl Listing {
         self.items.push(item);
     }
 
-    /// Adds an item of a list of any length. NDJSON is printed in chunks. A list in another format is an error
-    /// if it exceeds [`LIST_MAX`].
+    /// Adds an item of a list of any length. Prints NDJSON in chunks. In other formats, returns an error if the list
+    /// exceeds [`LIST_MAX`].
     pub(crate) fn try_push(&mut self, item: &impl Serialize) -> Result<(), CliError> {
         self.push(item);
         let Some(screen) = &self.stream else { return check_list_size(self.size) };
@@ -127,7 +127,7 @@ impl Listing {
         self.items.is_empty() && !self.is_started
     }
 
-    /// Prints the items of [`try_push`](Self::try_push) in chunks.
+    /// Sets the destination of the chunks that [`try_push`](Self::try_push) prints.
     pub(super) fn stream_to(&mut self, screen: Screen) {
         self.stream = Some(screen);
     }
@@ -140,7 +140,7 @@ impl Listing {
         })
     }
 
-    /// Like [`json`](Self::json), but frees each item when the next one is taken.
+    /// Like [`json`](Self::json), but frees the items one by one during the iteration.
     pub(super) fn into_json(mut self) -> impl Iterator<Item = String> {
         let items = std::mem::take(&mut self.items);
         items.into_iter().map(move |item| match &self.picks {
@@ -271,8 +271,8 @@ impl Listing {
 /// The members of a JSON object: decoded names, values as literals.
 type Members<'a> = HashMap<Cow<'a, str>, &'a str>;
 
-/// Returns the members of an object; none if the text is not an object. The last member of a name counts, as in
-/// most JSON readers.
+/// Returns the members of an object; none if the text is not an object. If a name is repeated, the last member
+/// counts, as in most JSON readers.
 fn members(object: &str) -> Members<'_> {
     let pairs = pairs(object).into_iter();
     pairs.map(|(name, value)| (decode_string(name.get()), value.get())).collect()

@@ -6,10 +6,11 @@ use super::{Field, Output, OutputFormat, Program, Stream, written};
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
 
-/// Prints each event at once.
+/// Prints each event when it occurs.
 pub(crate) struct Live<'a> {
     output: &'a Output,
     program: Option<Program>,
+    /// True if events are printed as JSON objects, false for lines.
     records: bool,
 }
 
@@ -26,7 +27,7 @@ impl Output {
                 .hint("`--output ndjson` prints one JSON object per line"));
         }
         let program = self.program(None)?;
-        // CSV or TSV from a setting is meant for lists, and ignored.
+        // CSV or TSV from a setting applies only to lists, and is ignored here.
         let json = matches!(self.format, OutputFormat::Json | OutputFormat::Ndjson);
         Ok(Live { output: self, records: json || program.is_some(), program })
     }
@@ -49,17 +50,17 @@ impl Output {
 }
 
 impl Live<'_> {
-    /// Returns true if [`record`](Self::record) prints, and not [`line`](Self::line).
+    /// Returns true if events are printed with [`record`](Self::record), and false if with [`line`](Self::line).
     pub(crate) fn is_for_programs(&self) -> bool {
         self.records
     }
 
-    /// Returns the cells in a line; `None` if the output has no width.
+    /// Returns the width of the terminal in cells; `None` without a terminal or if the width is unknown.
     pub(crate) fn width(&self) -> Option<usize> {
         self.output.screen.width.filter(|_| self.output.screen.terminal)
     }
 
-    /// Prints a line of styled parts, sanitized; nothing with `--quiet`.
+    /// Sanitizes styled parts and prints them as one line. Prints nothing with `--quiet`.
     pub(crate) fn line(&self, parts: &[(TextStyle, &str)]) -> Result<(), CliError> {
         self.lines([parts])
     }

@@ -56,7 +56,7 @@ use crate::error::ErrorFormat;
 use crate::error::message::Message;
 use crate::exit::Exit;
 
-/// Largest number of dropped columns that a table names.
+/// Largest number of dropped columns that the report of a table names.
 const NAMED_COLUMNS_MAX: usize = 5;
 
 /// Standard output in the requested format.
@@ -76,7 +76,7 @@ pub(crate) struct Output {
     error_format: ErrorFormat,
 }
 
-/// The program that prints the JSON instead of a format.
+/// The program of `--jq` or `--template`, which prints the JSON in place of an output format.
 enum Program {
     Jq(Jq),
     Template(Template),
@@ -104,7 +104,8 @@ impl Output {
         }
     }
 
-    /// Returns the output of a command that has another default format without a terminal.
+    /// Returns this output with another default format for standard output that is not a terminal. A format
+    /// from a flag or a setting takes precedence.
     pub(crate) fn piped_as(&self, format: OutputFormat) -> Self {
         let mut output = self.clone();
         if output.is_default && output.format != OutputFormat::Table {
@@ -113,7 +114,7 @@ impl Output {
         output
     }
 
-    /// Returns true for a table or text for people.
+    /// Returns true if the output is a table or text for people.
     pub(crate) fn is_for_reading(&self) -> bool {
         self.format == OutputFormat::Table && !self.selects()
     }
@@ -160,7 +161,6 @@ impl Output {
         Ok(listing)
     }
 
-    /// Prints a list.
     pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
         self.warn_of_missing_labels(&listing);
         match self.program(None)? {
@@ -232,7 +232,7 @@ impl Output {
         }
     }
 
-    /// Writes bytes: unchanged to a pipe, sanitized to a terminal.
+    /// Writes bytes unchanged to a pipe or file, and sanitized to a terminal.
     pub(crate) fn exactly(&self, bytes: &[u8]) -> Result<(), CliError> {
         self.screen.data(false, |out| written(out.write_all(bytes)))
     }
@@ -242,8 +242,8 @@ impl Output {
         self.screen.painted(detail.text(self.view()).as_bytes())
     }
 
-    /// Prints findings and their number per outcome on a terminal. Returns false, and prints nothing, without
-    /// a terminal.
+    /// Prints findings and the count of each outcome as text. Prints nothing and returns false without a terminal
+    /// or if another format was requested.
     pub(crate) fn findings(
         &self,
         findings: &[Finding<'_>],
@@ -268,7 +268,8 @@ impl Output {
         Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
     }
 
-    /// Refuses all data flags, for a command that prints no data or only its own format.
+    /// Returns a usage error if a flag for the output format is given. For commands that print no data, or only
+    /// a format of their own.
     pub(crate) fn refuse_flags(&self, hint: &str) -> Result<(), CliError> {
         let Json { fields, jq, template, format } = &self.json;
         let flags = [
@@ -317,7 +318,7 @@ impl Output {
                 let pretty = self.screen.terminal;
                 self.screen.data(true, |out| jq.run(json, pretty, out))
             }
-            // The template sanitized the data. Escapes in the text are the template's own.
+            // The template has sanitized the data. Other escape sequences come from the template itself.
             Program::Template(template) => {
                 self.screen.painted(template.render(json, shape)?.as_bytes())
             }
@@ -348,7 +349,7 @@ impl Output {
         View {
             width: self.screen.width,
             paint: self.screen.paint,
-            // Pipes and files get RFC 3339: their readers can be at another place and time.
+            // Pipes and files get RFC 3339, because they may be read later or in another time zone.
             times: self.zone.as_ref().map(|zone| match self.times {
                 TimeStyle::Relative => Times::Relative(time::now()),
                 TimeStyle::Absolute => Times::Absolute(zone),
@@ -356,7 +357,8 @@ impl Output {
         }
     }
 
-    /// Warns about requested labels that no item has. Their values are null, like empty answers.
+    /// Warns about requested labels that no item has. Without the warning, a misspelled label would look like
+    /// an empty answer, because both are null.
     fn warn_of_missing_labels(&self, listing: &Listing) {
         if self.quiet {
             return;
@@ -368,7 +370,7 @@ impl Output {
         }
     }
 
-    /// Reports on standard error the columns that a table does not show, by their `--json` names.
+    /// Reports the dropped columns of a table on standard error, by their `--json` names.
     fn report_dropped(&self, dropped: &[String]) {
         if dropped.is_empty() || self.quiet {
             return;
@@ -394,7 +396,7 @@ fn written<T>(result: io::Result<T>) -> Result<T, CliError> {
     result.map_err(|error| CliError::stdout(&error))
 }
 
-/// Writes to standard error at once, so that the output of other programs does not mix with it.
+/// Writes text to standard error in one write, so that output of other programs does not appear inside it.
 pub(crate) fn to_stderr(
     color: Color,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -408,7 +410,7 @@ pub(crate) fn to_stderr(
     anstream::AutoStream::new(io::stderr().lock(), choice).write_all(&text)
 }
 
-/// Returns the colour choice of a stream.
+/// Decides whether a stream gets colours.
 pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
     let has_colors = has_colors(color, &env::of_process, stream.is_terminal());
     if has_colors { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }

@@ -44,9 +44,10 @@ pub enum Color {
 /// `--json`, `--jq`, `--template` and `--output` as flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Json {
-    /// The fields, separated by commas. An empty text lists the fields.
+    /// The fields, separated by commas. An empty value requests the list of fields.
     pub fields: Option<String>,
-    /// The format given as a flag. Only a flag sets the format of chosen fields.
+    /// The format from the `--output` flag. Requested fields are JSON unless this flag is set: a setting does not
+    /// change their format.
     pub format: Option<OutputFormat>,
     /// A jq expression.
     pub jq: Option<String>,

@@ -1,4 +1,4 @@
-//! Colours of the streams, and the styles of text.
+//! Decides which streams have colours, and defines the styles of text.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ pub(crate) fn is_dumb(env: Lookup<'_>) -> bool {
     term.map_or(cfg!(unix), |term| term == "dumb")
 }
 
-/// The styles of words of closed sets. Verdicts begin with a sign.
+/// The styles of words of closed sets. Verdicts and HTTP statuses are handled in [`TextStyle::for_word`].
 const WORDS: &[(TextStyle, &[&str])] = &[
     (TextStyle::Success, &["published", "ok", "good", "usable", "delivered", "active", "passed"]),
     (TextStyle::Warning, &["draft", "pending", "warning", "warn", "locked", "retrying"]),
@@ -40,7 +40,8 @@ const WORDS: &[(TextStyle, &[&str])] = &[
     (TextStyle::Dim, &["closed", "absent", "none", "skip", "skipped", "off"]),
 ];
 
-/// The style of a text. Styles use only those of the sixteen colours that light and dark themes keep readable.
+/// The style of a text. Styles use only those of the sixteen ANSI colours that are readable in light and dark
+/// themes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextStyle {
     Plain,
@@ -53,7 +54,8 @@ pub(crate) enum TextStyle {
 }
 
 impl TextStyle {
-    /// Returns the style of a word of a closed set or of an HTTP status.
+    /// Returns the style of a word of a closed set, a verdict, a text that begins with a sign such as `✓`, or an HTTP
+    /// status. Other text is plain.
     pub(crate) fn for_word(word: &str) -> Self {
         if let Some((style, _)) = WORDS.iter().find(|(_, words)| words.contains(&word)) {
             return *style;
@@ -70,7 +72,7 @@ impl TextStyle {
         }
     }
 
-    /// Returns the style of an HTTP status. `None` is no response.
+    /// Returns the style of an HTTP status. `None` means that there was no response.
     pub(crate) fn for_status(status: Option<u16>) -> Self {
         match status {
             Some(200..300) => Self::Success,
@@ -102,7 +104,7 @@ impl TextStyle {
     }
 }
 
-/// Applies styles to text if true.
+/// Applies styles to text if the value is true.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint(pub(crate) bool);
 
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_then_no_color_then_force_then_the_stream() {
+    fn color_flag_precedes_no_color_force_and_stream() {
         let values = |name: &'static str, values: &'static [&'static str]| {
             values.iter().map(move |value| (name, *value))
         };
@@ -166,8 +168,8 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_of_the_sixteen_and_neither_black_nor_white() {
-        for look in [
+    fn colours_are_ansi_without_black_and_white() {
+        for text_style in [
             TextStyle::Plain,
             TextStyle::Heading,
             TextStyle::Success,
@@ -175,8 +177,8 @@ mod tests {
             TextStyle::Failure,
             TextStyle::Dim,
         ] {
-            let style = look.style();
-            assert_eq!(style.get_bg_color(), None, "{look:?}");
+            let style = text_style.style();
+            assert_eq!(style.get_bg_color(), None, "{text_style:?}");
             match style.get_fg_color() {
                 None => {}
                 Some(anstyle::Color::Ansi(color)) => assert!(
@@ -187,15 +189,15 @@ mod tests {
                             | AnsiColor::BrightBlack
                             | AnsiColor::BrightWhite
                     ),
-                    "{look:?}"
+                    "{text_style:?}"
                 ),
-                Some(_) => panic!("{look:?} is not of the sixteen"),
+                Some(_) => panic!("{text_style:?} has a colour outside the sixteen"),
             }
         }
     }
 
     #[test]
-    fn a_word_of_a_closed_set_has_its_look_and_any_other_none() {
+    fn known_word_has_a_style_and_other_word_is_plain() {
         assert_eq!(TextStyle::for_word("published"), TextStyle::Success);
         assert_eq!(TextStyle::for_word("draft"), TextStyle::Warning);
         assert_eq!(TextStyle::for_word("closed"), TextStyle::Dim);
@@ -205,8 +207,8 @@ mod tests {
     }
 
     #[test]
-    fn words_and_statuses_look_as_what_they_say() {
-        let looks = ["ok", "valid", "✗ bad event", "200", "401", "503", "closed", "else", ""];
+    fn word_verdict_or_status_has_matching_style() {
+        let words = ["ok", "valid", "✗ bad event", "200", "401", "503", "closed", "else", ""];
         let wanted = [
             TextStyle::Success,
             TextStyle::Success,
@@ -218,12 +220,12 @@ mod tests {
             TextStyle::Plain,
             TextStyle::Plain,
         ];
-        assert_eq!(looks.map(TextStyle::for_word), wanted);
+        assert_eq!(words.map(TextStyle::for_word), wanted);
     }
 
     #[test]
-    fn status_look_depends_on_its_class() {
-        for (status, look) in [
+    fn http_status_style_depends_on_its_class() {
+        for (status, style) in [
             (200, TextStyle::Success),
             (299, TextStyle::Success),
             (300, TextStyle::Warning),
@@ -232,7 +234,7 @@ mod tests {
             (100, TextStyle::Failure),
             (999, TextStyle::Failure),
         ] {
-            assert_eq!(TextStyle::for_status(Some(status)), look, "{status}");
+            assert_eq!(TextStyle::for_status(Some(status)), style, "{status}");
         }
         assert_eq!(TextStyle::for_status(None), TextStyle::Failure);
     }

@@ -1,5 +1,5 @@
-//! Progress on standard error: a line that is redrawn on a terminal, a line every ten seconds elsewhere,
-//! nothing with `--quiet`.
+//! Progress on standard error: a moving line, which is redrawn, on a terminal; a new line every ten seconds
+//! without a terminal; nothing with `--quiet`.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,11 +17,11 @@ use crate::base::when::zone;
 use crate::error::ErrorFormat;
 use crate::error::message::Message;
 
-/// Time between two lines without a terminal.
+/// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// Time between two drawings of the moving line.
+/// Interval of redraws of the moving line.
 const REDRAW_EVERY: Duration = Duration::from_millis(120);
-/// Cells at the end of the moving line for the `^C` that a terminal shows.
+/// Free cells at the end of the moving line, for the `^C` that the terminal prints.
 const FREE_CELLS: usize = 3;
 
 /// Reports progress. A clone is cheap and shares its state.
@@ -37,10 +37,10 @@ struct State {
     submissions: Option<(u64, String)>,
     /// The end of the current wait, and its reason.
     wait: Option<(Instant, String)>,
-    /// The start of the operation: its first wait or its begin.
+    /// The start of the operation: its first wait, or the call of `begin`.
     began: Option<Instant>,
     has_begun: bool,
-    /// The time of all waits of the operation.
+    /// The total time of the operation's waits.
     waited: Duration,
 }
 
@@ -59,8 +59,8 @@ struct MovingLine {
     drawn: usize,
 }
 
-/// Returns true if a line is due without a terminal: ten seconds after the last one, or before a wait of ten
-/// seconds.
+/// Returns true if a line without a terminal is due: ten seconds after the previous line, or before a wait of at
+/// least ten seconds.
 fn line_is_due(since_last: Duration, wait: Option<Duration>) -> bool {
     since_last >= LINE_EVERY || wait.is_some_and(|wait| wait >= LINE_EVERY)
 }
@@ -88,7 +88,7 @@ impl Progress {
         })))
     }
 
-    /// Starts an operation. The time of the first one includes the waits before it.
+    /// Starts an operation. The first operation includes the waits before it.
     pub(crate) fn begin(&self) {
         let mut state = self.state();
         if state.has_begun {
@@ -99,13 +99,13 @@ impl Progress {
         (state.status, state.submissions, state.wait) = (String::new(), None, None);
     }
 
-    /// Hides the progress for ever, because data goes to the same terminal.
+    /// Hides the progress permanently, because data goes to the same terminal.
     pub(crate) fn share_terminal(&self) {
         self.end();
         self.state().mode = Mode::Hidden;
     }
 
-    /// Replaces the moving line by single lines, because the reader of a pipe, such as `head`, can print on
+    /// Replaces the moving line by separate lines, because the reader of a pipe, such as `head`, may print on
     /// the same terminal.
     pub(crate) fn stop_moving(&self) {
         self.end();
@@ -169,17 +169,17 @@ impl Progress {
         }
     }
 
-    /// Prints a line; not with `--quiet`. The text is sanitized.
+    /// Prints a line of sanitized text, unless `--quiet` is set.
     pub(crate) fn remark(&self, text: &str) {
         self.report(&Message::info(text));
     }
 
-    /// Prints a warning, of which `text` has no prefix; not with `--quiet`.
+    /// Prints a warning, unless `--quiet` is set. `text` is the warning without its `warning:` prefix.
     pub(crate) fn warn(&self, text: &str) {
         self.report(&Message::warning(text));
     }
 
-    /// Warns that the service does not respond, and that requests are retried.
+    /// Warns that the service does not respond and that requests are retried.
     pub(crate) fn outage(&self, reason: &str) {
         self.warn(&format!("{reason}; retrying until the service responds"));
     }
@@ -194,7 +194,7 @@ impl Progress {
         self.report(&Message::command(title, command));
     }
 
-    /// Prints a message; not with `--quiet`.
+    /// Prints a message, unless `--quiet` is set.
     pub(crate) fn report(&self, message: &Message) {
         let mut state = self.state();
         if !state.quiet {
@@ -203,7 +203,8 @@ impl Progress {
         }
     }
 
-    /// Ends the line in which the terminal shows `^C`. Never waits for a thread that is inside a write.
+    /// Ends the line in which the terminal printed `^C`, if no moving line is on the screen. Does not block while
+    /// another thread is inside a write.
     pub(crate) fn interrupted(&self) {
         let Ok(state) = self.0.try_lock() else { return };
         if matches!(&state.mode, Mode::Moving(line) if line.drawn == 0) {
@@ -212,7 +213,7 @@ impl Progress {
         }
     }
 
-    /// Removes the moving line.
+    /// Removes the moving line from the screen.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         if let Mode::Moving(line) = &mut state.mode {
@@ -221,7 +222,7 @@ impl Progress {
         }
     }
 
-    /// Returns the time of all waits of the operation.
+    /// Returns the total time of the operation's waits.
     pub(crate) fn waited(&self) -> Duration {
         self.state().waited
     }
@@ -242,7 +243,7 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl State {
-    /// The current line as a message.
+    /// Returns the current line as a message.
     fn message(&self, now: Instant) -> Message {
         let message = Message::info(self.line(now));
         match &self.submissions {

@@ -1,9 +1,8 @@
-//! Questions to a person, on a terminal: asked on standard error, answered on standard input.
+//! Prompts on a terminal: the text goes to standard error, the input comes from standard input.
 //!
-//! Ask only where [`Settings::may_ask`](crate::settings::Settings::may_ask) says that somebody is
-//! there. A question is asked on a thread of its own, since reading a terminal cannot be called off:
-//! when a signal ends the command, the question is left behind and the terminal is set back to what
-//! it was, echo included.
+//! Callers prompt only if [`Settings::may_ask`](crate::settings::Settings::may_ask) is true. A prompt runs on its own
+//! thread, because a read from a terminal cannot be cancelled. When a signal ends the command, the thread is
+//! abandoned and the settings of the terminal are restored, including the echo.
 
 use std::io::{self, Write};
 use std::thread;
@@ -16,111 +15,112 @@ use tokio::sync::oneshot;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// What terminals put around a paste, for programs that edit lines. It comes along when the shell or
-/// an editor has left that mode on.
-const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
+/// Marks before and after pasted text (bracketed paste). The input contains them if the shell or an editor has left
+/// this mode of the terminal on.
+const PASTE_MARKS: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
-/// What stands in a terminal's settings for a key that there is not.
+/// The value in the settings of a terminal that disables a special key (`_POSIX_VDISABLE`).
 #[cfg(unix)]
-const NO_KEY: u8 = if cfg!(any(target_os = "linux", target_os = "android")) { 0 } else { 0xff };
+const DISABLED_KEY: u8 =
+    if cfg!(any(target_os = "linux", target_os = "android")) { 0 } else { 0xff };
 
-/// Asks for a key; nothing of it shows, not even its length.
+/// Prompts for an API key. The input is hidden, including its length.
 pub(crate) async fn hidden(prompt: &str) -> Result<SecretString, CliError> {
-    key_of(&hidden_line(prompt).await?)
+    parse_key(&hidden_line(prompt).await?)
 }
 
-/// Asks for a line; nothing of it shows.
+/// Prompts for a line. The input is hidden, including its length.
 pub(crate) async fn hidden_line(prompt: &str) -> Result<SecretString, CliError> {
     use secrecy::ExposeSecret;
 
     let prompt = prompt.to_owned();
-    let typed = put(true, move || {
-        // Nothing typed is taken as an answer: the library would ask for ever at the end of input.
-        let asked = Password::new().with_prompt(prompt).allow_empty_password(true);
-        asked.interact().map_err(|dialoguer::Error::IO(error)| error)
+    let typed = run_on_thread(true, move || {
+        // An empty line is accepted: otherwise the library would repeat the prompt forever at the end of input.
+        let password = Password::new().with_prompt(prompt).allow_empty_password(true);
+        password.interact().map_err(|dialoguer::Error::IO(error)| error)
     });
     let typed: SecretString = typed.await?.into();
     Ok(without_paste_marks(typed.expose_secret()).into())
 }
 
-/// Asks for a line that shows. Nothing when nothing was typed, or the input ended.
+/// Prompts for a line, with echo. Returns `None` if the line is empty or the input has ended.
 pub(crate) async fn line(prompt: &str) -> Result<Option<String>, CliError> {
     let prompt = format!("{prompt}: ");
-    let typed = put(false, move || read_line(&prompt)).await?;
+    let typed = run_on_thread(false, move || read_line(&prompt)).await?;
     let line = without_paste_marks(&typed);
     Ok((!line.is_empty()).then(|| line.to_owned()))
 }
 
-/// Asks whether something is to be done. Anything but yes is no.
+/// Asks for a confirmation. Any input other than `y` or `yes` is a no.
 pub(crate) async fn confirm(question: &str) -> Result<bool, CliError> {
     let prompt = format!("{question} [y/N] ");
-    let typed = put(false, move || read_line(&prompt)).await?;
+    let typed = run_on_thread(false, move || read_line(&prompt)).await?;
     Ok(is_yes(&typed))
 }
 
-/// Puts a question on a thread of its own, and waits for the answer.
-async fn put<T: Send + 'static>(
-    hides: bool,
-    question: impl FnOnce() -> io::Result<T> + Send + 'static,
+/// Runs a prompt on its own thread and waits for the input.
+async fn run_on_thread<T: Send + 'static>(
+    is_hidden: bool,
+    prompt: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, CliError> {
-    let unasked = |error: &io::Error| {
+    let failed = |error: &io::Error| {
         CliError::new(Exit::LocalIo, "cannot ask on the terminal").because(error)
     };
-    let mut open = Open::begin(hides);
-    let (answered, answer) = oneshot::channel();
+    let mut guard = TerminalGuard::new(is_hidden);
+    let (sender, receiver) = oneshot::channel();
     thread::Builder::new()
         .name("question".into())
-        // Nobody waits any more only when a signal has ended the command.
-        .spawn(move || drop(answered.send(question())))
-        .map_err(|error| unasked(&error))?;
-    let answer = answer.await;
-    open.answered = true;
-    match answer {
-        Ok(answer) => answer.map_err(|error| unasked(&error)),
+        // The receiver is dropped only after a signal has ended the command.
+        .spawn(move || drop(sender.send(prompt())))
+        .map_err(|error| failed(&error))?;
+    let input = receiver.await;
+    guard.has_input = true;
+    match input {
+        Ok(input) => input.map_err(|error| failed(&error)),
         Err(_) => Err(CliError::new(Exit::Failed, "this is a bug in formsvc")),
     }
 }
 
-/// A question without an answer yet. When it is dropped, the terminal is what it was before.
-struct Open {
-    answered: bool,
+/// Restores the settings of the terminal when it is dropped, with or without input.
+struct TerminalGuard {
+    has_input: bool,
     #[cfg(unix)]
     settings: Option<rustix::termios::Termios>,
 }
 
 #[cfg(unix)]
-impl Open {
-    fn begin(hides: bool) -> Self {
+impl TerminalGuard {
+    fn new(is_hidden: bool) -> Self {
         use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
         let settings = tcgetattr(io::stdin()).ok();
-        if hides && let Some(mut now) = settings.clone() {
-            // A prompt that was sent to the background comes back with the echo of the shell.
-            now.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
-            // Where it cannot be set, Ctrl-Z works.
+        if is_hidden && let Some(mut now) = settings.clone() {
+            // Disable Ctrl-Z, because a prompt that returns from the background has the echo of the shell.
+            now.special_codes[SpecialCodeIndex::VSUSP] = DISABLED_KEY;
+            // If this fails, Ctrl-Z stays enabled.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &now);
         }
-        Self { answered: false, settings }
+        Self { has_input: false, settings }
     }
 }
 
 #[cfg(not(unix))]
-impl Open {
-    fn begin(_: bool) -> Self {
-        Self { answered: false }
+impl TerminalGuard {
+    fn new(_: bool) -> Self {
+        Self { has_input: false }
     }
 }
 
-impl Drop for Open {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(settings) = &self.settings {
             use rustix::termios::{OptionalActions, tcsetattr};
-            // What was typed and not read is part of an answer, and not for the shell to run.
+            // Discard input that was not read. Otherwise the shell would run it as a command.
             let _ = tcsetattr(io::stdin(), OptionalActions::Flush, settings);
         }
-        if !self.answered {
-            // What comes next begins a line.
+        if !self.has_input {
+            // Later output starts on a new line.
             let _ = writeln!(io::stderr());
         }
     }
@@ -131,14 +131,14 @@ fn read_line(prompt: &str) -> io::Result<String> {
     io::stderr().write_all(prompt.as_bytes())?;
     let mut typed = String::new();
     if io::stdin().read_line(&mut typed)? == 0 {
-        // The input ended without a line break. Its absence on the screen is no failure.
+        // The input ended without a line break. A failed write to standard error cannot be reported.
         let _ = writeln!(io::stderr());
     }
     Ok(typed)
 }
 
-/// The key in what was typed or pasted.
-fn key_of(typed: &SecretString) -> Result<SecretString, CliError> {
+/// Returns the API key in typed or pasted text.
+fn parse_key(typed: &SecretString) -> Result<SecretString, CliError> {
     use secrecy::ExposeSecret;
 
     let key = without_paste_marks(typed.expose_secret());
@@ -156,8 +156,8 @@ fn key_of(typed: &SecretString) -> Result<SecretString, CliError> {
 
 fn without_paste_marks(typed: &str) -> &str {
     let typed = typed.trim();
-    let typed = typed.strip_prefix(PASTE[0]).unwrap_or(typed);
-    typed.strip_suffix(PASTE[1]).unwrap_or(typed).trim()
+    let typed = typed.strip_prefix(PASTE_MARKS[0]).unwrap_or(typed);
+    typed.strip_suffix(PASTE_MARKS[1]).unwrap_or(typed).trim()
 }
 
 fn is_yes(typed: &str) -> bool {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_taken_as_it_was_typed_or_pasted() {
+    fn key_is_read_from_typed_or_pasted_text() {
         for typed in [
             "fsk_1",
             " fsk_1 ",
@@ -181,12 +181,12 @@ mod tests {
             "\u{1b}[200~fsk_1\n\u{1b}[201~",
             "\u{1b}[200~ fsk_1",
         ] {
-            assert_eq!(key_of(&typed.into()).unwrap().expose_secret(), "fsk_1", "{typed:?}");
+            assert_eq!(parse_key(&typed.into()).unwrap().expose_secret(), "fsk_1", "{typed:?}");
         }
     }
 
     #[test]
-    fn what_is_not_one_key_is_refused_without_being_shown() {
+    fn invalid_key_is_refused_and_not_printed() {
         for typed in [
             "",
             " ",
@@ -197,13 +197,13 @@ mod tests {
             "'fsk_1'",
             "fsk\u{200b}_1",
         ] {
-            let error = format!("{:?}", key_of(&typed.into()).unwrap_err());
+            let error = format!("{:?}", parse_key(&typed.into()).unwrap_err());
             assert!(!error.contains("fsk"), "{error}");
         }
     }
 
     #[test]
-    fn anything_but_yes_is_no() {
+    fn confirmation_other_than_yes_is_no() {
         for yes in ["y\n", "Y", " yes \n", "YES"] {
             assert!(is_yes(yes), "{yes:?}");
         }

@@ -1,28 +1,28 @@
-//! `--json FIELDS`: which fields of an item are wanted, in which order.
+//! `--json FIELDS`: parses the requested fields of an item. Also parses `--columns`.
 
 use super::field::{Field, Kind};
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 
-/// A field that was asked for.
+/// A requested field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pick {
-    /// Its name as asked for, which it keeps in the JSON.
+    /// The requested name, which is the member name in the JSON output.
     pub(crate) name: String,
-    /// Its place in the table of fields.
+    /// The index in the table of fields.
     pub(crate) field: usize,
-    /// The member of the field, when only that was asked for: the `LABEL` of `data.LABEL`.
+    /// The requested member of an object, such as `LABEL` in `data.LABEL`; `None` for the complete field.
     pub(crate) member: Option<String>,
 }
 
-/// Reads a list of fields, separated by commas. White space around a name does not count; `\,` is a
-/// comma and `\\` a backslash within one, as a label may have them. What follows the first point of
-/// `data.LABEL` is the label as a whole: labels have points of their own.
-pub(crate) fn picks(asked: &str, fields: &[Field]) -> Result<Vec<Pick>, CliError> {
+/// Parses a list of field names separated by commas, and drops duplicates. White space around a name is ignored.
+/// Inside a name, `\,` is a comma and `\\` is a backslash. The label in `data.LABEL` is everything after the first
+/// dot, because labels can contain dots.
+pub(crate) fn picks(list: &str, fields: &[Field]) -> Result<Vec<Pick>, CliError> {
     let mut picks: Vec<Pick> = Vec::new();
-    for name in names(asked) {
+    for name in names(list) {
         let pick = pick(name, fields)?;
-        // Twice the same member would be an object that programs read in different ways.
+        // JSON readers disagree about an object with a repeated member name.
         if !picks.contains(&pick) {
             picks.push(pick);
         }
@@ -37,8 +37,8 @@ fn pick(name: String, fields: &[Field]) -> Result<Pick, CliError> {
     if let Some(field) = fields.iter().position(|field| field.name == name) {
         return Ok(Pick { name, field, member: None });
     }
-    let (of, member) = name.split_once('.').unwrap_or((&name, ""));
-    let object = fields.iter().position(|field| field.name == of && field.kind == Kind::Object);
+    let (parent, member) = name.split_once('.').unwrap_or((&name, ""));
+    let object = fields.iter().position(|field| field.name == parent && field.kind == Kind::Object);
     match object {
         Some(field) if !member.is_empty() => {
             let member = Some(member.to_owned());
@@ -61,9 +61,9 @@ fn known(fields: &[Field]) -> String {
 }
 
 /// Parses `--columns`: labels separated by commas, each once.
-pub(crate) fn labels(asked: &str) -> Result<Vec<String>, CliError> {
+pub(crate) fn labels(list: &str) -> Result<Vec<String>, CliError> {
     let mut labels: Vec<String> = Vec::new();
-    for label in names(asked) {
+    for label in names(list) {
         if !labels.contains(&label) {
             labels.push(label);
         }
@@ -74,9 +74,9 @@ pub(crate) fn labels(asked: &str) -> Result<Vec<String>, CliError> {
     Ok(labels)
 }
 
-fn names(asked: &str) -> Vec<String> {
+fn names(list: &str) -> Vec<String> {
     let (mut names, mut name) = (Vec::new(), String::new());
-    let mut chars = asked.chars();
+    let mut chars = list.chars();
     while let Some(c) = chars.next() {
         match c {
             ',' => names.push(std::mem::take(&mut name)),
@@ -101,17 +101,17 @@ mod tests {
 
     const FIELDS: &[Field] = &[Field::new("id"), Field::time("created_at"), Field::object("data")];
 
-    fn picked(asked: &str) -> Vec<(String, usize, Option<String>)> {
-        let picks = picks(asked, FIELDS).unwrap();
+    fn picked(list: &str) -> Vec<(String, usize, Option<String>)> {
+        let picks = picks(list, FIELDS).unwrap();
         picks.into_iter().map(|pick| (pick.name, pick.field, pick.member)).collect()
     }
 
-    fn refused(asked: &str) -> String {
-        picks(asked, FIELDS).unwrap_err().to_text()
+    fn refused(list: &str) -> String {
+        picks(list, FIELDS).unwrap_err().to_text()
     }
 
     #[test]
-    fn fields_come_in_the_order_asked_for_and_once() {
+    fn fields_keep_requested_order_without_duplicates() {
         assert_eq!(
             picked("created_at, id,,created_at"),
             [("created_at".into(), 1, None), ("id".into(), 0, None)]
@@ -119,30 +119,30 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_all_that_follows_the_first_point() {
-        for (asked, label) in [
+    fn label_is_the_text_after_the_first_dot() {
+        for (list, label) in [
             ("data.Your name", "Your name"),
             ("data.v1.2", "v1.2"),
             ("data.Name\\, first", "Name, first"),
             ("data.back\\\\slash", "back\\slash"),
             ("data.other\\x", "other\\x"),
         ] {
-            let [(name, 2, Some(member))] = &picked(asked)[..] else { panic!("{asked}") };
-            assert_eq!((&**name, &**member), (&*format!("data.{label}"), label), "{asked}");
+            let [(name, 2, Some(member))] = &picked(list)[..] else { panic!("{list}") };
+            assert_eq!((&**name, &**member), (&*format!("data.{label}"), label), "{list}");
         }
     }
 
     #[test]
-    fn an_unknown_field_is_told_the_known_ones() {
-        for (asked, hint) in [
+    fn unknown_field_error_lists_known_fields() {
+        for (list, hint) in [
             ("createdAt", "did you mean `created_at`? the fields are id, created_at, data"),
             ("zzz", "the fields are id, created_at, data"),
             ("id.x", "the fields are"),
             ("data.", "the fields are"),
             (" , ", "the fields are"),
         ] {
-            let told = refused(asked);
-            assert!(told.contains(hint), "{asked}: {told}");
+            let error = refused(list);
+            assert!(error.contains(hint), "{list}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Prints items one by one, for commands that continue.
+//! Prints items one by one, for commands that print more later.
 
 use std::cell::Cell as Slot;
 
@@ -17,16 +17,16 @@ use crate::base::sanitize::one_line;
 use crate::base::text::truncate;
 use crate::error::CliError;
 
-/// Least width of a terminal for lines with ids.
+/// Least width of a terminal at which lines contain ids.
 const WIDTH_WITH_IDS: usize = 120;
 /// Largest width of a line if the output has no width.
 const LINE_MAX: usize = 1_000;
-/// A label takes at most this part of a line.
+/// Divisor of the line width: a label takes at most a quarter of a line.
 const LABEL_PART: usize = 4;
 
-/// Prints each item on a line, at once. JSON is NDJSON, because an array would never end. The members of an object
-/// have no columns, because the labels of later items are unknown: a terminal shows them one after the other,
-/// and CSV and TSV have one cell with JSON.
+/// Prints each item on its own line, without a delay. JSON is always NDJSON, because an array would never end. The
+/// members of an object have no columns, because the labels of later items are unknown. A terminal shows the
+/// members one after the other; CSV and TSV have one cell with the object as JSON.
 pub(crate) struct Stream<'a> {
     output: &'a Output,
     fields: &'static [Field],
@@ -44,7 +44,6 @@ impl Output {
 }
 
 impl Stream<'_> {
-    /// Prints an item.
     pub(crate) fn show(&self, item: &impl Serialize) -> Result<(), CliError> {
         let mut listing = self.output.listing(self.fields)?;
         listing.push(item);
@@ -56,7 +55,7 @@ impl Stream<'_> {
         let (screen, format) = (&self.output.screen, self.output.format);
         let header = !self.has_header.replace(true);
         if format == OutputFormat::Table {
-            // An age would be wrong after some time.
+            // A relative time would become wrong while the line is on the screen.
             let times = self.output.zone.as_ref().map(Times::Absolute);
             let text = lines(&listing.grid(), View { times, ..self.output.view() });
             return screen.unpaged(text.as_bytes());
@@ -90,7 +89,7 @@ fn lines(grid: &Grid<'_>, view: View<'_>) -> String {
     text
 }
 
-/// Formats the members of an object that are not empty.
+/// Formats the members of an object, without empty ones.
 fn members(object: &str, width: usize) -> String {
     let parts = pairs(object).into_iter().filter_map(|(label, value)| {
         let value = cell(value.get()).text;

@@ -29,7 +29,7 @@ pub(super) struct View<'a> {
 /// A column of a table, with the measurements of its cells.
 struct TableColumn<'g> {
     column: &'g Column,
-    /// The position in a row of the grid.
+    /// The index of the cells in a row of the grid.
     at: usize,
     heading: String,
     /// Width of the widest cell.
@@ -72,9 +72,10 @@ impl<'g> TableColumn<'g> {
     }
 }
 
-/// Writes a list; nothing if it has no item. Returns the `--json` names of the columns without room.
+/// Writes a list as a table, or nothing if the list is empty. Returns the `--json` names of the dropped columns.
 ///
-/// Reads the rows twice, to measure the columns and to write them, so that memory never holds all cells.
+/// Reads the rows twice, to measure the columns and to write the table, so that the cells of all rows are never in
+/// memory together.
 pub(super) fn list(
     out: &mut dyn Write,
     grid: &Grid<'_>,
@@ -116,7 +117,7 @@ pub(super) fn list(
 }
 
 impl View<'_> {
-    /// Wraps a text beside a label. A longer word stays whole, so that users can copy it.
+    /// Wraps a text beside a label of this width. A word that does not fit is not broken, so that users can copy it.
     pub(super) fn wrap_beside(self, text: &str, label: usize) -> Vec<String> {
         let room = self.width.map(|width| width.saturating_sub(label));
         match room.filter(|room| *room >= fit::READABLE) {
@@ -137,7 +138,7 @@ fn style(kind: Kind, text: &str) -> TextStyle {
     if kind == Kind::Status { TextStyle::for_word(text) } else { TextStyle::Plain }
 }
 
-/// Writes one item: a line for each field that is not empty. An instant is followed by its age or local time.
+/// Writes one item: a line for each field that is not empty. After an instant, writes its age or local time.
 pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::Result<()> {
     let names: Vec<String> =
         grid.columns.iter().map(|column| format!("{}:", one_line(&column.name))).collect();

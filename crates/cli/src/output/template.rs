@@ -1,4 +1,4 @@
-//! `--template T`: renders the JSON of a command with a template in Jinja's language.
+//! `--template T`: renders the JSON of a command with a Jinja template.
 
 mod filters;
 mod values;
@@ -13,11 +13,11 @@ use super::paint::Paint;
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 
-/// A template that was parsed once.
+/// A template with valid syntax.
 pub(super) struct Template {
     text: String,
     output: TemplateOutput,
-    /// True if only the data has the names that the template may use.
+    /// True if the names that the template may use depend on the data.
     names_are_in_data: bool,
 }
 
@@ -33,17 +33,17 @@ pub(super) struct TemplateOutput {
     pub(super) now: i64,
 }
 
-/// The shape of the data, which decides the names in a template.
+/// The shape of the data, which determines the names that a template may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A list: `items`.
     List,
-    /// One item: `item`, and each member by its own name. `items` is the list in the member `data`, if there is one.
+    /// One item: `item`, and each member by its own name. If the member `data` is a list, `items` is that list.
     Item,
 }
 
 impl Template {
-    /// Parses a template. `names` are the names that it may use; `None` if only the data has them.
+    /// Parses a template. `names` are the names that it may use; `None` if they depend on the data.
     pub(super) fn new(
         text: &str,
         names: Option<&[&str]>,
@@ -59,7 +59,7 @@ impl Template {
         Ok(Self { text: text.to_owned(), output, names_are_in_data: names.is_none() })
     }
 
-    /// Renders a document. The text ends with a line feed.
+    /// Renders a document. The text is empty or ends with a line feed.
     pub(super) fn render(&self, json: &str, shape: Shape) -> Result<String, CliError> {
         let json = document::readable(json)?;
         let data = values::of_json(&json, self.output.terminal);
@@ -87,7 +87,7 @@ impl Template {
         let mut text = template
             .render(Value::from_pairs(names))
             .map_err(|error| explain("the template failed", &error, &self.text))?;
-        // Rows without a call of `tablerender`.
+        // The rows of `tablerow` that the template has not printed with `tablerender`.
         text.push_str(&filters::table(&rows, self.output));
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -96,11 +96,11 @@ impl Template {
     }
 }
 
-/// The collected rows of `tablerow`.
+/// The rows that `tablerow` has collected.
 type Rows = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// Creates the environment of a template. It cannot include files. A missing member is empty, because not every
-/// submission has every answer.
+/// Creates the environment of a template. A template cannot include files. A missing member renders as empty text,
+/// because not every submission has every answer.
 fn environment(output: TemplateOutput, rows: &Rows) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
@@ -108,7 +108,7 @@ fn environment(output: TemplateOutput, rows: &Rows) -> Environment<'static> {
     environment
 }
 
-/// Checks that the template uses only these names.
+/// Checks that the template uses only these names and the global functions.
 fn check_names(
     template: &minijinja::Template<'_, '_>,
     environment: &Environment<'_>,
@@ -148,22 +148,22 @@ mod tests {
     const TERMINAL: TemplateOutput =
         TemplateOutput { terminal: true, paint: Paint(true), width: Some(20), now: 7_200_000_000 };
 
-    fn made(text: &str, json: &str, output: TemplateOutput) -> Result<String, String> {
+    fn rendered(text: &str, json: &str, output: TemplateOutput) -> Result<String, String> {
         let shape = if json.starts_with('[') { Shape::List } else { Shape::Item };
-        let told = |error: CliError| format!("{error:?}");
+        let debug = |error: CliError| format!("{error:?}");
         let names = ["items", "item", "id", "data"];
         let template = Template::new(text, Some(&names), output);
-        template.and_then(|template| template.render(json, shape)).map_err(told)
+        template.and_then(|template| template.render(json, shape)).map_err(debug)
     }
 
     #[test]
     fn list_is_items_and_item_has_its_members() {
         let list = r#"[{"id":"a"},{"id":"b"}]"#;
         let each = "{% for it in items %}{{ loop.index }} {{ it.id }}\n{% endfor %}";
-        assert_eq!(made(each, list, PIPE).unwrap(), "1 a\n2 b\n");
+        assert_eq!(rendered(each, list, PIPE).unwrap(), "1 a\n2 b\n");
         let item = r#"{"id":"a","data":{"Your name":"Zoë"}}"#;
-        assert_eq!(made("{{ id }}: {{ data['Your name'] }}", item, PIPE).unwrap(), "a: Zoë\n");
-        assert_eq!(made("{{ item.data|length }}", item, PIPE).unwrap(), "1\n");
+        assert_eq!(rendered("{{ id }}: {{ data['Your name'] }}", item, PIPE).unwrap(), "a: Zoë\n");
+        assert_eq!(rendered("{{ item.data|length }}", item, PIPE).unwrap(), "1\n");
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn go_template_error_names_the_language() {
-        let error = made("{{range .}}{{.id}}{{end}}", "{}", PIPE).unwrap_err();
+        let error = rendered("{{range .}}{{.id}}{{end}}", "{}", PIPE).unwrap_err();
         assert!(error.contains("Jinja's language") && error.contains("not in Go's"), "{error}");
         assert!(error.contains("formsvc help output"), "{error}");
     }
@@ -192,12 +192,12 @@ mod tests {
     #[test]
     fn numbers_keep_their_spelling() {
         let json = r#"{"data":[12345678901234567890, 1.10, 0.5, 1e400, 3]}"#;
-        let shown = made("{{ data|join(' ') }}", json, PIPE).unwrap();
+        let shown = rendered("{{ data|join(' ') }}", json, PIPE).unwrap();
         assert_eq!(shown, "12345678901234567890 1.10 0.5 1e400 3\n");
-        assert_eq!(made("{{ data[4] * 2 + data[2] }}", json, PIPE).unwrap(), "6.5\n");
-        assert_eq!(made("{{ data[1]|float * 2 }}", json, PIPE).unwrap(), "2.2\n");
+        assert_eq!(rendered("{{ data[4] * 2 + data[2] }}", json, PIPE).unwrap(), "6.5\n");
+        assert_eq!(rendered("{{ data[1]|float * 2 }}", json, PIPE).unwrap(), "2.2\n");
         assert_eq!(
-            made("{{ item|json }}", r#"{"b":1.5,"a":"x"}"#, PIPE).unwrap(),
+            rendered("{{ item|json }}", r#"{"b":1.5,"a":"x"}"#, PIPE).unwrap(),
             "{\"b\":1.5,\"a\":\"x\"}\n"
         );
     }
@@ -205,28 +205,28 @@ mod tests {
     #[test]
     fn unknown_name_fails_and_missing_member_is_empty() {
         let item = r#"{"id":"a","data":{}}"#;
-        let error = made("{{ ids }}", item, PIPE).unwrap_err();
+        let error = rendered("{{ ids }}", item, PIPE).unwrap_err();
         assert!(
             error.contains("unknown name `ids`") && error.contains("did you mean `id`?"),
             "{error}"
         );
-        assert_eq!(made("[{{ data.gone.deeper }}]", item, PIPE).unwrap(), "[]\n");
-        assert_eq!(made("{{ range(2)|join }}", item, PIPE).unwrap(), "01\n");
-        for (wrong, told) in [
+        assert_eq!(rendered("[{{ data.gone.deeper }}]", item, PIPE).unwrap(), "[]\n");
+        assert_eq!(rendered("{{ range(2)|join }}", item, PIPE).unwrap(), "01\n");
+        for (wrong, expected) in [
             ("{{ id", "invalid template in line 1"),
             ("a\n{{ id|nope }}", "the template failed in line 2"),
             ("{% include '/etc/passwd' %}", "template"),
         ] {
-            let error = made(wrong, item, PIPE).unwrap_err();
-            assert!(error.contains(told), "{wrong}: {error}");
+            let error = rendered(wrong, item, PIPE).unwrap_err();
+            assert!(error.contains(expected), "{wrong}: {error}");
         }
     }
 
     #[test]
     fn data_is_sanitized_on_a_terminal_only() {
         let item = "{\"id\":\"\\u001b[31mx\\nTab\\t\\u202e\"}";
-        assert_eq!(made("{{ id }}", item, TERMINAL).unwrap(), "[31mx\nTab\t\n");
-        assert_eq!(made("{{ id }}", item, PIPE).unwrap(), "\u{1b}[31mx\nTab\t\u{202e}\n");
+        assert_eq!(rendered("{{ id }}", item, TERMINAL).unwrap(), "[31mx\nTab\t\n");
+        assert_eq!(rendered("{{ id }}", item, PIPE).unwrap(), "\u{1b}[31mx\nTab\t\u{202e}\n");
     }
 
     #[test]
@@ -239,19 +239,19 @@ mod tests {
             ("{{ data|color('status') }}", "\u{1b}[32mpublished\u{1b}[0m", "published"),
             ("{{ '漢字漢字'|truncate(5) }}", "漢字…", "漢字…"),
         ] {
-            assert_eq!(made(template, item, TERMINAL).unwrap(), format!("{terminal}\n"));
-            assert_eq!(made(template, item, PIPE).unwrap(), format!("{pipe}\n"));
+            assert_eq!(rendered(template, item, TERMINAL).unwrap(), format!("{terminal}\n"));
+            assert_eq!(rendered(template, item, PIPE).unwrap(), format!("{pipe}\n"));
         }
-        assert!(made("{{ id|color('mauve') }}", item, PIPE).unwrap_err().contains("mauve"));
+        assert!(rendered("{{ id|color('mauve') }}", item, PIPE).unwrap_err().contains("mauve"));
     }
 
     #[test]
     fn rows_are_aligned_on_a_terminal_else_tab_separated() {
         let list = r#"[{"id":"a","t":"short"},{"id":"bb","t":"rather a long title"}]"#;
         let each = "{% for it in items %}{{ tablerow(it.id, it.t) }}{% endfor %}";
-        assert_eq!(made(each, list, TERMINAL).unwrap(), "a   short\nbb  rather a long t…\n");
-        assert_eq!(made(each, list, PIPE).unwrap(), "a\tshort\nbb\trather a long title\n");
+        assert_eq!(rendered(each, list, TERMINAL).unwrap(), "a   short\nbb  rather a long t…\n");
+        assert_eq!(rendered(each, list, PIPE).unwrap(), "a\tshort\nbb\trather a long title\n");
         let twice = "{{ tablerow('a') }}{{ tablerender() }}end";
-        assert_eq!(made(twice, list, PIPE).unwrap(), "a\nend\n");
+        assert_eq!(rendered(twice, list, PIPE).unwrap(), "a\nend\n");
     }
 }

@@ -9,7 +9,7 @@ use crate::base::text::count;
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 24 * 3_600;
 
-/// Units of an age in seconds, largest first. Months and years have their average length.
+/// Units of an age in seconds, largest first. A month has 30 days and a year 365 days.
 const UNITS: [(i64, &str); 6] = [
     (365 * DAY, "year"),
     (30 * DAY, "month"),
@@ -19,8 +19,8 @@ const UNITS: [(i64, &str); 6] = [
     (1, "second"),
 ];
 
-/// Formats the distance of an RFC 3339 instant from now in whole units: `2 hours ago`, `in 3 days`. `now` is
-/// in microseconds since 1970. Returns `None` if the text is not an instant.
+/// Formats the time between an RFC 3339 instant and now in the largest whole unit: `2 hours ago`, `in 3 days`.
+/// `now` is in microseconds since 1970. Returns `None` if the text is not an instant.
 pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
     let past = now.checked_sub(instant.parse::<Timestamp>().ok()?.unix_micros())? / MICROS;
     let Some((unit, name)) = UNITS.iter().find(|(unit, _)| past.abs() >= *unit) else {
@@ -33,9 +33,9 @@ pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
 /// The format of instants on a terminal. Its methods return `None` for text that is not an RFC 3339 instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Times<'a> {
-    /// The distance from now, in microseconds since 1970.
+    /// The time between the instant and the current time. The value is the current time in microseconds since 1970.
     Relative(i64),
-    /// The local time of a time zone.
+    /// The local time in a time zone.
     Absolute(&'a TimeZone),
 }
 
@@ -49,7 +49,7 @@ impl Times<'_> {
         }
     }
 
-    /// Formats the instant with its offset from UTC.
+    /// Like `format`, but a local time includes its offset from UTC.
     pub(super) fn format_long(self, instant: &str) -> Option<String> {
         match self {
             Self::Relative(now) => relative(instant, now),

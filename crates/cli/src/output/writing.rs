@@ -11,7 +11,7 @@ use crate::base::env::{self, Lookup};
 use crate::base::sanitize::SanitizingWriter;
 use crate::error::CliError;
 
-/// Least width of a terminal. Tables for narrower ones would be useless.
+/// Least width of output on a terminal. Narrower tables would be useless.
 const WIDTH_MIN: usize = 20;
 
 /// The destination of standard output.
@@ -46,12 +46,13 @@ impl Screen {
         }
     }
 
-    /// Returns true if output can go through a pager, which needs all of it at once.
+    /// Returns true if output can go through a pager. Callers must then pass the complete output in one call.
     pub(super) fn pages(&self) -> bool {
         self.pager.is_some()
     }
 
-    /// Writes data: unchanged to a pipe, sanitized to a terminal. With `at_once`, each line appears at once.
+    /// Writes data unchanged to a pipe or file, and sanitized to a terminal. On a terminal, `at_once` flushes the
+    /// output after each line.
     pub(super) fn data(
         &self,
         at_once: bool,
@@ -66,19 +67,19 @@ impl Screen {
         write(&mut out).and_then(|()| written(out.flush()))
     }
 
-    /// Writes text with escape sequences for styles, through the pager if it is long. Its data must be sanitized
-    /// already.
+    /// Writes text with escape sequences for styles, through the pager if the text is long. The caller must have
+    /// sanitized the data in the text.
     pub(super) fn painted(&self, text: &[u8]) -> Result<(), CliError> {
         let text = self.in_colors(text);
         if self.paged(&text)? { Ok(()) } else { written(write_all(&text)) }
     }
 
-    /// Like [`painted`](Self::painted), but never through a pager, for a command that continues.
+    /// Like [`painted`](Self::painted), but never through a pager, for a command that prints more later.
     pub(super) fn unpaged(&self, text: &[u8]) -> Result<(), CliError> {
         written(write_all(&self.in_colors(text)))
     }
 
-    /// Returns the text without escape sequences for a terminal without colours.
+    /// Removes the escape sequences of styles if the output is a terminal without colours.
     fn in_colors(&self, text: &[u8]) -> Vec<u8> {
         if self.terminal && !self.paint.0 {
             anstream::adapter::strip_bytes(text).into_vec()
@@ -87,23 +88,23 @@ impl Screen {
         }
     }
 
-    /// Writes data, sanitized and through the pager if it is long.
+    /// Sanitizes data and writes it, through the pager if it is long.
     pub(super) fn sanitized(&self, text: &[u8]) -> Result<(), CliError> {
         let mut shown = Vec::new();
         written(SanitizingWriter::new(&mut shown).write_all(text))?;
         if self.paged(&shown)? { Ok(()) } else { written(write_all(&shown)) }
     }
 
-    /// Shows the text in the pager if it is longer than the screen.
+    /// Shows the text in the pager if the text is longer than the screen. Returns false if the text was not shown.
     fn paged(&self, text: &[u8]) -> Result<bool, CliError> {
         let Some((height, pager)) = &self.pager else { return Ok(false) };
         let rows = pager::rows(&String::from_utf8_lossy(text), self.width.unwrap_or(usize::MAX));
-        // The last line is for the prompt of the shell.
+        // The last row of the screen is for the prompt of the shell.
         if rows < *height { Ok(false) } else { written(pager.show(text)) }
     }
 }
 
-/// Writes to standard output; on Windows with escape sequences converted for old consoles.
+/// Writes to standard output. Converts the escape sequences for old consoles on Windows.
 fn write_all(text: &[u8]) -> io::Result<()> {
     let mut out = AutoStream::new(io::stdout().lock(), ColorChoice::Always);
     out.write_all(text).and_then(|()| out.flush())

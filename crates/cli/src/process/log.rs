@@ -12,7 +12,8 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::base::sanitize::one_line;
 use crate::error::ErrorFormat;
 
-/// Starts the log at the level for a number of `-v`. A line that cannot be written is dropped.
+/// Starts the log at the level for the number of `-v` flags; fewer than two start no log. A line that cannot be
+/// written is dropped.
 pub(super) fn to_stderr(verbose: u8, format: ErrorFormat) {
     let level = match verbose {
         0 | 1 => return,
@@ -23,14 +24,14 @@ pub(super) fn to_stderr(verbose: u8, format: ErrorFormat) {
         .with_max_level(level)
         .with_writer(io::stderr)
         .with_ansi(false)
-        // The report of a failed write to standard error would panic.
+        // The library reports a failed write to standard error on standard error, which would panic.
         .log_internal_errors(false)
         .fmt_fields(debug_fn(write_field))
         .event_format(LogLine(format))
         .init();
 }
 
-/// Writes ` name=value`; the message has no name.
+/// Writes ` name=value`, or only the value of the field `message`.
 fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     match field.name() {
         "message" => write!(to, " {value:?}"),
@@ -38,6 +39,7 @@ fn write_field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fm
     }
 }
 
+/// A line of the log, such as
 /// `warn: formsvc_client::event: attempt failed, retry scheduled attempt=1 delay=120ms`
 ///
 /// As JSON: `{"level":"warning","message":"formsvc_client::event: attempt failed, …"}`

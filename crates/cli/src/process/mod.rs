@@ -43,8 +43,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Returns the version or the script of a shell. Shells and editors request them at each start, and the
-/// definitions of the commands take longer than everything else.
+/// Returns the version or a completion script without the parser, or `None` for other arguments. Shells and editors
+/// request these texts at each start, and the construction of the parser takes longer than all other work.
 fn text_without_parser(args: &[OsString]) -> Option<String> {
     let words: Option<Vec<&str>> = args.iter().skip(1).map(|arg| arg.to_str()).collect();
     match words?[..] {
@@ -68,7 +68,7 @@ fn parse(early: ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
         Err(error) => error,
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // The parser has different rules for colours.
+        // `page` decides about colours, because the rules of the parser are different.
         page::show(&error.render().ansi(), early)?;
         return Err(CliError::silent(Exit::Done));
     }
@@ -84,7 +84,7 @@ fn parse(early: ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
     );
     if let (Some(group), true, ErrorFormat::Text) = (path.last(), is_missing, early.error_format) {
         let help = (*group).clone().render_help();
-        // The exit code remains if standard error is closed.
+        // A failed write is ignored, because the exit code still reports the error.
         let _ = to_stderr(early.color, |err| write!(err, "{}", help.ansi()));
         return Err(CliError::silent(Exit::Usage));
     }
@@ -93,7 +93,7 @@ fn parse(early: ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
 
 /// Prints an error on standard error and returns its exit code.
 fn print(error: &CliError, early: ParsedEarly) -> Exit {
-    // The exit code remains if standard error is closed.
+    // A failed write is ignored, because the exit code still reports the error.
     let _ = to_stderr(early.color, |err| error.print(err, early.error_format, stderr_width()));
     error.exit
 }

@@ -1,4 +1,4 @@
-//! Reports a panic as an error: the version and the line of the code, but no data.
+//! Reports a panic as an error that contains the version and the source line, but no data.
 
 use std::panic::{self, PanicHookInfo};
 
@@ -11,17 +11,17 @@ use crate::settings::early::ParsedEarly;
 /// Sets the panic hook. It prints an error in the format and colours of other errors.
 pub(super) fn report(early: ParsedEarly) {
     panic::set_hook(Box::new(move |info| {
-        // The library for workbooks panics if its disk is full. The export reports that error itself.
+        // `rust_xlsxwriter` panics if the disk is full. The export reports that error itself.
         if info.location().is_some_and(|at| at.file().contains("rust_xlsxwriter")) {
             return;
         }
-        // The exit code remains if standard error is closed.
+        // A failed write is ignored, because the exit code still reports the panic.
         let _ =
             to_stderr(early.color, |err| bug(info).print(err, early.error_format, stderr_width()));
     }));
 }
 
-/// Calls a function. Returns [`Exit::Failed`] if it panics.
+/// Calls a function. Returns [`Exit::Failed`] if the function panics.
 pub(super) fn catch(run: impl FnOnce() -> Exit) -> Exit {
     panic::catch_unwind(panic::AssertUnwindSafe(run)).unwrap_or(Exit::Failed)
 }
@@ -52,7 +52,7 @@ mod tests {
 
     /// The message of the panics.
     const SECRET: &str = "fsk_SECRETSECRETSECRET";
-    /// The variable with the thread that panics.
+    /// The environment variable with the name of the thread that panics.
     const PANIC_ON: &str = "PANIC_ON";
 
     fn run(on: &str, format: ErrorFormat, color: Color) -> Output {

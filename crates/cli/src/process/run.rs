@@ -19,13 +19,13 @@ use crate::output::pager;
 use crate::settings::early::ParsedEarly;
 use crate::settings::{self, Settings, Terminal};
 
-/// Time in which a command ends after a signal or its time limit, before the process ends without it.
+/// Time that a command has to end after a signal or its time limit. Then the process exits without it.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Stack of the threads of a command: jq expressions and templates are recursive.
+/// Stack size of the threads of a command. It is large because jq expressions and templates are recursive.
 const STACK: usize = 64 << 20;
 
-/// Largest number of threads for connections, a sandbox and a listener.
+/// Largest number of worker threads, which run connections, a sandbox and a listener.
 const MAX_THREADS: usize = 4;
 
 type Outcome = Result<(), CliError>;
@@ -45,12 +45,12 @@ pub(super) fn run(cli: Cli, early: &mut ParsedEarly) -> Outcome {
     panics::report(*early);
     log::to_stderr(settings.verbose, settings.output.error_format);
     let shutdown = Shutdown::default();
-    // Signals have a runtime of their own, which still receives them while the runtime of the command
-    // waits for its blocking threads.
+    // Signals have their own runtime, so that they are received while the runtime of the command waits for its
+    // blocking threads.
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(|error| cannot_start(&error))?;
     runtime.block_on(async {
-        // The handlers exist before the first request.
+        // Install the handlers before the command sends its first request.
         let signals = Signals::listen().map_err(|error| {
             CliError::new(Exit::LocalIo, "cannot listen for signals").because(&error)
         })?;
@@ -59,8 +59,8 @@ pub(super) fn run(cli: Cli, early: &mut ParsedEarly) -> Outcome {
     })
 }
 
-/// Starts the command on a thread with a large stack. The receiver gets its outcome, or an error if it
-/// panicked.
+/// Starts the command on a thread with a large stack. The receiver gets the outcome of the command, or an error
+/// if the command panicked.
 fn start(
     command: Command,
     settings: Settings,
@@ -73,7 +73,7 @@ fn start(
         .stack_size(STACK)
         .spawn(move || {
             let outcome = runtime.block_on(run_command(command, settings, shutdown));
-            // Waits for blocking threads, which may write to a database or a file.
+            // This waits for blocking threads, which may write to a database or a file.
             drop(runtime);
             // The receiver is dropped only after a signal ended the command.
             let _ = done.send(outcome);
@@ -100,16 +100,16 @@ async fn run_command(command: Command, settings: Settings, shutdown: Shutdown) -
     outcome
 }
 
-/// Creates the runtime of a command. The thread of the command may block in a write, while tasks such as
-/// a sandbox run on the threads of the runtime.
+/// Creates the runtime of a command. It has worker threads, so that tasks such as a sandbox run while the thread of
+/// the command is blocked in a write.
 fn command_runtime() -> io::Result<Runtime> {
     let threads = available_parallelism().map_or(2, usize::from).clamp(2, MAX_THREADS);
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(threads).thread_stack_size(STACK).enable_all().build()
 }
 
-/// Waits for the end of the command, a signal or the time limit. After the grace time or a second signal
-/// the process ends without the command.
+/// Waits for the end of the command, a signal or the time limit. Returns without waiting further if the command
+/// has not ended after the grace time, or if there is a second signal.
 async fn supervise(
     ended: oneshot::Receiver<Outcome>,
     mut signals: Signals,

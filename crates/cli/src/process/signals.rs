@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP.
+//! Receives SIGINT, SIGTERM and SIGHUP.
 
 use std::io;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::exit::Exit;
 /// Signals within this time count as one: timeout(1) signals the process and then its group.
 const ONE_SIGNAL: Duration = Duration::from_millis(50);
 
-/// Receives signals. While it exists, they do not end the process by themselves.
+/// A receiver of signals. While it exists, a signal does not end the process by itself.
 #[cfg(unix)]
 pub(super) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
-    /// None if SIGHUP is ignored.
+    /// `None` if the process ignores SIGHUP.
     hang_up: Option<tokio::signal::unix::Signal>,
 }
 
@@ -23,7 +23,8 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        // A write beyond the limit of `ulimit -f` fails then, so that the command can report it.
+        // With a handler for SIGXFSZ, a write beyond the limit of `ulimit -f` fails instead of ending the process, and
+        // the command reports the error.
         drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -48,7 +49,7 @@ impl Signals {
     }
 }
 
-/// Returns true if the process was started with SIGHUP ignored, as by nohup(1), or if this is unknown.
+/// Returns true if the process was started with SIGHUP ignored, for example by nohup(1), or if this is unknown.
 #[cfg(unix)]
 fn ignores_hang_up() -> bool {
     const SIGHUP: u64 = 1;
@@ -79,7 +80,7 @@ impl Signals {
 }
 
 impl Signals {
-    /// Waits for a further signal, after one was received just now.
+    /// Waits for a second signal. Call it just after the first signal was received.
     pub(super) async fn another(&mut self) {
         let first = Instant::now();
         loop {

@@ -107,7 +107,7 @@ fn head(out: &mut Vec<u8>, status: StatusCode, headers: &HeaderMap) {
     out.push(b'\n');
 }
 
-/// Converts an error, with a hint about the path.
+/// Converts an error of the client, and adds a hint about the path.
 fn failed(error: Error) -> CliError {
     let hint = match (error.kind(), error.code()) {
         (ErrorKind::Config, _) => Some(target::HINT),

@@ -15,7 +15,7 @@ pub(super) struct Paged<'a> {
     pub(super) cx: &'a Context,
     pub(super) client: &'a Client,
     pub(super) path: &'a str,
-    /// The fields from the command line.
+    /// The query parameters from the command line (`--field`).
     pub(super) fields: &'a [(String, String)],
 }
 
@@ -32,7 +32,7 @@ impl Paged<'_> {
         let has_program = json.jq.is_some() || json.template.is_some();
         let as_lines = json.format == Some(OutputFormat::Ndjson);
         let mut pages = self.client.raw_pages(self.path, &query);
-        // An expression or a template reads the complete array.
+        // With an expression or a template, the buffer collects the complete array.
         let (mut array, mut is_empty) = (String::new(), true);
         while let Some(items) =
             pages.try_next().await.map_err(|error| self.unfinished(error, &pages))?
@@ -41,7 +41,7 @@ impl Paged<'_> {
                 if as_lines && has_program {
                     self.cx.output.document(item)?;
                 } else if as_lines {
-                    // Strings in JSON have no line breaks.
+                    // Line breaks are only between tokens: JSON strings escape them.
                     array.push_str(&(item.replace(['\n', '\r'], " ") + "\n"));
                 } else {
                     array.push_str(if is_empty { "[\n" } else { ",\n" });
@@ -55,7 +55,7 @@ impl Paged<'_> {
                 self.cx.output.exactly(std::mem::take(&mut array).as_bytes())?;
             }
         }
-        // An incomplete array has no bracket at its end.
+        // Only a complete array gets its closing bracket.
         let end = if is_empty { "[]\n" } else { "\n]\n" };
         match (as_lines, has_program) {
             (true, _) => Ok(()),
@@ -64,7 +64,7 @@ impl Paged<'_> {
         }
     }
 
-    /// Converts an error. Adds the command that continues after the printed items.
+    /// Converts an error of the client, and adds the command that continues after the printed items.
     fn unfinished(&self, error: Error, pages: &RawPages) -> CliError {
         let error = match error.kind() {
             ErrorKind::Decode => {

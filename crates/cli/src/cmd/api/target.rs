@@ -1,11 +1,11 @@
-//! The path of a request. The API key must never go to another server. The client checks that a path does not
-//! leave the base URL.
+//! Converts the path argument to a path below the base URL, so that the API key is never sent to another server.
+//! The client refuses a path that leaves the base URL through `..`.
 
 use url::Url;
 
 use crate::error::CliError;
 
-/// Describes a path.
+/// Hint with the rules for a path.
 pub(super) const HINT: &str =
     "a path is below the service address, such as `forms` or `/api/v1/forms`, without `..`";
 
@@ -17,10 +17,10 @@ pub(super) const NO_SUCH: &str =
 pub(super) const BY_ID: &str = "a path takes the id of a form (frm_…), not its public id: `formsvc forms list --json id,public_id` \
      shows both";
 
-/// The prefix of a path without a leading slash.
+/// The prefix for a path without a leading slash.
 const PREFIX: &str = "/api/v1/";
 
-/// Returns the path and query below the base URL. A complete URL must be below it.
+/// Returns the path and query below the base URL. A complete URL must be below the base URL.
 pub(super) fn path(typed: &str, base_url: &str) -> Result<String, CliError> {
     if let Some(path) = rewritten_by_shell(typed) {
         let what = format!("the path arrived as `{typed}`: the shell replaced its leading slash");
@@ -40,7 +40,7 @@ pub(super) fn path(typed: &str, base_url: &str) -> Result<String, CliError> {
     })
 }
 
-/// Returns the path after the folder that a shell such as Git Bash puts before a leading slash.
+/// Returns the typed path without its leading slash, if a shell such as Git Bash replaced the slash by a folder.
 fn rewritten_by_shell(typed: &str) -> Option<&str> {
     let mut start = typed.chars();
     let is_drive = start.next()?.is_ascii_alphabetic() && start.next()? == ':';
@@ -51,7 +51,7 @@ fn rewritten_by_shell(typed: &str) -> Option<&str> {
     at.or_else(|| typed.rfind(['/', '\\']).map(|at| at + 1)).map(|at| &typed[at..])
 }
 
-/// Returns true for text with a scheme: a colon before any slash or query.
+/// Returns true if the text has a scheme: a colon before any slash or query.
 fn has_scheme(typed: &str) -> bool {
     let first = typed.split(['/', '?']).next().unwrap_or_default();
     first.contains(':')
@@ -69,7 +69,7 @@ fn below(typed: &str, base_url: &str) -> Result<String, CliError> {
     if url.origin() != base.origin() || !plain {
         return Err(elsewhere());
     }
-    // Not normalized, so that the client can check `..` and similar parts.
+    // The path is not normalized, so that the client can check `..` and similar parts.
     let after_scheme = typed.split_once("://").ok_or_else(elsewhere)?.1;
     let at = after_scheme.find(['/', '?', '#']).unwrap_or(after_scheme.len());
     let rest = after_scheme[at..].strip_prefix(base.path().trim_end_matches('/'));
@@ -77,7 +77,7 @@ fn below(typed: &str, base_url: &str) -> Result<String, CliError> {
     Ok(if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") })
 }
 
-/// Returns true for a list that takes a page size, if the query has none.
+/// Returns true if the list at this path takes a page size and the request does not set one.
 pub(super) fn takes_page_size(path: &str, query: &[(&str, &str)]) -> bool {
     let (path, of_path) = path.split_once('?').unwrap_or((path, ""));
     let given = of_path.split('&').any(|pair| pair.split('=').next() == Some("limit"))

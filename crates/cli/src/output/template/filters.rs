@@ -17,7 +17,7 @@ use crate::output::time;
 /// Least width of a text column of `tablerow`.
 const TEXT_MIN: usize = 8;
 
-/// The colours that light and dark themes keep readable, by name.
+/// The styles of the filter `color`, by name. The colours are readable in light and dark themes.
 const COLORS: &[(&str, Style)] = &[
     ("bold", Style::new().bold()),
     ("dim", Style::new().dimmed()),
@@ -65,7 +65,7 @@ fn color(value: &Value, name: &str, output: TemplateOutput) -> Result<String, Er
     Ok(if output.paint.0 { format!("{style}{text}{style:#}") } else { text })
 }
 
-/// Formats and removes the collected rows: aligned on a terminal, separated by tabs elsewhere.
+/// Removes the collected rows and formats them: aligned on a terminal, separated by tabs elsewhere.
 pub(super) fn table(rows: &Rows, output: TemplateOutput) -> String {
     let rows = std::mem::take(&mut *rows.lock().unwrap_or_else(PoisonError::into_inner));
     let mut shown = String::new();
@@ -82,7 +82,7 @@ pub(super) fn table(rows: &Rows, output: TemplateOutput) -> String {
         .collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at));
-    // A styled cell is never cut: a cut would lose the end of the style.
+    // A styled cell is never truncated, because that would remove the escape sequence that ends the style.
     let is_styled: Vec<bool> =
         (0..columns).map(|at| cells(at).any(|cell| cell.contains('\u{1b}'))).collect();
     let wanted: Vec<ColumnWidth> = (0..columns)

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::base::sanitize::lines;
 
-/// Returns the value of a JSON text of bounded depth. Integers are exact. A fraction is a number if the number
-/// keeps its spelling, else text (`1.10`, `1e400`).
+/// Converts a JSON text of bounded depth. Integers are exact. Another number stays a number if that preserves its
+/// spelling, and becomes text otherwise (`1.10`, `1e400`).
 pub(super) fn of_json(json: &str, sanitized: bool) -> Value {
     let json = json.trim();
     match json.as_bytes().first() {
@@ -38,7 +38,7 @@ pub(super) fn members(value: &Value) -> Vec<(String, Value)> {
     names
         .filter_map(|name| {
             let member = value.get_item(&name).ok()?;
-            // `item` is the whole object.
+            // A template uses the name `item` for the complete object.
             name.as_str().filter(|name| *name != "item").map(|name| (name.to_owned(), member))
         })
         .collect()
