@@ -63,7 +63,7 @@ pub const FORMATS: &[FormatRow] = {
         row(Tsv, &["tsv", "tab"], "tab-separated values, quoted like CSV"),
         row(Ndjson, &["ndjson", "jsonl"], "one JSON object per line, answers byte for byte"),
         row(Json, &["json"], "one JSON array, answers byte for byte"),
-        row(Xlsx, &["xlsx"], "a workbook for spreadsheets, text as text"),
+        row(Xlsx, &["xlsx"], "a workbook for spreadsheets; text is never a formula"),
         row(
             Sqlite,
             &["sqlite", "sqlite3", "db"],
