@@ -69,8 +69,8 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// Returns the reason if the environment names no session bus. The library would search for one at other
-/// places.
+/// Returns the reason why there is no keyring, if the environment names no session bus. The library is not
+/// called in this case, because it would search for a bus in other places.
 #[cfg(all(unix, not(target_os = "macos")))]
 fn absence(env: Lookup<'_>) -> Option<Absence> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty());
