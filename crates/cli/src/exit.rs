@@ -1,34 +1,34 @@
-//! The exit codes: one table, from which help, docs and tests follow.
+//! The table of exit codes. Help and documents are generated from it, and tests check it.
 
-/// How a run ended.
+/// The outcome of a run, as an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done, or the reader of the output has what it wanted.
+    /// The command succeeded, or the reader of its output closed the pipe.
     Done = 0,
-    /// A check that the command made failed; or the program itself did, which is a bug.
+    /// A check of the command failed, or the program has a bug.
     Failed = 1,
-    /// A flag, an argument or a setting is wrong.
+    /// A flag, an argument or a setting is invalid.
     Usage = 2,
-    /// The thing asked for does not exist.
+    /// The requested form, submission or delivery does not exist, or the setting has no value.
     NotFound = 3,
-    /// No key, or the service refused it.
+    /// There is no API key, or the service refused it.
     Auth = 4,
-    /// The service failed, or its answer is invalid.
+    /// The service failed, or its response is invalid.
     Service = 5,
     /// The service could not be reached.
     Network = 6,
-    /// Rate-limited for longer than allowed.
+    /// The rate limit required a longer wait than allowed.
     RateLimited = 7,
-    /// Not complete; what is missing can be had by going on.
+    /// The result is not complete. The command in the hint continues the run.
     Incomplete = 8,
-    /// The result is not complete, or breaks another data policy, as far as the run may go.
+    /// A data policy refused the result, for example because it is incomplete.
     DataPolicy = 9,
     /// A file, a pipe or the disk failed.
     LocalIo = 10,
-    /// A webhook's signature is not right, or what was expected of deliveries did not come.
+    /// A delivery failed verification, or the expected deliveries did not arrive.
     Unmet = 11,
-    /// Its terminal was closed (SIGHUP).
+    /// The terminal was closed (SIGHUP).
     HungUp = 129,
     /// Interrupted (SIGINT).
     Interrupted = 130,
@@ -41,11 +41,11 @@ pub enum Exit {
 pub struct ExitRow {
     /// The code.
     pub exit: Exit,
-    /// What it means.
+    /// The meaning, for help and documents.
     pub meaning: &'static str,
 }
 
-/// Every exit code there is.
+/// All exit codes.
 pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
     ExitRow {
@@ -58,7 +58,7 @@ pub const EXITS: &[ExitRow] = &[
         meaning: "not found: the form, submission or delivery does not exist, or the setting has no value",
     },
     ExitRow { exit: Exit::Auth, meaning: "no API key, or the service refused it (401)" },
-    ExitRow { exit: Exit::Service, meaning: "the service failed or its answer is invalid" },
+    ExitRow { exit: Exit::Service, meaning: "the service failed or its response is invalid" },
     ExitRow { exit: Exit::Network, meaning: "DNS, TLS, connection, proxy or timeout" },
     ExitRow {
         exit: Exit::RateLimited,
@@ -86,7 +86,7 @@ pub const EXITS: &[ExitRow] = &[
 ];
 
 impl Exit {
-    /// The number the shell sees.
+    /// Returns the exit code as the number that the shell gets.
     pub fn code(self) -> u8 {
         self as u8
     }
