@@ -70,8 +70,8 @@ impl Logout {
     }
 }
 
-/// Returns the account whose key is deleted. Fails if the run names another service than the profile: two
-/// keys could be meant.
+/// Returns the account of the key to delete. Fails if the run names another service than the profile, because it
+/// is then not clear which key to delete.
 fn account(profile: &Profile, named: Option<&str>) -> Result<Option<Account>, CliError> {
     let own = Account::of_profile(profile)?;
     let Some(named) = named.map(|url| Account::new(&profile.name, url)).transpose()? else {

@@ -17,7 +17,7 @@ pub(crate) struct Range {
     /// 2h ago
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
-    /// Only submissions made before this time. The service sends the newer ones all the same
+    /// Only submissions made before this time. The service still sends the newer ones
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<When>,
 }

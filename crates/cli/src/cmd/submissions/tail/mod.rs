@@ -69,7 +69,7 @@ impl Tail {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        // The follow retries, and reports an outage only once.
+        // `OutageBackoff` retries, and reports an outage only once.
         let no_retry = RequestOptions::new().retry(RetryPolicy::none());
         let deadline = cx.deadline(self.max_time);
         let client = cx.until(deadline, cx.client()).await?.with_options(no_retry)?;
@@ -150,7 +150,7 @@ struct Follower<'a> {
     position: Option<ListPosition>,
 }
 
-/// The error if the time limit is over during an outage.
+/// The error if the time limit ends during an outage.
 const NO_RESPONSE: &str = "the service did not respond before the time was over";
 
 impl Follower<'_> {
