@@ -154,7 +154,7 @@ fn unlocked() -> Result<(), StoreError> {
 }
 
 #[cfg(not(all(unix, not(target_os = "macos"))))]
-#[expect(clippy::unnecessary_wraps, reason = "other systems can be locked")]
+#[expect(clippy::unnecessary_wraps, reason = "the keyrings of other systems can be locked")]
 fn unlocked() -> Result<(), StoreError> {
     Ok(())
 }

@@ -86,7 +86,7 @@ impl Stores {
         let (variable, used, place) =
             (env::CREDENTIAL_STORE.name, store.other(), self.place(store));
         let own = if account.store() == Some(store) { ", which has the key," } else { "" };
-        Some(format!("{place}{own} is not asked, because {variable} is `{used}`"))
+        Some(format!("{place}{own} is not searched, because {variable} is `{used}`"))
     }
 
     /// Writes a key to a store and reads it back. The other store keeps its copy until

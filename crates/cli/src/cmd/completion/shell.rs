@@ -145,7 +145,7 @@ fn registration(shell: &dyn EnvCompleter) -> String {
     let mut script = Vec::new();
     shell
         .write_registration(env::COMPLETE.name, "formsvc", "formsvc", "formsvc", &mut script)
-        .expect("memory takes every write");
+        .expect("a write to memory does not fail");
     String::from_utf8_lossy(&script).trim().to_owned() + "\n"
 }
 

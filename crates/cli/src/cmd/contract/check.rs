@@ -238,7 +238,7 @@ impl Check {
                 cx.progress.doing(&format!("{number} of 4 attempts · waiting for the next"));
             }
             SenderEvent::Quiet(wait) => {
-                cx.progress.waiting(wait, "an attempt that must not come");
+                cx.progress.waiting(wait, "unexpected attempts");
             }
         };
         let submitted = async {

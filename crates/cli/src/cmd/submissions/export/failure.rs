@@ -12,7 +12,7 @@ use crate::exit::Exit;
 
 /// The hint when submissions cannot be saved in the temporary folder.
 pub(super) const NOTHING_WRITTEN: &str =
-    "nothing was written: let TMPDIR or FORMSVC_STATE_DIR name a folder with room";
+    "nothing was written: set TMPDIR or FORMSVC_STATE_DIR to a folder with free space";
 
 /// The state of a stream that failed.
 pub(super) const PARTIAL_STREAM: &str = "the data on standard output is not complete";

@@ -97,7 +97,7 @@ impl Run<'_> {
         if pull.replaced > 0 {
             let replaced = counted(pull.replaced, "submission");
             cx.progress.warn(&format!(
-                "{replaced} came again with other content; the export has the new content"
+                "{replaced} changed on the service; the export has the new content"
             ));
         }
         let times = (cx.progress.elapsed(), cx.progress.waited());

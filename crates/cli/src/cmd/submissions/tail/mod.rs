@@ -151,7 +151,7 @@ struct Follower<'a> {
 }
 
 /// The error if the time limit ends during an outage.
-const NO_RESPONSE: &str = "the service did not respond before the time was over";
+const NO_RESPONSE: &str = "the service did not respond within the time limit";
 
 impl Follower<'_> {
     async fn follow(&mut self) -> Result<(), CliError> {
@@ -203,7 +203,7 @@ impl Follower<'_> {
     fn end_of_time(&self) -> Result<(), CliError> {
         let what = match (self.items.is_interrupted(), self.remaining) {
             (true, _) => NO_RESPONSE.to_owned(),
-            (false, Some(count)) => format!("the time was over before {count} more arrived"),
+            (false, Some(count)) => format!("the time limit ended before {count} more arrived"),
             (false, None) => return Ok(()),
         };
         Err(self.resumable(CliError::new(Exit::Incomplete, what)))
