@@ -46,7 +46,7 @@ use visitor::Visitor;
 const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
 const OWNER_NAME: &str = "Sandbox";
 
-/// Time in which a sandbox stops. Requests in flight have half of it to complete.
+/// Time limit for stopping a sandbox. Requests in flight have half of it to complete.
 pub(crate) const STOP_TIME: Duration = Duration::from_secs(1);
 /// Maximum number of pending requests for submissions.
 const PENDING_SUBMISSIONS: usize = 16;

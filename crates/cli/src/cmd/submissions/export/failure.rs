@@ -49,7 +49,7 @@ pub(super) fn explain(
         let state = saved(rows_saved, state_of_output(&cause, path, format));
         let is_permanent = cause.is_permanent();
         let error = convert(*cause).hint_too(&state);
-        // With another key the command continues.
+        // The command can continue with another API key.
         return match command.filter(|_| !is_permanent || error.exit == Exit::Auth) {
             Some(command) => error.continued_by(command),
             None => error,

@@ -190,7 +190,7 @@ impl Run<'_> {
         let mut line = CommandLine::new(&self.cx.settings, &["submissions", "export"]);
         for (flag, value) in typed_args() {
             match value {
-                // With this switch the command would start over.
+                // With `--fresh`, the command would start over.
                 None if flag == "--fresh" => &mut line,
                 Some(value) if !flag.is_empty() => line.flag(&flag, &value),
                 Some(word) => line.switch(&word),

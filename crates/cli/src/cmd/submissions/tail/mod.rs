@@ -78,7 +78,7 @@ impl Tail {
         let start = async {
             let form = backoff.find_form(&client, &self.form).await?;
             let handle = client.form(&form.id);
-            // Submissions that are made from now on come after the newest one.
+            // Without older submissions to print, the list continues after the newest submission.
             let is_from_now = self.last == 0 && since.is_none();
             let newest = if is_from_now { backoff.newest(&handle).await? } else { None };
             Ok::<_, CliError>((form, handle, newest.as_ref().map(ListPosition::after)))
