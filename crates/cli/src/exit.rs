@@ -1,6 +1,6 @@
-//! The exit codes: one table, from which help, docs and tests follow.
+//! The table of exit codes. Help and documents are generated from it, and tests check it.
 
-/// How a run ended.
+/// The outcome of a run, as an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
@@ -8,17 +8,17 @@ pub enum Exit {
     Done = 0,
     /// A check failed, or the program has a bug.
     Failed = 1,
-    /// A flag, an argument or a setting is wrong.
+    /// A flag, an argument or a setting is invalid.
     Usage = 2,
-    /// The thing asked for does not exist.
+    /// The requested form, submission or delivery does not exist, or the setting has no value.
     NotFound = 3,
-    /// No key, or the service refused it.
+    /// There is no API key, or the service refused it.
     Auth = 4,
-    /// The service failed, or its answer is invalid.
+    /// The service failed, or its response is invalid.
     Service = 5,
     /// The service could not be reached.
     Network = 6,
-    /// Rate-limited for longer than allowed.
+    /// The rate limit required a longer wait than allowed.
     RateLimited = 7,
     /// The work was not complete when `--max-time` ended.
     Incomplete = 8,
@@ -28,7 +28,7 @@ pub enum Exit {
     LocalIo = 10,
     /// A signature is invalid, or `--expect` or `--count` was not met.
     Unmet = 11,
-    /// Its terminal was closed (SIGHUP).
+    /// The terminal was closed (SIGHUP).
     HungUp = 129,
     /// Interrupted (SIGINT).
     Interrupted = 130,
@@ -41,11 +41,11 @@ pub enum Exit {
 pub struct ExitRow {
     /// The code.
     pub exit: Exit,
-    /// What it means.
+    /// The meaning, for help and documents.
     pub meaning: &'static str,
 }
 
-/// Every exit code there is.
+/// All exit codes.
 pub const EXITS: &[ExitRow] = &[
     ExitRow { exit: Exit::Done, meaning: "done, or the reader closed the pipe" },
     ExitRow {
@@ -58,7 +58,7 @@ pub const EXITS: &[ExitRow] = &[
         meaning: "not found: the form, submission or delivery does not exist, or the setting has no value",
     },
     ExitRow { exit: Exit::Auth, meaning: "no API key, or the service refused it (401)" },
-    ExitRow { exit: Exit::Service, meaning: "the service failed or its answer is invalid" },
+    ExitRow { exit: Exit::Service, meaning: "the service failed or its response is invalid" },
     ExitRow { exit: Exit::Network, meaning: "DNS, TLS, connection, proxy or timeout" },
     ExitRow {
         exit: Exit::RateLimited,
@@ -83,7 +83,7 @@ pub const EXITS: &[ExitRow] = &[
 ];
 
 impl Exit {
-    /// The number the shell sees.
+    /// Returns the exit code as the number that the shell gets.
     pub fn code(self) -> u8 {
         self as u8
     }

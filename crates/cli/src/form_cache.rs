@@ -1,4 +1,4 @@
-//! The forms that were listed last, saved for completion: one file per service and profile, in the cache
+//! The most recently listed forms, saved for completion: one file per service and profile, in the cache
 //! folder. Errors are ignored, because no command depends on the cache.
 
 use std::fs;
@@ -15,7 +15,7 @@ use crate::settings::{Service, Settings};
 
 /// Age at which a file is removed.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Longest file that is read. A list of 200 forms with long titles has a tenth of this.
+/// Longest file that is read. A list of 200 forms with long titles has a tenth of this length.
 const MAX_LEN: u64 = 1 << 20;
 /// Longest name of a file.
 const MAX_NAME_LEN: usize = 200;
@@ -40,7 +40,7 @@ impl From<&Form> for CachedForm {
 
 #[derive(Serialize, Deserialize)]
 struct CacheFile {
-    /// The base URL and the profile. The name of the file does not contain them exactly.
+    /// The base URL and the profile. Different ones can have the same file name.
     of: String,
     forms: Vec<CachedForm>,
 }

@@ -15,10 +15,10 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 
-/// Candidates of an ambiguous name that an error lists at most.
+/// Maximum number of candidates in the error for an ambiguous name.
 const CANDIDATES_MAX: usize = 10;
 
-/// The form that FORM names.
+/// A form that was found for a FORM argument.
 #[derive(Clone, Debug)]
 pub(crate) struct FormMatch {
     pub(crate) id: FormId,

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::base::env::SECRET_VARS;
 
-/// Creates a command. It gets the environment of this process without the variables that contain
-/// secrets. The only way to start a program.
+/// Creates a command with the environment of this process, without the variables that contain secrets.
+/// Every program is started through this function.
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for variable in SECRET_VARS {

@@ -1,13 +1,13 @@
-//! The table of environment variables. `formsvc help environment` and docs/ENV.md follow from it.
+//! The table of environment variables. `formsvc help environment` and docs/ENV.md are generated from it.
 
 use std::ffi::OsString;
 
 /// A variable that the program reads.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvVar {
-    /// Name.
+    /// The name.
     pub name: &'static str,
-    /// Description.
+    /// The description in help texts.
     pub about: &'static str,
 }
 
@@ -139,10 +139,10 @@ variables! {
         "index of the completed word; set by the scripts of `formsvc completion`";
 }
 
-/// The variables whose values contain secrets. No child process gets them.
+/// The variables with secret values. They are removed from the environment of child processes.
 pub(crate) const SECRET_VARS: [EnvVar; 4] = [API_KEY, SIGNING_SECRET, SYNC_TO, PGPASSWORD];
 
-/// Returns the value of a variable. Tests pass a function of their own.
+/// A function that returns the value of a variable. Tests replace [`of_process`] by another function.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Reads the environment of this process. No other function reads it.

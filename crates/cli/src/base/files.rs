@@ -133,8 +133,8 @@ pub(crate) fn lock(path: &Path) -> Result<File, FileError> {
     }
 }
 
-/// A file that appears, or replaces an older one, when it is complete. Dropping it before [`Self::commit`]
-/// leaves the older file unchanged.
+/// A file that is written under a temporary name. [`Self::commit`] moves it to its path; if it is dropped
+/// before, an older file at the path stays unchanged.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     path: PathBuf,
@@ -170,7 +170,7 @@ impl AtomicFile {
     pub(crate) fn commit(self) -> io::Result<()> {
         self.work.as_file().sync_all()?;
         self.work.persist(&self.path)?;
-        // A rename is durable when the folder is.
+        // The rename is durable only after the folder is synced.
         if cfg!(unix) { File::open(folder_of(&self.path))?.sync_all() } else { Ok(()) }
     }
 }
@@ -236,7 +236,7 @@ mod imp {
     use super::{FileError, Trust, folder_of};
     use crate::base::shell;
 
-    /// NONBLOCK: opening a pipe does not wait for a writer.
+    /// `NONBLOCK`: opening a pipe does not wait for a writer.
     const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     /// Write permission of the group and of others.
@@ -355,7 +355,7 @@ mod imp {
     }
 }
 
-/// Other systems have no modes: the files in the profile of a user belong to the user.
+/// Systems without Unix modes. Files in the profile folder of a user belong to this user.
 #[cfg(not(unix))]
 mod imp {
     use std::fs::File;
@@ -429,7 +429,7 @@ mod tests {
             (1000, REGULAR | 0o644, 1000, Allowed, OtherUsers),
             (0, REGULAR | 0o400, 1000, Allowed, OtherOwner),
             (1001, REGULAR | 0o600, 1000, OtherOwner, OtherOwner),
-            // Root does not run the programs that the file of another user names.
+            // A file can name programs, and root must not run the programs of another user.
             (1000, REGULAR | 0o600, 0, OtherOwner, OtherOwner),
             (1000, REGULAR | 0o664, 1000, OtherUsers, OtherUsers),
             (1000, REGULAR | 0o602, 1000, OtherUsers, OtherUsers),

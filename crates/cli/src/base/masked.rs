@@ -10,7 +10,7 @@ pub(crate) const KEY_PREFIX: &str = "fsk_";
 
 /// Maximum number of characters of a key that are printed. The dashboard shows a few more.
 const SHOWN_MAX: usize = 8;
-/// At most one of so many characters is printed, so that a short text stays unknown.
+/// A key needs this many characters for each one that is printed, so that a short key is not revealed.
 const SHOWN_SHARE: usize = 4;
 
 /// Returns the first characters of a key, which identify it in the dashboard.
@@ -25,7 +25,7 @@ pub(crate) fn secret_prefix(text: &str) -> Option<&'static str> {
     [KEY_PREFIX, SECRET_PREFIX].into_iter().find(|prefix| text.contains(prefix))
 }
 
-/// Returns a user's text for a message. Of a text with a key or secret it returns only the prefix.
+/// Returns a user's text for a message. If it contains a key or secret, returns only the prefix of the secret.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
     match secret_prefix(text) {
         Some(prefix) => Cow::Owned(format!("{prefix}…")),

@@ -1,4 +1,4 @@
-//! Removes from untrusted text what a terminal would act on.
+//! Removes the characters that control a terminal from untrusted text.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if line == text { Cow::Borrowed(text) } else { Cow::Owned(line) }
 }
 
-/// Returns the text without what a terminal would act on, except line feeds and tabs.
+/// Returns the text without the characters that control a terminal, except line feeds and tabs.
 pub(crate) fn lines(text: &str) -> String {
     sanitize(text, Breaks::Lines)
 }
@@ -39,7 +39,7 @@ fn sanitize(text: &str, breaks: Breaks) -> String {
 /// Treatment of line breaks and tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Breaks {
-    /// They become spaces.
+    /// Line breaks and tabs become spaces.
     None,
     /// Line feeds and tabs stay; carriage returns are removed.
     Lines,
@@ -123,7 +123,7 @@ fn joins_emoji(c: Option<char>) -> bool {
     matches!(c, Some('\u{fe0f}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}'))
 }
 
-/// Sanitizes data on its way to a terminal, except line feeds and tabs.
+/// A writer that sanitizes text for a terminal. Line feeds and tabs stay.
 pub(crate) struct SanitizingWriter<W> {
     inner: W,
     /// The beginning of a character that continues in the next write.

@@ -1,8 +1,8 @@
-//! Words as a shell takes them, for commands that a person copies.
+//! Shell quoting, for commands that the user copies from a message.
 
 use std::borrow::Cow;
 
-/// A word as a POSIX shell takes it for one, and zsh as well, to which `=ls` is the path of `ls`.
+/// Quotes a word for a POSIX shell and for zsh, which expands `=ls` to the path of `ls`.
 pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%@+".contains(c);
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_stays_one_word() {
+    fn special_characters_are_quoted() {
         for (word, shell) in [
             ("penguins", "penguins"),
             ("2026-01-31T09:30:00.120Z", "2026-01-31T09:30:00.120Z"),

@@ -1,4 +1,5 @@
-//! Detects that the reader of standard output has closed it, for commands that seldom write.
+//! Detects that the reader of standard output has closed it, for commands that write rarely. Other commands
+//! notice it when a write fails.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub(crate) async fn gone() {
 fn is_gone() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdout = std::io::stdout();
-    // Without requested events, `poll` reports only errors. A pipe without a reader has one.
+    // Without requested events, `poll` reports only errors, and a pipe without a reader is one.
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
     let no_wait = Timespec { tv_sec: 0, tv_nsec: 0 };
     let has_event = poll(&mut fds, Some(&no_wait)).unwrap_or(0) > 0;

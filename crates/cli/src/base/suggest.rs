@@ -1,50 +1,52 @@
-//! Did you mean: the words nearest to one that is unknown. Commands, forms, flags' values and
-//! configuration keys ask here, so that the same slip gets the same help everywhere.
+//! "Did you mean" suggestions for unknown commands, forms, flag values and settings.
 
-/// How alike two words are, from 0 to 1, before one is offered for the other. At 0.7 one slip in a
-/// short word is forgiven (`lits` for `list`), and another word is not taken for a slip.
-const ALIKE: f64 = 0.7;
-/// How many words are offered at most: more are a list, not a suggestion.
-const OFFERED_MAX: usize = 3;
-/// Longest word that is compared: the comparison takes time in the product of both lengths.
+/// Lowest similarity, from 0 to 1, of a suggested word. At 0.7, a typing error in a short word (`lits` for
+/// `list`) has a suggestion, and an unrelated word has none.
+const SIMILARITY_MIN: f64 = 0.7;
+/// Maximum number of suggested words.
+const SUGGESTED_MAX: usize = 3;
+/// Longest word that is compared, in bytes. The time of a comparison grows with the product of both lengths.
 const LENGTH_MAX: usize = 200;
 
-/// The known words that are most like `word`, best first, at most three. Case does not count. A
-/// word equal to `word` is offered as well: whoever asks knows that it did not do.
+/// Returns up to three known words that are most similar to `word`, the best first. Case does not matter. The
+/// result can contain `word` itself; the caller decides that `word` is not usable.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase();
-    // One letter is like too much.
+    // A single letter is similar to too many words.
     if word.chars().nth(1).is_none() || word.len() > LENGTH_MAX {
         return Vec::new();
     }
     let mut near: Vec<(f64, &str)> = known
         .into_iter()
         .filter(|known| known.len() <= LENGTH_MAX)
-        .map(|known| (likeness(&word, &known.to_lowercase()), known))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .map(|known| (similarity(&word, &known.to_lowercase()), known))
+        .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
         .collect();
-    // Stable: among equals the order of the table they came from.
+    // A stable sort: equally similar words keep the order of `known`.
     near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     near.dedup_by(|(_, a), (_, b)| a == b);
-    near.truncate(OFFERED_MAX);
+    near.truncate(SUGGESTED_MAX);
     near.into_iter().map(|(_, known)| known).collect()
 }
 
-/// How alike two words in lower case are. A word that another begins with is nearly that word; one that
-/// begins otherwise, and of which half would have to be typed again, is another word, whatever letters they
-/// share.
-fn likeness(word: &str, known: &str) -> f64 {
+/// Returns the similarity of two words in lower case, from 0 to 1. A prefix of at least three letters counts as
+/// nearly equal. For words with different first letters that differ in half of their letters or more, the
+/// Jaro-Winkler similarity is ignored: it is high for unrelated words with common letters.
+fn similarity(word: &str, known: &str) -> f64 {
     if known.starts_with(word) && word.chars().count() >= 3 {
         return 0.99;
     }
-    let kept = strsim::normalized_damerau_levenshtein(word, known);
+    let edit_similarity = strsim::normalized_damerau_levenshtein(word, known);
     let begins_alike = word.chars().next() == known.chars().next();
-    if kept <= 0.5 && !begins_alike { kept } else { strsim::jaro_winkler(word, known).max(kept) }
+    if edit_similarity <= 0.5 && !begins_alike {
+        edit_similarity
+    } else {
+        strsim::jaro_winkler(word, known).max(edit_similarity)
+    }
 }
 
-/// ``did you mean `list`?``, or with more than one ``did you mean `list`, `last` or `lint`?``;
-/// nothing when no known word is near. The words are shown as they are: text from strangers is made
-/// harmless by whoever prints the message.
+/// Returns ``did you mean `list`?`` or ``did you mean `list`, `last` or `lint`?``, or `None` without a similar
+/// word. The words are not sanitized here, but when the message is printed.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -66,7 +68,7 @@ mod tests {
         ["list", "view", "export", "submissions", "forms", "penguins", "profile", "color"];
 
     #[test]
-    fn a_slip_is_forgiven() {
+    fn typing_error_has_a_suggestion() {
         for (typed, meant) in [
             ("lits", "list"),
             ("veiw", "view"),
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn another_word_is_not_a_slip() {
+    fn unrelated_word_has_no_suggestion() {
         for typed in ["", "x", "banana", "zzz", "me", &"list".repeat(100)] {
             assert!(nearest(typed, WORDS).is_empty(), "{typed}: {:?}", nearest(typed, WORDS));
         }
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_names_one_or_says_or() {
+    fn hint_joins_several_words_with_or() {
         assert_eq!(did_you_mean("lits", WORDS).as_deref(), Some("did you mean `list`?"));
         let two = did_you_mean("survey", ["survey-1", "survey-2", "penguins"]);
         assert_eq!(two.as_deref(), Some("did you mean `survey-1` or `survey-2`?"));

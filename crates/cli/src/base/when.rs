@@ -1,4 +1,5 @@
-//! Moments on the command line: `2026-03-01T09:30:00Z`, `2026-03-01`, `7d` ago.
+//! Times on the command line: an instant (`2026-03-01T09:30:00Z`), a local date (`2026-03-01`), or a duration
+//! before now (`7d`).
 
 use std::str::FromStr;
 
@@ -7,13 +8,14 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
 
-/// What can be written, for errors.
+/// The error for a text that is not a time.
 const RULE: &str = "expected a time such as 2026-03-01T09:30:00Z, a date such as 2026-03-01 or \
     `yesterday`, or how long ago, such as 7d or 2h";
 
 const OUTSIDE: &str = "is outside the years 0 to 9999";
 
-/// A moment as typed: understood, and not yet placed on the time line.
+/// A parsed time of a flag. It may depend on the current time and the time zone, so [`Self::at`] converts it to
+/// an instant.
 #[derive(Clone, Debug)]
 pub(crate) struct When {
     kind: Kind,
@@ -23,9 +25,9 @@ pub(crate) struct When {
 #[derive(Clone, Debug)]
 enum Kind {
     Instant(jiff::Timestamp),
-    /// The wall clock here.
+    /// A date and time in the local time zone.
     Civil(DateTime),
-    /// The beginning of a day here, so many days before today.
+    /// The beginning of a local day, this many days before today.
     DaysBack(i64),
     Ago(Span),
 }
@@ -40,7 +42,8 @@ impl FromStr for When {
             "yesterday" => Kind::DaysBack(1),
             _ => {
                 let instant = text.parse().map(Kind::Instant);
-                // A date alone is its midnight. A zone in brackets would be passed over in silence.
+                // A date without a time means its midnight. The parser would ignore a zone in brackets, so
+                // such a text is refused below.
                 let civil = || text.parse().map(Kind::Civil);
                 let found = instant.or_else(|_| civil()).or_else(|_| ago(text));
                 found.ok().filter(|_| !text.contains('[')).ok_or(RULE)?
@@ -50,7 +53,7 @@ impl FromStr for When {
     }
 }
 
-/// Reads `7d`, `2h 30m`, `3 weeks ago`.
+/// Parses a duration before now: `7d`, `2h 30m`, `3 weeks ago`.
 fn ago(text: &str) -> Result<Kind, ()> {
     let span: Span = text.strip_suffix(" ago").unwrap_or(text).parse().map_err(|_| ())?;
     if span.is_negative() || text.starts_with(['P', 'p']) { Err(()) } else { Ok(Kind::Ago(span)) }
@@ -63,7 +66,8 @@ impl std::fmt::Display for When {
 }
 
 impl When {
-    /// The moment, seen from `now` and its time zone. Fails outside the years 0 to 9999.
+    /// Converts the time to an instant, relative to `now` and in its time zone. Fails outside the years 0 to
+    /// 9999.
     pub(crate) fn at(&self, now: &Zoned) -> Result<Timestamp, &'static str> {
         let zone = now.time_zone();
         let instant = match &self.kind {
@@ -75,8 +79,8 @@ impl When {
                 .map(|at| at.timestamp()),
             Kind::Ago(span) => now.checked_sub(*span).map(|at| at.timestamp()),
         };
-        let instant = instant.map_err(|_| "is further away than there are times")?;
-        // Submissions show milliseconds: a bound between two of them means the same as the later.
+        let instant = instant.map_err(|_| OUTSIDE)?;
+        // Submissions have times in milliseconds: a bound between two milliseconds is rounded up.
         let nanos = instant.as_nanosecond();
         let up = (nanos + 999_999).div_euclid(1_000_000) * 1_000_000;
         Timestamp::from_unix_nanos(up).ok_or(OUTSIDE)
@@ -93,26 +97,26 @@ impl When {
         Timestamp::from_unix_nanos(end.as_nanosecond()).ok_or(OUTSIDE)
     }
 
-    /// Whether it depends on where this machine is: then it is worth saying what was made of it.
+    /// True if the instant depends on the local time zone. Commands then report the instant.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.kind, Kind::Civil(_) | Kind::DaysBack(_))
     }
 }
 
-/// Now, where this machine is.
+/// Returns the current time in the local time zone.
 pub(crate) fn now() -> Zoned {
     Zoned::now()
 }
 
-/// The time zone here; UTC where nobody can tell.
+/// Returns the local time zone, or UTC if it is unknown.
 pub(crate) fn zone() -> TimeZone {
     TimeZone::system()
 }
 
-/// How moments stand in a sentence.
+/// The `strftime` format of a local time in messages.
 pub(crate) const LOCAL: &str = "%Y-%m-%d %H:%M:%S %:z";
 
-/// A moment as people here read it, with its distance to UTC.
+/// Formats a time in a time zone, with the offset from UTC.
 pub(crate) fn local(time: &Timestamp, zone: &TimeZone) -> String {
     let nanos = jiff::Timestamp::from_nanosecond(time.unix_nanos());
     nanos.map_or_else(
@@ -125,7 +129,7 @@ pub(crate) fn local(time: &Timestamp, zone: &TimeZone) -> String {
 mod tests {
     use super::*;
 
-    /// 2026-03-29 is the day on which Berlin loses an hour.
+    /// Returns a time in Berlin on 2026-03-29, the day on which summer time begins.
     fn now() -> Zoned {
         let berlin = "CET-1CEST,M3.5.0,M10.5.0/3";
         let zone = TimeZone::posix(berlin).unwrap();
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_instants_dates_here_or_so_long_ago() {
+    fn time_is_an_instant_a_local_date_or_a_duration() {
         for (text, instant) in [
             ("2026-03-01T09:30:00Z", "2026-03-01T09:30:00.000Z"),
             ("2026-03-01T09:30:00.1204+02:00", "2026-03-01T07:30:00.121Z"),
@@ -150,7 +154,7 @@ mod tests {
             ("yesterday", "2026-03-27T23:00:00.000Z"),
             ("2h", "2026-03-29T10:00:00.000Z"),
             ("90m", "2026-03-29T10:30:00.000Z"),
-            // The same hour of the day, although that day had another distance to UTC.
+            // The same hour of the day, although the offset from UTC was different.
             ("1d", "2026-03-28T13:00:00.000Z"),
             ("1w ago", "2026-03-22T13:00:00.000Z"),
             ("1mo", "2026-02-28T13:00:00.000Z"),
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_refused() {
+    fn text_that_is_not_a_time_is_refused() {
         for bad in [
             "",
             "7",
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_depends_on_the_place_says_so() {
+    fn date_without_a_zone_is_local() {
         let local = |text: &str| text.parse::<When>().unwrap().is_local();
         assert!(local("2026-03-01") && local("yesterday") && local("2026-03-01T09:30"));
         assert!(!local("2026-03-01T09:30Z") && !local("7d"));

@@ -54,7 +54,7 @@ fn unwritable(path: &Path, error: &io::Error) -> CliError {
     CliError::new(Exit::LocalIo, what).because(error)
 }
 
-/// Renders the report. Of the URL it contains scheme, host and port: the rest may be a secret.
+/// Renders the report. It contains only the scheme, host and port of the URL, because the rest may be secret.
 fn render(command: &str, url: &Url, cases: &[JunitCase<'_>]) -> String {
     let count = |outcome| cases.iter().filter(|case| case.outcome == outcome).count();
     let took: Duration = cases.iter().map(|case| case.took).sum();

@@ -82,7 +82,7 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) {
         .manual("User Commands")
         .source(concat!("formsvc ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
-    page.render(&mut text).expect("memory takes every write");
+    page.render(&mut text).expect("a write to memory does not fail");
     let text = String::from_utf8(text).expect("the parts are text");
     // The renderer omits an empty date, so the next argument would be read as the date.
     let text = text.replacen(" 1  \"", " 1 \"\" \"", 1);

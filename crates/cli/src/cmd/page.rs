@@ -45,7 +45,7 @@ fn write(out: impl Write, text: &str) -> Result<(), CliError> {
     done.map_err(|error| CliError::stdout(&error))
 }
 
-/// Returns the width of text on standard output, by the rules of the parser for help.
+/// Returns the width of text on standard output. It is the width that clap uses for help.
 pub(crate) fn width() -> usize {
     let columns = || env::of_process(env::COLUMNS.name)?.to_str()?.parse().ok();
     let terminal = || {

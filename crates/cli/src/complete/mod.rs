@@ -43,7 +43,7 @@ fn response(shell: Shell, words: Vec<OsString>, index: Option<usize>, env: Looku
     let mut found = found.unwrap_or_default();
     let is_flag =
         |found: &CompletionCandidate| found.get_value().as_encoded_bytes().starts_with(b"-");
-    // A list of forms without the twenty flags is easier to read.
+    // The flags are omitted, because a list of forms is easier to read without them.
     if nothing_typed && !found.iter().all(is_flag) {
         found.retain(|candidate| !is_flag(candidate));
     }

@@ -1,4 +1,4 @@
-//! Candidates that the parser does not know: forms, profiles, settings, fields and topics.
+//! Completion candidates that clap cannot know: forms, profiles, settings, fields and topics.
 
 use std::ffi::{OsStr, OsString};
 
@@ -51,7 +51,8 @@ impl Values {
         beginning(typed, [PROFILE_DEFAULT].into_iter().chain(named))
     }
 
-    /// Returns the names of settings, and of those of profiles after the first letter.
+    /// Returns the names of settings. Settings of profiles, such as `profiles.work.output`, are offered only if
+    /// a letter is typed.
     pub(super) fn settings(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
         let typed = typed.to_string_lossy();
         let profiles = if typed.is_empty() { Vec::new() } else { self.profiles(OsStr::new("")) };
@@ -169,7 +170,7 @@ fn form_candidates(typed: &OsStr, forms: &[CachedForm]) -> Vec<CompletionCandida
     found
 }
 
-/// Completes the last field of a list, without the fields before it.
+/// Completes the last field of a comma-separated list. Does not offer the fields before it again.
 fn field_candidates(fields: &[Field], typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let (chosen, last) = typed.split_at(typed.rfind(',').map_or(0, |at| at + 1));

@@ -1,4 +1,4 @@
-//! The lines about attempts to deliver.
+//! The lines about delivery attempts.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use crate::base::sanitize::one_line;
 use crate::base::text::duration;
 
-/// Lines that wait to be printed, at most. Further lines are lost, so that a stopped terminal does not delay
-/// deliveries.
+/// Maximum number of lines that are not printed yet. Further lines are dropped, so that a stopped terminal does
+/// not delay deliveries.
 const PENDING_LINES: usize = 1_024;
 
 /// Sends a line for each attempt.
@@ -35,7 +35,7 @@ impl AttemptObserver for AttemptReporter {
     fn is_over(&self, attempt: &AttemptOver<'_>) {
         let form = self.names.get(attempt.form).map_or(attempt.form.as_str(), PublicId::as_str);
         let outcome = outcome(attempt.status, attempt.code.map(AttemptCode::as_str));
-        // A full or closed channel loses the line.
+        // The line is dropped if the channel is full or closed.
         let _ = self.lines.try_send(line(
             Timestamp::now(),
             form,

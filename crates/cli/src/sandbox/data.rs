@@ -24,11 +24,12 @@ struct DataSet {
     format: ImportFormat,
     /// Number of records that are imported. Each demo imports them anew.
     submissions: u32,
-    /// Consecutive submissions that share a millisecond. More than a page has, for the fault `cursor-millis`.
+    /// Number of consecutive submissions in the same millisecond. The fault `cursor-millis` needs more than one
+    /// page of them.
     burst: u32,
     /// The text of a missing value.
     null: Option<&'static str>,
-    /// The question that a JSON array of texts answers.
+    /// The label of the answers, for a JSON array of texts.
     label: Option<&'static str>,
 }
 

@@ -46,15 +46,15 @@ use visitor::Visitor;
 const OWNER_EMAIL: &str = "sandbox@formsvc.invalid";
 const OWNER_NAME: &str = "Sandbox";
 
-/// Time in which a sandbox stops. Requests in flight have half of it to complete.
+/// Time limit for stopping a sandbox. Requests in flight have half of it to complete.
 pub(crate) const STOP_TIME: Duration = Duration::from_secs(1);
-/// Pending requests for submissions, at most.
+/// Maximum number of pending requests for submissions.
 const PENDING_SUBMISSIONS: usize = 16;
 
 /// A running sandbox. Dropping it stops it at once.
 pub(crate) struct Sandbox {
     pub(crate) info: SandboxInfo,
-    /// A line for each attempt to deliver.
+    /// A line for each delivery attempt.
     pub(crate) attempts: mpsc::Receiver<String>,
     /// Requests submissions. A full channel ignores a request.
     pub(crate) submissions: mpsc::Sender<()>,
@@ -192,7 +192,7 @@ fn serve_options(port: u16, rate_limit: Option<Rate>) -> ServeOptions {
     ServeOptions { addr, rate_limit, public, shutdown_deadline, ..ServeOptions::default() }
 }
 
-/// Returns the owner of the forms, whom a database of an earlier start has.
+/// Returns the owner of the forms. The owner is created unless the database is from an earlier start.
 async fn find_owner(admin: &Admin) -> Result<User, AdminError> {
     match admin.store().user_by_email(OWNER_EMAIL).await? {
         Some(owner) => Ok(owner),

@@ -1,5 +1,5 @@
 //! Chooses the value of each setting: from the flag, the variable, the project file, the profile, the top of
-//! the user's file, or the default, in this order. The files are read before.
+//! the user's file, or the default, in this order.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub(crate) struct Layer {
     pub(crate) entries: Entries,
 }
 
-/// What a command does about an invalid setting or file of the user.
+/// How a command handles an invalid setting or configuration file of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum OnBadSetting {
     #[default]
@@ -113,7 +113,7 @@ impl Layers {
         if let Some(path) = folder.and_then(project_file) {
             match config::read_project(&path) {
                 Ok(entries) => layers.project = Some(Layer { path, entries }),
-                // A file in the repository of another person must not stop commands.
+                // A file in a cloned repository must not stop commands.
                 Err(error) => layers.warnings.push(ignored(&error)),
             }
         }
@@ -204,13 +204,13 @@ impl Layers {
         }
         let (name, user) = (setting.name, self.user.as_ref());
         if setting.scope.project() {
-            values.extend(found(self.project.as_ref(), None, name, Origin::Project));
+            values.extend(value_in_layer(self.project.as_ref(), None, name, Origin::Project));
         }
         if profile.is_some() && setting.scope.profile() {
-            values.extend(found(user, profile, name, Origin::Profile));
+            values.extend(value_in_layer(user, profile, name, Origin::Profile));
         }
         if setting.scope.top() {
-            values.extend(found(user, None, name, Origin::User));
+            values.extend(value_in_layer(user, None, name, Origin::User));
         }
         if setting.kind == Kind::Pager {
             values.extend(variable(env::PLAIN_PAGER.name)?);
@@ -259,7 +259,7 @@ fn variable_value(env: Lookup<'_>, name: &str, kind: Kind) -> Result<Option<Valu
     })))
 }
 
-fn found(
+fn value_in_layer(
     layer: Option<&Layer>,
     profile: Option<&str>,
     name: &str,

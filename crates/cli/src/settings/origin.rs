@@ -1,4 +1,4 @@
-//! The source of a value.
+//! The sources of the values of settings.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ impl CommandLine {
             }
             Service::At { .. } => {}
         }
-        line.given(&settings.given);
+        line.repeat_flags(&settings.given);
         if settings.verbose > 0 {
             line.words.push(format!("-{}", "v".repeat(settings.verbose.into())));
         }
@@ -32,7 +32,7 @@ impl CommandLine {
         line
     }
 
-    fn given(&mut self, given: &Given) {
+    fn repeat_flags(&mut self, given: &Given) {
         for (flag, value) in given.iter().filter(|(flag, _)| flag != "--profile") {
             match value {
                 Some(value) => self.flag(flag, value),
@@ -120,7 +120,7 @@ mod tests {
             };
             let (once, given) = parsed(&["formsvc", &long, "me"]);
             let mut line = CommandLine::default();
-            line.given(&given);
+            line.repeat_flags(&given);
             assert!(!line.words.is_empty(), "{flag}");
             let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
             let (again, _) = parsed(&[&["formsvc"], &words[..], &["me"]].concat());

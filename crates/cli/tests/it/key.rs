@@ -255,6 +255,6 @@ fn a_store_that_is_left_out_is_named() {
     let mut command = formsvc(&["me", "--base-url", "https://forms.example"]);
     let said = Said::from(command.env("FORMSVC_CREDENTIAL_STORE", "file").output().unwrap());
     assert_eq!(said.code, Some(4), "{}", said.stderr);
-    let cause = "cause: the keyring is not asked, because FORMSVC_CREDENTIAL_STORE is `file`";
+    let cause = "cause: the keyring is not searched, because FORMSVC_CREDENTIAL_STORE is `file`";
     assert!(said.stderr.contains(cause), "{}", said.stderr);
 }

@@ -4,7 +4,8 @@ use crate::error::CliError;
 use crate::settings::base_url;
 use crate::settings::{KeyStore, Profile, check_profile};
 
-/// Takes the place of the origin for signing secrets, which are sent to no service. No origin is equal to it.
+/// Replaces the origin in the account of signing secrets, which are sent to no service. No origin is equal to
+/// it.
 const SIGNING_SECRETS: &str = "signing_secrets";
 
 /// The account of a key.
@@ -77,7 +78,7 @@ impl Account {
 mod tests {
     use super::*;
 
-    fn of(base_url: &str) -> String {
+    fn origin(base_url: &str) -> String {
         Account::new("p", base_url).unwrap().origin
     }
 
@@ -93,9 +94,9 @@ mod tests {
             "https:/\\forms.example",
             "  https://forms.example\n",
         ] {
-            assert_eq!(of(same), "https://forms.example", "{same}");
+            assert_eq!(origin(same), "https://forms.example", "{same}");
         }
-        assert_eq!(of("http://[0:0::1]:80/a/"), "http://[::1]/a");
+        assert_eq!(origin("http://[0:0::1]:80/a/"), "http://[::1]/a");
     }
 
     #[test]
@@ -115,7 +116,7 @@ mod tests {
             "https://forms.example/A",
             "https://forms.example/a%2f",
         ]
-        .map(of);
+        .map(origin);
         for (at, one) in origins.iter().enumerate() {
             assert!(!origins[at + 1..].contains(one), "{one}");
         }

@@ -18,7 +18,7 @@ pub(crate) enum StoreError {
     Locked,
     #[error("there is no keyring: {0}")]
     Absent(Absence),
-    #[error("the keyring did not answer within {} s", KEYRING_MAX.as_secs())]
+    #[error("the keyring did not respond within {} s", KEYRING_MAX.as_secs())]
     Silent,
     #[error("the keyring failed")]
     Keyring(#[source] Box<dyn Error + Send + Sync>),
@@ -65,7 +65,7 @@ impl fmt::Display for Absence {
         f.write_str(match self {
             Self::NoBus => "no D-Bus session is running, as over SSH, in a container or in CI",
             Self::NoService => "this session has no secret service (org.freedesktop.secrets)",
-            Self::SwitchedOff => "FORMSVC_CREDENTIAL_STORE switches it off",
+            Self::SwitchedOff => "FORMSVC_CREDENTIAL_STORE disables it",
         })
     }
 }

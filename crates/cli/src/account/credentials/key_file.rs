@@ -138,7 +138,7 @@ impl KeyFile {
 
     fn parse(&self, text: &str) -> Result<DocumentMut, StoreError> {
         text.parse::<DocumentMut>().map_err(|error| {
-            // The message of the parser would show the line, and with it a key.
+            // The message of the parser would show the line, which may contain a key.
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             self.malformed(format!("line {} is not TOML", before.matches('\n').count() + 1))
         })

@@ -69,8 +69,8 @@ impl fmt::Debug for Keyring {
     }
 }
 
-/// Returns the reason if the environment names no session bus. The library would search for one at other
-/// places.
+/// Returns the reason why there is no keyring, if the environment names no session bus. The library is not
+/// called in this case, because it would search for a bus in other places.
 #[cfg(all(unix, not(target_os = "macos")))]
 fn absence(env: Lookup<'_>) -> Option<Absence> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty());
@@ -154,7 +154,7 @@ fn unlocked() -> Result<(), StoreError> {
 }
 
 #[cfg(not(all(unix, not(target_os = "macos"))))]
-#[expect(clippy::unnecessary_wraps, reason = "other systems can be locked")]
+#[expect(clippy::unnecessary_wraps, reason = "the keyrings of other systems can be locked")]
 fn unlocked() -> Result<(), StoreError> {
     Ok(())
 }

@@ -86,7 +86,7 @@ impl Stores {
         let (variable, used, place) =
             (env::CREDENTIAL_STORE.name, store.other(), self.place(store));
         let own = if account.store() == Some(store) { ", which has the key," } else { "" };
-        Some(format!("{place}{own} is not asked, because {variable} is `{used}`"))
+        Some(format!("{place}{own} is not searched, because {variable} is `{used}`"))
     }
 
     /// Writes a key to a store and reads it back. The other store keeps its copy until
@@ -122,7 +122,7 @@ impl Stores {
             return Ok(());
         }
         match self.remove_from(account, other) {
-            // A store that cannot be used now was not used before, unless the account names it.
+            // An unavailable store is assumed to have no copy, unless the account names it.
             Err(why) if !why.is_unreachable() || account.store() == Some(other) => {
                 Err(StoreError::Survives { store: other, why: Box::new(why) })
             }
@@ -141,7 +141,8 @@ impl Stores {
                 Ok(true) => removed.push(store),
                 Ok(false) => {}
                 Err(why) => {
-                    // A machine without a keyring has no copy in it.
+                    // True if no copy is expected here: another store is named or had one, or the
+                    // machine has no keyring.
                     let is_elsewhere = match account.store() {
                         Some(own) => own != store,
                         None => !removed.is_empty() || matches!(why, StoreError::Absent(_)),

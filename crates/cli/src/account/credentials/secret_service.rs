@@ -14,7 +14,7 @@ const NO_OWNER: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
 /// was just started shows no entries until the user unlocks it, so that "not found" is reliable only after
 /// this check.
 pub(super) fn unlocked() -> Result<(), StoreError> {
-    // No secret is transferred.
+    // Encryption is not necessary, because no secret is transferred.
     let service = SecretService::connect(EncryptionType::Plain).map_err(failed)?;
     let collection = match service.get_default_collection() {
         Err(Error::NoResult) => return Err(StoreError::Locked),

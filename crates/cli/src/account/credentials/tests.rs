@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex};
 use super::keyring::Calls;
 use super::*;
 
-/// A keyring in memory, which can be made to fail.
+/// A keyring in memory. Tests can make its calls fail.
 #[derive(Default)]
-struct Fake {
+struct MemoryKeyring {
     keys: Mutex<BTreeMap<String, String>>,
     fails: Mutex<Option<fn() -> StoreError>>,
-    /// Stores another text than the given one.
-    garbles: Mutex<bool>,
-    asked: Mutex<usize>,
+    /// True if `set` stores a different key than the given one.
+    changes_keys: Mutex<bool>,
+    calls: Mutex<usize>,
 }
 
-impl Fake {
-    fn answer(&self) -> Result<(), StoreError> {
-        *self.asked.lock().unwrap() += 1;
+impl MemoryKeyring {
+    fn count_call(&self) -> Result<(), StoreError> {
+        *self.calls.lock().unwrap() += 1;
         self.fails.lock().unwrap().map_or(Ok(()), |why| Err(why()))
     }
 
@@ -31,39 +31,39 @@ impl Fake {
     }
 }
 
-impl Calls for Fake {
+impl Calls for MemoryKeyring {
     fn get(&self, account: &Account) -> Result<Option<SecretString>, StoreError> {
-        self.answer()?;
+        self.count_call()?;
         Ok(self.keys.lock().unwrap().get(&account.entry()).map(|key| key.as_str().into()))
     }
 
     fn set(&self, account: &Account, key: &SecretString) -> Result<(), StoreError> {
-        self.answer()?;
-        let garbled = if *self.garbles.lock().unwrap() { "?" } else { "" };
-        let key = format!("{}{garbled}", key.expose_secret());
+        self.count_call()?;
+        let suffix = if *self.changes_keys.lock().unwrap() { "?" } else { "" };
+        let key = format!("{}{suffix}", key.expose_secret());
         self.keys.lock().unwrap().insert(account.entry(), key);
         Ok(())
     }
 
     fn remove(&self, account: &Account) -> Result<bool, StoreError> {
-        self.answer()?;
+        self.count_call()?;
         Ok(self.keys.lock().unwrap().remove(&account.entry()).is_some())
     }
 
     fn check(&self) -> Result<(), StoreError> {
-        self.answer()
+        self.count_call()
     }
 }
 
 struct Setup {
     folder: tempfile::TempDir,
-    keyring: Arc<Fake>,
+    keyring: Arc<MemoryKeyring>,
     stores: Stores,
 }
 
 fn setup(choice: StoreChoice) -> Setup {
     let folder = tempfile::tempdir().unwrap();
-    let keyring = Arc::new(Fake::default());
+    let keyring = Arc::new(MemoryKeyring::default());
     let file = KeyFile::new(Some(&folder.path().join("formsvc")));
     let calls = Arc::clone(&keyring) as Arc<dyn Calls>;
     let stores = Stores { choice, file, keyring: Keyring::of(calls, Duration::from_secs(60)) };
@@ -77,8 +77,8 @@ impl Setup {
         self.stores.remove_other_copy(account, store)
     }
 
-    /// The keys in the keyring and in the file; nothing for none.
-    fn both(&self) -> [String; 2] {
+    /// Returns the keys in the keyring and in the file. A missing key is an empty text.
+    fn stored_keys(&self) -> [String; 2] {
         let shown = |key: Option<SecretString>| {
             key.map(|key| key.expose_secret().to_owned()).unwrap_or_default()
         };
@@ -107,11 +107,11 @@ fn broken() -> StoreError {
 fn moved_key_has_one_copy() {
     let it = setup(StoreChoice::Auto);
     it.save(&account(), "1", KeyStore::File).unwrap();
-    assert_eq!(it.both(), ["", "1"]);
+    assert_eq!(it.stored_keys(), ["", "1"]);
     it.save(&stored_in(KeyStore::File), "2", KeyStore::Keyring).unwrap();
-    assert_eq!(it.both(), ["2", ""]);
+    assert_eq!(it.stored_keys(), ["2", ""]);
     it.save(&stored_in(KeyStore::Keyring), "3", KeyStore::File).unwrap();
-    assert_eq!(it.both(), ["", "3"]);
+    assert_eq!(it.stored_keys(), ["", "3"]);
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn written_key_leaves_the_copy_in_the_other_store() {
 fn key_that_is_not_read_back_leaves_the_old_copy() {
     let it = setup(StoreChoice::Auto);
     it.save(&account(), "1", KeyStore::File).unwrap();
-    *it.keyring.garbles.lock().unwrap() = true;
+    *it.keyring.changes_keys.lock().unwrap() = true;
     let error = it.save(&account(), "2", KeyStore::Keyring).unwrap_err();
     assert!(matches!(error, StoreError::NotKept(KeyStore::Keyring)), "{error:?}");
-    assert_eq!(it.both()[1], "1");
+    assert_eq!(it.stored_keys()[1], "1");
 }
 
 #[test]
@@ -146,19 +146,19 @@ fn old_copy_that_is_not_removed_is_an_error() {
     assert!(matches!(error, StoreError::Survives { store: KeyStore::Keyring, .. }), "{error:?}");
     it.keyring.fail(broken);
     assert!(it.save(&account(), "3", KeyStore::File).is_err());
-    assert_eq!(it.both()[1], "3");
+    assert_eq!(it.stored_keys()[1], "3");
 }
 
 #[test]
 fn keyring_is_not_opened_for_a_key_in_the_file() {
     let it = setup(StoreChoice::Auto);
     it.save(&account(), "1", KeyStore::File).unwrap();
-    let asked = *it.keyring.asked.lock().unwrap();
+    let calls = *it.keyring.calls.lock().unwrap();
     for account in [account(), stored_in(KeyStore::File)] {
         let (store, key) = it.stores.find(&account).unwrap().unwrap();
         assert_eq!((store, key.expose_secret()), (KeyStore::File, "1"));
     }
-    assert_eq!(*it.keyring.asked.lock().unwrap(), asked);
+    assert_eq!(*it.keyring.calls.lock().unwrap(), calls);
     assert!(it.stores.find(&stored_in(KeyStore::Keyring)).unwrap().is_none());
     it.stores.remove(&account()).unwrap();
     it.keyring.fail(locked);
@@ -187,8 +187,8 @@ fn removal_continues_after_a_failure() {
     it.save(&account(), "1", KeyStore::File).unwrap();
     it.keyring.fail(locked);
     assert!(it.stores.remove(&stored_in(KeyStore::Keyring)).is_err());
-    assert_eq!(it.both()[1], "");
-    // A folder takes the place of the key file.
+    assert_eq!(it.stored_keys()[1], "");
+    // A folder at the path of the key file makes the removal fail.
     it.keyring.repair();
     it.save(&account(), "2", KeyStore::Keyring).unwrap();
     let file = it.folder.path().join("formsvc/credentials.toml");
@@ -205,9 +205,9 @@ fn disabled_store_is_opened_only_for_a_known_copy() {
     assert!(it.stores.find(&account()).unwrap().is_some());
     it.stores.remove(&account()).unwrap();
     assert!(it.stores.check(KeyStore::Keyring).is_err());
-    assert_eq!(*it.keyring.asked.lock().unwrap(), 0);
+    assert_eq!(*it.keyring.calls.lock().unwrap(), 0);
     it.stores.remove(&stored_in(KeyStore::Keyring)).unwrap();
-    assert_eq!(*it.keyring.asked.lock().unwrap(), 1);
+    assert_eq!(*it.keyring.calls.lock().unwrap(), 1);
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn invalid_key_is_not_stored() {
             assert!(matches!(error, StoreError::NotAKey(_)), "{error:?}");
         }
     }
-    assert_eq!(it.both(), ["", ""]);
-    assert_eq!(*it.keyring.asked.lock().unwrap(), 0);
+    assert_eq!(it.stored_keys(), ["", ""]);
+    assert_eq!(*it.keyring.calls.lock().unwrap(), 0);
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(crate) async fn find(
         Err(why) if why.is_unreachable() => {
             Ok(Err(Missing::new(settings, &account, own.as_ref(), Some(why))))
         }
-        // A key from another source would only hide this error.
+        // No other source is tried, because its key would hide this error.
         Err(why) => Err(why.into()),
     }
 }
@@ -158,7 +158,7 @@ pub(crate) fn login_command(settings: &Settings) -> String {
     line.shown().unwrap_or_else(|| "formsvc auth login".to_owned())
 }
 
-/// There is no key for a base URL.
+/// The error for a base URL without an API key.
 #[derive(Debug)]
 pub(crate) struct Missing {
     error: CliError,
@@ -231,7 +231,7 @@ fn command_of_other_service(profile: &Profile, own: Option<&Account>, asked: &Ac
     }
 }
 
-/// Runs a call that may block on a thread of its own. The thread is abandoned when the command is stopped.
+/// Runs a call that may block on a separate thread. The thread is abandoned when a signal ends the command.
 pub(crate) async fn aside<T: Send + 'static>(
     call: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CliError> {

@@ -70,8 +70,8 @@ impl Logout {
     }
 }
 
-/// Returns the account whose key is deleted. Fails if the run names another service than the profile: two
-/// keys could be meant.
+/// Returns the account of the key to delete. Fails if the run names another service than the profile, because
+/// it is then not clear which key to delete.
 fn account(profile: &Profile, named: Option<&str>) -> Result<Option<Account>, CliError> {
     let own = Account::of_profile(profile)?;
     let Some(named) = named.map(|url| Account::new(&profile.name, url)).transpose()? else {
@@ -80,9 +80,8 @@ fn account(profile: &Profile, named: Option<&str>) -> Result<Option<Account>, Cl
     match own {
         Some(own) if own.origin() != named.origin() => {
             let (name, origin) = (&profile.name, own.origin());
-            let what =
-                format!("the profile `{name}` is for {origin}, and another address is named");
-            Err(CliError::usage(what).hint("leave `--base-url` out, and unset FORMSVC_BASE_URL"))
+            let what = format!("the profile `{name}` is for {origin}, not for the given base URL");
+            Err(CliError::usage(what).hint("leave out `--base-url`, and unset FORMSVC_BASE_URL"))
         }
         Some(own) => Ok(Some(own)),
         None => Ok(Some(named)),

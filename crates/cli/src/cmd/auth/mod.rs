@@ -69,5 +69,5 @@ fn setting(profile: &str, name: &str) -> String {
 
 fn no_demo() -> CliError {
     CliError::usage("`--demo` has its own service and key")
-        .hint("leave out `--demo`: the other commands of `auth` are for lasting services")
+        .hint("leave out `--demo` to use a saved profile")
 }

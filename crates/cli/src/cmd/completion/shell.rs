@@ -9,9 +9,10 @@ use clap_complete::env::{Elvish, EnvCompleter, Fish, Zsh};
 use crate::base::env;
 use crate::base::sanitize::one_line;
 
-/// The library's script splits the response into words and expands file name patterns.
+/// The script for Bash. It replaces the script of `clap_complete`, which splits the response into words and
+/// expands file name patterns.
 const BASH: &str = include_str!("formsvc.bash");
-/// The library's script evaluates the line that is being typed.
+/// The script for PowerShell. It replaces the script of `clap_complete`, which evaluates the typed line.
 const POWERSHELL: &str = include_str!("formsvc.ps1");
 
 /// Longest description of a candidate, in characters.
@@ -57,12 +58,12 @@ impl Shell {
             Self::Elvish => commented(self, &registration(&Elvish)),
             Self::Fish => commented(self, &registration(&Fish)),
             Self::Zsh => {
-                // A file in a folder of $fpath is the body of the function at its first call.
+                // At the first call, Zsh runs the file from $fpath as the body of the function.
                 let load = "\nif [[ \"${funcstack[1]}\" == _formsvc ]]; then\n    \
                             _clap_dynamic_completer_formsvc \"$@\"\nfi\n";
                 let script = registration(&Zsh);
                 let (first, rest) = script.split_once('\n').unwrap_or((&script, ""));
-                // The tag must be on the first line.
+                // The tag `#compdef` must be on the first line.
                 format!("{first}\n{}{load}", commented(self, rest))
             }
         }
@@ -145,7 +146,7 @@ fn registration(shell: &dyn EnvCompleter) -> String {
     let mut script = Vec::new();
     shell
         .write_registration(env::COMPLETE.name, "formsvc", "formsvc", "formsvc", &mut script)
-        .expect("memory takes every write");
+        .expect("a write to memory does not fail");
     String::from_utf8_lossy(&script).trim().to_owned() + "\n"
 }
 

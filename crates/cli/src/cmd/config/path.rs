@@ -16,7 +16,7 @@ use crate::settings::config::path_in;
 pub(crate) struct Path {}
 
 impl Path {
-    #[expect(clippy::unused_self, reason = "every command runs itself")]
+    #[expect(clippy::unused_self, reason = "all commands have a method `run`")]
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
         let path = path_in(&cx.settings.paths)?;
         let shown = path.as_os_str().as_encoded_bytes();

@@ -197,8 +197,8 @@ impl Check {
             return Err(CliError::usage(what).hint("start `formsvc sandbox` and add an endpoint"));
         }
         let secrets = require(self.secrets.read(cx).await?, "`--deliveries`")?.texts();
-        // Reports a port that is in use. Closed again, because a delivery that arrives during the API checks
-        // would get no response.
+        // Fails early if the port is in use. The listener is closed again, because a delivery that arrives
+        // during the API checks would get no response.
         self.listen().await?;
         Ok(Some(secrets))
     }
@@ -236,7 +236,7 @@ impl Check {
                 cx.progress.doing(&format!("{number} of 4 attempts · waiting for the next"));
             }
             SenderEvent::Quiet(wait) => {
-                cx.progress.waiting(wait, "an attempt that must not come");
+                cx.progress.waiting(wait, "unexpected attempts");
             }
         };
         let submitted = async {

@@ -30,7 +30,7 @@ fn proxy(network: &NetworkSettings, target: &str) -> Check {
         Route::Excluded(entry) => format!("none: `{entry}` of NO_PROXY matches the service"),
         Route::Localhost => {
             const FOUND: &str = "none: localhost is reached directly";
-            // An unusable proxy variable does not affect this service, but others.
+            // An unusable proxy variable affects requests to other hosts.
             let Err(error) = network.check_proxy(OTHER_MACHINE).map_err(CliError::from) else {
                 return Check::passed(NAME, FOUND);
             };

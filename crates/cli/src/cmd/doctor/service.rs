@@ -46,7 +46,8 @@ impl TimedRequest {
     }
 }
 
-/// Runs the checks. If `has_key` is false, the client has a placeholder, which is not judged.
+/// Runs the checks. If `has_key` is false, the client sends a placeholder, and its refusal is not a
+/// failure.
 pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<Check> {
     let timeout = cx.settings.timeout.unwrap_or(TIMEOUT);
     let once = RequestOptions::new().attempt_timeout(timeout).retry(RetryPolicy::none());
@@ -62,7 +63,7 @@ pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<
         checks.extend(["account", "clock", "rate limit"].map(skipped));
         return checks;
     }
-    // On an open connection, so that its time is a round trip.
+    // The second request uses the open connection, so that its time is one round trip.
     let second = TimedRequest::send(&client).await;
     let request = if second.headers().is_some() { &second } else { &first };
     let date = request.headers().and_then(|headers| headers.get(DATE)?.to_str().ok());

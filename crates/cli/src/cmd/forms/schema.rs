@@ -57,7 +57,7 @@ struct LabelRow<'a> {
 
 impl<'a> LabelRow<'a> {
     fn new(label: &'a LabelStatistics, of: u64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "a share needs few digits")]
+        #[expect(clippy::cast_precision_loss, reason = "a share is printed with few digits")]
         let rate = label.filled as f64 / of as f64;
         Self {
             label,

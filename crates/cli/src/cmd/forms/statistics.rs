@@ -10,11 +10,11 @@ use formsvc_table::Headings;
 use formsvc_workbench::simulate::answer_type;
 use serde::Serialize;
 
-/// Different answers of a label that are counted at most.
+/// Maximum number of different answers that are counted per label.
 const DISTINCT_MAX: usize = 200;
-/// Labels of a form at most. Anyone may submit any label, so the memory needs a bound.
+/// Maximum number of labels of a form. A submission may have any label, so the use of memory needs a bound.
 const LABELS_MAX: usize = 10_000;
-/// Bytes of the name of a label at most; a longer one is cut, for the same reason.
+/// Maximum length of the name of a label, in bytes. A longer name is truncated, for the same reason.
 const NAME_BYTES_MAX: usize = 4_096;
 
 /// Statistics of the submissions of a form.

@@ -32,7 +32,7 @@ pub(super) struct Database {
 }
 
 /// Reads the URL of a database. It may contain a password, so that it is never shown.
-#[expect(clippy::unnecessary_wraps, reason = "clap takes a function with a result")]
+#[expect(clippy::unnecessary_wraps, reason = "clap requires a function that returns a `Result`")]
 pub(super) fn address(text: &str) -> Result<SecretString, Infallible> {
     Ok(SecretString::from(text))
 }

@@ -106,7 +106,7 @@ impl List {
         bounds: &Bounds,
         listing: &mut Listing,
     ) -> Result<ListEnd, CliError> {
-        // Submissions that are not listed are requested in whole pages.
+        // If submissions are skipped, more than `--limit` are read, so full pages are requested.
         let skips_rows = bounds.until.is_some() || self.after.is_some();
         let page_size = if skips_rows { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
         let mut list = form.submissions().page_size(page_size);

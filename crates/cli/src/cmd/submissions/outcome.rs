@@ -9,7 +9,7 @@ pub(in crate::cmd) use crate::base::text::count as counted;
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 
-/// Items of one kind that an error lists at most.
+/// Maximum number of items of one kind in an error.
 const LISTED_MAX: usize = 20;
 
 /// Returns the word for a completeness in output.

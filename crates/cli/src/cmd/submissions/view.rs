@@ -100,7 +100,7 @@ impl View {
                 ));
             }
         }
-        // The service may have the submission and not list it.
+        // The submission may be one that the list leaves out.
         incomplete_list(&pages).map_err(|error| error.hint("the submission may be one of them"))?;
         let read = HumanCount(read);
         Err(self.missing(&match oldest {

@@ -1,4 +1,4 @@
-//! The table of settings. Help, checks, completion and the documents follow from it.
+//! The table of settings. Help, checks, completion and documents use it.
 
 use clap::ValueEnum;
 

@@ -12,7 +12,7 @@ use crate::settings::check_profile;
 /// Name of the table of profiles.
 pub(super) const PROFILES: &str = "profiles";
 
-/// Hint for a user who tries to store an API key as a setting.
+/// Hint of the error for an API key that is given as a setting.
 pub(crate) const NO_KEYS: &str = "`formsvc auth login` stores an API key; FORMSVC_API_KEY and `--api-key-file` \
                        pass one to a single run";
 

@@ -12,7 +12,7 @@ const ENTRIES_MAX: usize = 1_000;
 /// A setting in a file. Its name may be unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The profile whose table contains it; `None` at the top of the file.
+    /// The profile with the table that contains the setting; `None` at the top of the file.
     pub(crate) profile: Option<String>,
     pub(crate) name: String,
     pub(crate) value: Value,

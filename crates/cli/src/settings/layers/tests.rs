@@ -26,7 +26,7 @@ fn values(kind: Kind) -> [&'static str; 2] {
 
 /// The layers by precedence.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum From {
+enum Source {
     Flag,
     Env,
     Project,
@@ -34,11 +34,12 @@ enum From {
     User,
 }
 
-const ALL: [From; 5] = [From::Flag, From::Env, From::Project, From::Profile, From::User];
+const ALL: [Source; 5] =
+    [Source::Flag, Source::Env, Source::Project, Source::Profile, Source::User];
 
-impl From {
+impl Source {
     /// True if the layer may contain the setting.
-    fn gives(self, setting: &Setting) -> bool {
+    fn allows(self, setting: &Setting) -> bool {
         match self {
             Self::Flag => setting.flag.is_some(),
             Self::Env => setting.variable.is_some(),
@@ -48,7 +49,7 @@ impl From {
         }
     }
 
-    fn is(self, origin: &Origin) -> bool {
+    fn is_of(self, origin: &Origin) -> bool {
         match origin {
             Origin::Flag(_) => self == Self::Flag,
             Origin::Env(_) => self == Self::Env,
@@ -68,7 +69,7 @@ fn value(setting: &Setting, text: &str) -> Value {
 }
 
 /// Resolves a setting from the given layers, which need not be allowed to contain it.
-fn resolved(setting: &'static Setting, given: &[(From, &str)], on_bad: OnBadSetting) -> Resolved {
+fn resolved(setting: &'static Setting, given: &[(Source, &str)], on_bad: OnBadSetting) -> Resolved {
     let entry = |profile: Option<&str>, text: &str| Entry {
         profile: profile.map(str::to_owned),
         name: setting.name.to_owned(),
@@ -82,11 +83,11 @@ fn resolved(setting: &'static Setting, given: &[(From, &str)], on_bad: OnBadSett
     let mut project = Layer { path: ".formsvc.toml".into(), ..Layer::default() };
     for (from, text) in given {
         match from {
-            From::Flag => flags.push((setting.name, value(setting, text))),
-            From::Env => variable = Some(OsString::from(text)),
-            From::Project => project.entries.entries.push(entry(None, text)),
-            From::Profile => user.entries.entries.push(entry(Some("default"), text)),
-            From::User => user.entries.entries.push(entry(None, text)),
+            Source::Flag => flags.push((setting.name, value(setting, text))),
+            Source::Env => variable = Some(OsString::from(text)),
+            Source::Project => project.entries.entries.push(entry(None, text)),
+            Source::Profile => user.entries.entries.push(entry(Some("default"), text)),
+            Source::User => user.entries.entries.push(entry(None, text)),
         }
     }
     let env = |name: &str| {
@@ -104,7 +105,7 @@ fn higher_layer_takes_precedence_for_every_setting() {
         let [strong, weak] = values(setting.kind);
         for (at, stronger) in ALL.iter().enumerate() {
             for weaker in &ALL[at + 1..] {
-                if !stronger.gives(setting) || !weaker.gives(setting) {
+                if !stronger.allows(setting) || !weaker.allows(setting) {
                     continue;
                 }
                 pairs += 1;
@@ -113,7 +114,7 @@ fn higher_layer_takes_precedence_for_every_setting() {
                     let resolved = resolved(setting, &given, OnBadSetting::Fail);
                     let what = format!("{} by {stronger:?} and {weaker:?}", setting.name);
                     assert_eq!(resolved.text(setting.name).as_deref(), Some(strong), "{what}");
-                    assert!(stronger.is(&resolved.row(setting.name).unwrap().origin), "{what}");
+                    assert!(stronger.is_of(&resolved.row(setting.name).unwrap().origin), "{what}");
                 }
             }
         }
@@ -125,15 +126,15 @@ fn higher_layer_takes_precedence_for_every_setting() {
 fn setting_in_the_wrong_file_is_ignored_with_a_warning() {
     for setting in SETTINGS {
         let [text, _] = values(setting.kind);
-        for from in [From::Project, From::Profile, From::User] {
-            if from.gives(setting) {
+        for from in [Source::Project, Source::Profile, Source::User] {
+            if from.allows(setting) {
                 continue;
             }
             let resolved = resolved(setting, &[(from, text)], OnBadSetting::Fail);
             let row = resolved.row(setting.name).unwrap();
             assert_eq!((row.value.clone(), &row.origin), (None, &Origin::Default));
             let [warning] = &*resolved.warnings else { panic!("{:?}", resolved.warnings) };
-            let file = if from == From::Project { ".formsvc.toml:1" } else { "config.toml:1" };
+            let file = if from == Source::Project { ".formsvc.toml:1" } else { "config.toml:1" };
             assert!(warning.contains(file), "{warning}");
             assert!(warning.contains(&format!("{}` has no effect", setting.name)), "{warning}");
         }
@@ -153,7 +154,7 @@ fn project_file_sets_only_the_appearance() {
 #[test]
 fn bad_setting_fails_unless_the_command_fixes_it() {
     for setting in SETTINGS {
-        if !From::User.gives(setting) {
+        if !Source::User.allows(setting) {
             continue;
         }
         let entry = Entry {

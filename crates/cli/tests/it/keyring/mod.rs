@@ -242,7 +242,7 @@ fn a_keyring_that_never_answers_is_given_up_after_three_seconds() {
     let session = Session::silent(&home);
     given_up_in_time(|| {
         let said = session.run(&["me", "--base-url", NOWHERE]);
-        ended(&said, 4, &["the keyring did not answer within 3 s"]);
+        ended(&said, 4, &["the keyring did not respond within 3 s"]);
         ended(&said, 4, &WAYS);
     });
 }
@@ -261,7 +261,7 @@ fn a_bus_that_never_answers_is_given_up_after_three_seconds_and_a_key_in_the_fil
     };
     given_up_in_time(|| {
         let said = run(&["me", "--base-url", NOWHERE]);
-        ended(&said, 4, &["the keyring did not answer within 3 s"]);
+        ended(&said, 4, &["the keyring did not respond within 3 s"]);
         assert!(listener.accept().is_ok(), "the bus was not even asked");
     });
     while listener.accept().is_ok() {}

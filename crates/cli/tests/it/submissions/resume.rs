@@ -256,7 +256,7 @@ fn changed_submission_of_a_continued_export_is_reported() {
     assert_eq!(run(&mut service.formsvc(&export), folder.path()).code, Some(4));
     let said = run(&mut service.formsvc(&export), folder.path());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let warning = "1 submission came again with other content; the export has the new content";
+    let warning = "1 submission changed on the service; the export has the new content";
     assert!(said.stderr.contains(warning), "{}", said.stderr);
     assert!(std::fs::read_to_string(&out).unwrap().contains(",z\n"));
 }

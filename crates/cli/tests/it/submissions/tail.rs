@@ -302,7 +302,7 @@ fn tail_retries_an_outage_at_the_start() {
     let args = ["--base-url", "http://127.0.0.1:1", "--max-time", "200ms"];
     let gone = tail(&service, &args);
     assert_eq!(gone.code, Some(8), "{}", gone.stderr);
-    assert!(gone.stderr.contains("did not respond before the time was over"), "{}", gone.stderr);
+    assert!(gone.stderr.contains("did not respond within the time limit"), "{}", gone.stderr);
     // A permanent error ends the command at once.
     for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 5), ("403 Forbidden", 5)] {
         let refused = tail(&Canned::start(vec![answer(status, "", "{}")]), &[]);

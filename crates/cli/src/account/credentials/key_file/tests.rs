@@ -1,3 +1,5 @@
+//! The key file: modes, links, locks and invalid content.
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -9,32 +11,32 @@ use super::*;
 const LEFTOVER: &str = ".credentials.toml.x";
 const KEY: &str = "fsk_SECRETSECRET";
 
-struct Place {
+struct Fixture {
     _home: TempDir,
     folder: PathBuf,
     file: KeyFile,
 }
 
-fn place() -> Place {
+fn fixture() -> Fixture {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("config/formsvc");
     let file = KeyFile::new(Some(&folder));
-    Place { _home: home, folder, file }
+    Fixture { _home: home, folder, file }
 }
 
-impl Place {
+impl Fixture {
     fn path(&self) -> PathBuf {
         self.folder.join(NAME)
     }
 
     fn with(text: &str) -> Self {
-        let place = place();
-        place.file.set(&account("a"), &KEY.into()).unwrap();
-        fs::write(place.path(), text).unwrap();
-        place
+        let fixture = fixture();
+        fixture.file.set(&account("a"), &KEY.into()).unwrap();
+        fs::write(fixture.path(), text).unwrap();
+        fixture
     }
 
-    /// Everything asked of it fails with the same error, which is given.
+    /// Checks that all operations fail with the same error, and returns it.
     fn refused(&self) -> StoreError {
         let set = self.file.set(&account("b"), &KEY.into()).unwrap_err().to_string();
         let remove = self.file.remove(&account("a")).unwrap_err().to_string();
@@ -49,12 +51,8 @@ fn account(profile: &str) -> Account {
     Account::new(profile, "https://forms.example").unwrap()
 }
 
-fn key(place: &Place, account: &Account) -> Option<String> {
-    place.file.get(account).unwrap().map(|key| key.expose_secret().to_owned())
-}
-
-fn told(error: &StoreError) -> String {
-    error.to_string()
+fn key(fixture: &Fixture, account: &Account) -> Option<String> {
+    fixture.file.get(account).unwrap().map(|key| key.expose_secret().to_owned())
 }
 
 fn mode(path: &Path) -> u32 {
@@ -66,107 +64,107 @@ fn chmod(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_key_is_kept_for_its_owner_alone_and_gone_when_removed() {
-    let place = place();
-    assert_eq!(key(&place, &account("a")), None);
-    assert!(!place.file.remove(&account("a")).unwrap());
-    assert!(!place.folder.exists(), "looking makes nothing");
-    place.file.set(&account("a"), &KEY.into()).unwrap();
-    assert_eq!([mode(&place.folder), mode(&place.path())], [0o700, 0o600]);
-    assert_eq!(key(&place, &account("a")).as_deref(), Some(KEY));
-    place.file.set(&account("a"), &"other".into()).unwrap();
-    assert_eq!(key(&place, &account("a")).as_deref(), Some("other"));
-    assert!(place.file.remove(&account("a")).unwrap());
-    assert!(!place.file.remove(&account("a")).unwrap());
-    let left: Vec<_> = fs::read_dir(&place.folder).unwrap().collect();
-    assert_eq!(left.len(), 1, "the lock alone stays: {left:?}");
+fn key_file_is_private_and_deleted_with_the_last_key() {
+    let fixture = fixture();
+    assert_eq!(key(&fixture, &account("a")), None);
+    assert!(!fixture.file.remove(&account("a")).unwrap());
+    assert!(!fixture.folder.exists(), "a read creates no folder");
+    fixture.file.set(&account("a"), &KEY.into()).unwrap();
+    assert_eq!([mode(&fixture.folder), mode(&fixture.path())], [0o700, 0o600]);
+    assert_eq!(key(&fixture, &account("a")).as_deref(), Some(KEY));
+    fixture.file.set(&account("a"), &"other".into()).unwrap();
+    assert_eq!(key(&fixture, &account("a")).as_deref(), Some("other"));
+    assert!(fixture.file.remove(&account("a")).unwrap());
+    assert!(!fixture.file.remove(&account("a")).unwrap());
+    let left: Vec<_> = fs::read_dir(&fixture.folder).unwrap().collect();
+    assert_eq!(left.len(), 1, "only the lock file remains: {left:?}");
 }
 
 #[test]
-fn a_key_of_one_origin_or_profile_is_not_that_of_another() {
-    let place = place();
+fn key_is_found_only_for_its_origin_and_profile() {
+    let fixture = fixture();
     let others = ["https://forms.example/a", "http://localhost", "https://forms.example:1"];
-    place.file.set(&account("a"), &KEY.into()).unwrap();
+    fixture.file.set(&account("a"), &KEY.into()).unwrap();
     for origin in others {
-        assert_eq!(key(&place, &Account::new("a", origin).unwrap()), None, "{origin}");
+        assert_eq!(key(&fixture, &Account::new("a", origin).unwrap()), None, "{origin}");
     }
-    assert_eq!(key(&place, &account("b")), None);
-    place.file.set(&account("b"), &"other".into()).unwrap();
-    assert!(place.file.remove(&account("b")).unwrap());
-    assert_eq!(key(&place, &account("a")).as_deref(), Some(KEY));
+    assert_eq!(key(&fixture, &account("b")), None);
+    fixture.file.set(&account("b"), &"other".into()).unwrap();
+    assert!(fixture.file.remove(&account("b")).unwrap());
+    assert_eq!(key(&fixture, &account("a")).as_deref(), Some(KEY));
 }
 
 #[test]
-fn what_people_wrote_into_the_file_stays() {
-    let place = Place::with("# mine\n[\"https://x\"]\nz = \"k\" # why\n");
-    place.file.set(&account("a"), &KEY.into()).unwrap();
-    assert!(place.file.remove(&account("a")).unwrap());
+fn set_and_remove_keep_comments_and_other_keys() {
+    let fixture = Fixture::with("# mine\n[\"https://x\"]\nz = \"k\" # why\n");
+    fixture.file.set(&account("a"), &KEY.into()).unwrap();
+    assert!(fixture.file.remove(&account("a")).unwrap());
     assert_eq!(
-        fs::read_to_string(place.path()).unwrap(),
+        fs::read_to_string(fixture.path()).unwrap(),
         "# mine\n[\"https://x\"]\nz = \"k\" # why\n"
     );
 }
 
 #[test]
-fn modes_that_let_others_in_are_refused_with_the_command_that_mends_them() {
+fn mode_for_other_users_is_refused_with_a_chmod_hint() {
     for loose in [0o601, 0o604, 0o620, 0o640, 0o666, 0o777] {
-        let place = Place::with("");
-        chmod(&place.path(), loose);
-        let hint = place.refused().hint().unwrap();
-        assert_eq!(hint, format!("`chmod 600 {}`", place.path().display()), "{loose:o}");
-        chmod(&place.path(), 0o600);
-        chmod(&place.folder, loose | 0o100);
-        let hint = place.refused().hint().unwrap();
-        assert_eq!(hint, format!("`chmod 700 {}`", place.folder.display()), "{loose:o}");
+        let fixture = Fixture::with("");
+        chmod(&fixture.path(), loose);
+        let hint = fixture.refused().hint().unwrap();
+        assert_eq!(hint, format!("`chmod 600 {}`", fixture.path().display()), "{loose:o}");
+        chmod(&fixture.path(), 0o600);
+        chmod(&fixture.folder, loose | 0o100);
+        let hint = fixture.refused().hint().unwrap();
+        assert_eq!(hint, format!("`chmod 700 {}`", fixture.folder.display()), "{loose:o}");
     }
 }
 
 #[test]
-fn symbolic_links_are_refused_wherever_they_point() {
-    let place = Place::with("");
-    let real = place.folder.with_file_name("real");
-    fs::rename(&place.folder, &real).unwrap();
-    symlink(&real, &place.folder).unwrap();
-    assert!(told(&place.refused()).contains("symbolic link"));
+fn symbolic_link_to_file_or_folder_is_refused() {
+    let fixture = Fixture::with("");
+    let real = fixture.folder.with_file_name("real");
+    fs::rename(&fixture.folder, &real).unwrap();
+    symlink(&real, &fixture.folder).unwrap();
+    assert!(fixture.refused().to_string().contains("symbolic link"));
     for spelled in ["formsvc/", "formsvc/.", "./formsvc//"] {
-        let file = KeyFile::new(Some(&place.folder.with_file_name(spelled)));
+        let file = KeyFile::new(Some(&fixture.folder.with_file_name(spelled)));
         assert!(file.get(&account("a")).is_err(), "{spelled}");
     }
-    fs::remove_file(&place.folder).unwrap();
-    fs::rename(&real, &place.folder).unwrap();
-    let elsewhere = place.folder.with_file_name("elsewhere.toml");
-    fs::rename(place.path(), &elsewhere).unwrap();
-    symlink(&elsewhere, place.path()).unwrap();
-    assert!(told(&place.refused()).contains("symbolic link"));
+    fs::remove_file(&fixture.folder).unwrap();
+    fs::rename(&real, &fixture.folder).unwrap();
+    let elsewhere = fixture.folder.with_file_name("elsewhere.toml");
+    fs::rename(fixture.path(), &elsewhere).unwrap();
+    symlink(&elsewhere, fixture.path()).unwrap();
+    assert!(fixture.refused().to_string().contains("symbolic link"));
 }
 
 #[test]
-fn a_symbolic_link_in_place_of_the_lock_or_of_the_new_file_is_not_followed() {
-    let place = Place::with("");
-    let victim = place.folder.with_file_name("victim");
+fn symbolic_link_at_lock_or_new_file_is_not_followed() {
+    let fixture = Fixture::with("");
+    let victim = fixture.folder.with_file_name("victim");
     fs::write(&victim, "precious").unwrap();
-    symlink(&victim, place.folder.join(LEFTOVER)).unwrap();
-    place.file.set(&account("a"), &KEY.into()).unwrap();
-    fs::remove_file(place.folder.join(LOCK_NAME)).unwrap();
-    symlink(&victim, place.folder.join(LOCK_NAME)).unwrap();
-    assert!(place.file.set(&account("a"), &KEY.into()).is_err());
+    symlink(&victim, fixture.folder.join(LEFTOVER)).unwrap();
+    fixture.file.set(&account("a"), &KEY.into()).unwrap();
+    fs::remove_file(fixture.folder.join(LOCK_NAME)).unwrap();
+    symlink(&victim, fixture.folder.join(LOCK_NAME)).unwrap();
+    assert!(fixture.file.set(&account("a"), &KEY.into()).is_err());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
 
 #[test]
-fn a_pipe_or_a_folder_in_place_of_the_file_is_refused_at_once() {
-    let place = Place::with("");
-    fs::remove_file(place.path()).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(place.path()).status();
+fn pipe_or_folder_at_the_path_is_refused_without_waiting() {
+    let fixture = Fixture::with("");
+    fs::remove_file(fixture.path()).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(fixture.path()).status();
     assert!(made.unwrap().success());
-    assert!(told(&place.refused()).contains("is not a file"));
-    fs::remove_file(place.path()).unwrap();
-    fs::create_dir(place.path()).unwrap();
-    assert!(told(&place.refused()).contains("is not a file"));
+    assert!(fixture.refused().to_string().contains("is not a file"));
+    fs::remove_file(fixture.path()).unwrap();
+    fs::create_dir(fixture.path()).unwrap();
+    assert!(fixture.refused().to_string().contains("is not a file"));
 }
 
 #[test]
-fn what_is_no_file_of_keys_is_told_without_a_word_of_it() {
+fn invalid_file_error_shows_no_content() {
     let huge = "#".repeat(usize::try_from(MAX_LEN).unwrap() + 1);
     for (text, wrong) in [
         ("a = \"fsk_SECRETSECRET\"\nfsk_SECRETSECRET\n", "line 2"),
@@ -176,57 +174,57 @@ fn what_is_no_file_of_keys_is_told_without_a_word_of_it() {
         ("[\"https://forms.example\"]\na = 7", "not an API key"),
         (&huge, "longer than"),
     ] {
-        let place = Place::with(text);
-        let error = place.file.get(&account("a")).unwrap_err();
-        assert!(told(&error).contains(wrong), "{error}");
+        let fixture = Fixture::with(text);
+        let error = fixture.file.get(&account("a")).unwrap_err();
+        assert!(error.to_string().contains(wrong), "{error}");
         assert!(!format!("{error:?}{error}").contains("SECRET"), "{error:?}");
     }
-    let place = Place::with("");
-    fs::write(place.path(), b"\xff\xfe").unwrap();
-    assert!(told(&place.refused()).contains("UTF-8"));
-    let place = Place::with("\"https://forms.example\" = \"fsk_SECRETSECRET\"");
-    let error = place.file.set(&account("a"), &KEY.into()).unwrap_err();
-    assert!(told(&error).contains("not a table"), "{error}");
+    let fixture = Fixture::with("");
+    fs::write(fixture.path(), b"\xff\xfe").unwrap();
+    assert!(fixture.refused().to_string().contains("UTF-8"));
+    let fixture = Fixture::with("\"https://forms.example\" = \"fsk_SECRETSECRET\"");
+    let error = fixture.file.set(&account("a"), &KEY.into()).unwrap_err();
+    assert!(error.to_string().contains("not a table"), "{error}");
 }
 
 #[test]
-fn what_a_run_that_died_left_behind_is_removed() {
-    let place = Place::with("");
-    fs::write(place.folder.join(LEFTOVER), KEY).unwrap();
-    place.file.remove(&account("a")).unwrap();
-    assert!(!place.folder.join(LEFTOVER).exists());
-    fs::write(place.folder.join(LEFTOVER), "left").unwrap();
-    chmod(&place.folder.join(LEFTOVER), 0o666);
-    place.file.set(&account("a"), &KEY.into()).unwrap();
-    assert_eq!(mode(&place.path()), 0o600);
+fn temporary_file_of_a_killed_run_is_removed() {
+    let fixture = Fixture::with("");
+    fs::write(fixture.folder.join(LEFTOVER), KEY).unwrap();
+    fixture.file.remove(&account("a")).unwrap();
+    assert!(!fixture.folder.join(LEFTOVER).exists());
+    fs::write(fixture.folder.join(LEFTOVER), "left").unwrap();
+    chmod(&fixture.folder.join(LEFTOVER), 0o666);
+    fixture.file.set(&account("a"), &KEY.into()).unwrap();
+    assert_eq!(mode(&fixture.path()), 0o600);
 }
 
 #[test]
-fn many_who_log_in_at_once_lose_nothing() {
-    let place = place();
+fn concurrent_writes_lose_no_key() {
+    let fixture = fixture();
     let profiles: Vec<String> = (0..16).map(|n| format!("p{n}")).collect();
     std::thread::scope(|scope| {
         for profile in &profiles {
-            let file = &place.file;
+            let file = &fixture.file;
             scope.spawn(move || file.set(&account(profile), &profile.as_str().into()).unwrap());
         }
     });
     for profile in &profiles {
-        assert_eq!(key(&place, &account(profile)).as_ref(), Some(profile));
+        assert_eq!(key(&fixture, &account(profile)).as_ref(), Some(profile));
     }
 }
 
 #[test]
-fn a_write_that_fails_leaves_the_keys_that_are_there() {
-    let place = Place::with("[\"https://forms.example\"]\na = \"kept\"\n");
-    // In the way of the new file, and no file that could be removed.
-    fs::create_dir(place.folder.join(LEFTOVER)).unwrap();
-    assert!(place.file.set(&account("b"), &KEY.into()).is_err());
-    assert_eq!(key(&place, &account("a")).as_deref(), Some("kept"));
+fn failed_write_keeps_the_stored_keys() {
+    let fixture = Fixture::with("[\"https://forms.example\"]\na = \"kept\"\n");
+    // A folder at the path of a temporary file makes the write fail, because it cannot be removed.
+    fs::create_dir(fixture.folder.join(LEFTOVER)).unwrap();
+    assert!(fixture.file.set(&account("b"), &KEY.into()).is_err());
+    assert_eq!(key(&fixture, &account("a")).as_deref(), Some("kept"));
 }
 
 #[test]
-fn without_a_folder_there_is_no_file() {
+fn key_file_without_a_folder_is_empty_and_read_only() {
     let file = KeyFile::new(None);
     assert!(file.get(&account("a")).unwrap().is_none());
     assert!(matches!(file.set(&account("a"), &KEY.into()), Err(StoreError::NoFolder)));

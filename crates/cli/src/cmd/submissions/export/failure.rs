@@ -12,7 +12,7 @@ use crate::exit::Exit;
 
 /// The hint when submissions cannot be saved in the temporary folder.
 pub(super) const NOTHING_WRITTEN: &str =
-    "nothing was written: let TMPDIR or FORMSVC_STATE_DIR name a folder with room";
+    "nothing was written: set TMPDIR or FORMSVC_STATE_DIR to a folder with free space";
 
 /// The state of a stream that failed.
 pub(super) const PARTIAL_STREAM: &str = "the data on standard output is not complete";
@@ -49,7 +49,7 @@ pub(super) fn explain(
         let state = saved(rows_saved, state_of_output(&cause, path, format));
         let is_permanent = cause.is_permanent();
         let error = convert(*cause).hint_too(&state);
-        // With another key the command continues.
+        // The command can continue with another API key.
         return match command.filter(|_| !is_permanent || error.exit == Exit::Auth) {
             Some(command) => error.continued_by(command),
             None => error,
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(cause: ExportError, path: &Path) -> String {
+    fn explained(cause: ExportError, path: &Path) -> String {
         let folder = path.parent().unwrap().to_owned();
         let error = ExportError::Unfinished { rows_saved: 3, folder, cause: Box::new(cause) };
         let command = Some("formsvc submissions export x".to_owned());
@@ -145,20 +145,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
         std::fs::write(&path, "part").unwrap();
-        let overwritten = shown(output_error(Operation::Overwrite), &path);
+        let overwritten = explained(output_error(Operation::Overwrite), &path);
         assert!(overwritten.contains("overwritten in part"), "{overwritten}");
         assert!(!overwritten.contains("unchanged"), "{overwritten}");
         for operation in [Operation::Manifest, Operation::PublishNext] {
-            let shown = shown(output_error(operation), &path);
+            let shown = explained(output_error(operation), &path);
             assert!(!shown.contains("unchanged"), "{shown}");
         }
-        assert!(shown(output_error(Operation::Write), &path).contains("is unchanged"));
+        assert!(explained(output_error(Operation::Write), &path).contains("is unchanged"));
     }
 
     #[cfg(unix)]
     #[test]
     fn device_is_not_reported_as_unchanged() {
-        let shown = shown(output_error(Operation::Write), Path::new("/dev/null"));
+        let shown = explained(output_error(Operation::Write), Path::new("/dev/null"));
         assert!(shown.contains("3 submissions are saved"), "{shown}");
         assert!(!shown.contains("unchanged") && !shown.contains("created"), "{shown}");
     }
@@ -167,8 +167,8 @@ mod tests {
     fn error_that_repeats_has_no_command_to_continue() {
         let path = Path::new("/nonexistent/rows.csv");
         let filter = ExportError::Filter { id: "sub_1".to_owned(), message: "no".to_owned() };
-        assert!(!shown(filter, path).contains("continue with"));
-        assert!(shown(ExportError::TimeLimit, path).contains("continue with"));
+        assert!(!explained(filter, path).contains("continue with"));
+        assert!(explained(ExportError::TimeLimit, path).contains("continue with"));
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl FormatOptions {
             _ => ListStyle::Json,
         };
         if let Some(columns) = &self.columns {
-            // The table's own columns stay.
+            // The columns that are not answers are always included.
             let local = self.time_zone.as_ref().map(|_| "created_at_local");
             let own = ["id", "created_at"].into_iter().chain(local).map(str::to_owned);
             table.columns = own.chain(labels(columns)?).collect();

@@ -42,7 +42,7 @@ use crate::settings::args::{duration, whole};
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions export penguins -o penguins.csv\n  formsvc --demo submissions export anes96 --format ndjson\n  formsvc --demo submissions export penguins --since 30d -o recent.csv.gz\n  formsvc --demo submissions export --all --limit 1000 -o exports"
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag without a value")]
 pub(crate) struct Export {
     /// The forms: id, public id, exact title, or the beginning of either id
     #[arg(value_name = "FORM", required_unless_present = "all")]

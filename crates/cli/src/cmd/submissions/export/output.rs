@@ -20,7 +20,7 @@ use crate::error::CliError;
 use crate::error::message::Message;
 use crate::exit::Exit;
 
-/// Names of standard output. Opened by one of the last three names, it would be written from its start, so
+/// Names of standard output. The last three must not be opened: the file would be written from its start, so
 /// that `>>` would not append.
 const STDOUT_NAMES: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 

@@ -97,7 +97,7 @@ impl Run<'_> {
         if pull.replaced > 0 {
             let replaced = counted(pull.replaced, "submission");
             cx.progress.warn(&format!(
-                "{replaced} came again with other content; the export has the new content"
+                "{replaced} changed on the service; the export has the new content"
             ));
         }
         let times = (cx.progress.elapsed(), cx.progress.waited());
@@ -190,7 +190,7 @@ impl Run<'_> {
         let mut line = CommandLine::new(&self.cx.settings, &["submissions", "export"]);
         for (flag, value) in typed_args() {
             match value {
-                // With this switch the command would start over.
+                // With `--fresh`, the command would start over.
                 None if flag == "--fresh" => &mut line,
                 Some(value) if !flag.is_empty() => line.flag(&flag, &value),
                 Some(word) => line.switch(&word),

@@ -27,7 +27,8 @@ pub(in crate::cmd) const FIELDS: [Field; 11] = [
 
 /// Show the forms of a database, and whether their submissions are complete
 ///
-/// Makes no request. A gap is a range of time whose submissions were not read yet; the next sync reads them.
+/// Makes no request. A gap is a range of time with submissions that were not read yet; the next sync reads
+/// them.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc submissions sync status --to sqlite:survey.db\n  formsvc submissions sync status --to sqlite:survey.db --json form,complete"

@@ -69,7 +69,7 @@ impl Tail {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        // The follow retries, and reports an outage only once.
+        // `OutageBackoff` retries, and reports an outage only once.
         let no_retry = RequestOptions::new().retry(RetryPolicy::none());
         let deadline = cx.deadline(self.max_time);
         let client = cx.until(deadline, cx.client()).await?.with_options(no_retry)?;
@@ -78,7 +78,7 @@ impl Tail {
         let start = async {
             let form = backoff.find_form(&client, &self.form).await?;
             let handle = client.form(&form.id);
-            // Submissions that are made from now on come after the newest one.
+            // Without older submissions to print, the list continues after the newest submission.
             let is_from_now = self.last == 0 && since.is_none();
             let newest = if is_from_now { backoff.newest(&handle).await? } else { None };
             Ok::<_, CliError>((form, handle, newest.as_ref().map(ListPosition::after)))
@@ -150,8 +150,8 @@ struct Follower<'a> {
     position: Option<ListPosition>,
 }
 
-/// The error if the time limit is over during an outage.
-const NO_RESPONSE: &str = "the service did not respond before the time was over";
+/// The error if the time limit ends during an outage.
+const NO_RESPONSE: &str = "the service did not respond within the time limit";
 
 impl Follower<'_> {
     async fn follow(&mut self) -> Result<(), CliError> {
@@ -203,7 +203,7 @@ impl Follower<'_> {
     fn end_of_time(&self) -> Result<(), CliError> {
         let what = match (self.items.is_interrupted(), self.remaining) {
             (true, _) => NO_RESPONSE.to_owned(),
-            (false, Some(count)) => format!("the time was over before {count} more arrived"),
+            (false, Some(count)) => format!("the time limit ended before {count} more arrived"),
             (false, None) => return Ok(()),
         };
         Err(self.resumable(CliError::new(Exit::Incomplete, what)))
