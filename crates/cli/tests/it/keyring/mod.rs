@@ -159,7 +159,7 @@ fn a_key_that_changes_its_store_leaves_one_copy() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_move_to_the_keyring_that_is_killed_leaves_the_key_before_or_the_new_one() {
-    use crate::auth::steps::{hold, kill, started};
+    use crate::auth::steps::{hold, kill, start_login};
     use crate::support::wait_until_open;
 
     let Some(home) = Home::or_skip() else { return };
@@ -169,7 +169,7 @@ fn a_move_to_the_keyring_that_is_killed_leaves_the_key_before_or_the_new_one() {
     let to_keyring = || {
         let mut login = session.formsvc(&login_to("keyring"));
         login.args(["--base-url", NOWHERE, "--api-key-stdin"]);
-        started(login)
+        start_login(login)
     };
     let recorded = |store: &str| {
         let config = std::fs::read_to_string(home.config("config.toml")).unwrap();
