@@ -115,7 +115,7 @@ fn other_content_encoding_is_refused() {
 }
 
 #[test]
-fn bad_answer_shows_status_type_and_first_bytes() {
+fn bad_response_shows_status_type_and_first_bytes() {
     let page = b"<!doctype html>\n<title>Log in</title>\x1b[2J";
     let html = answer("200 OK", "content-type: text/html\r\n", page);
     let binary = answer("200 OK", "content-type: application/json\r\n", &gzip(USER));
@@ -139,7 +139,7 @@ fn bad_answer_shows_status_type_and_first_bytes() {
 }
 
 #[test]
-fn retry_after_with_fraction_is_waited_for() {
+fn fractional_retry_after_is_respected() {
     let limited = br#"{"error":{"code":"rate_limited","message":"slow down"}}"#;
     let limited = answer("429 Too Many Requests", "retry-after: 0.75\r\n", limited);
     let service = Service::start(vec![limited, answer("200 OK", "", USER)]);

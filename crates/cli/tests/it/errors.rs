@@ -203,7 +203,7 @@ fn verbose_log_has_one_line_per_event() {
 }
 
 #[test]
-fn command_of_another_program_suggests_ours() {
+fn command_of_another_program_has_a_suggestion() {
     for (word, hint) in [
         ("version", "hint: `formsvc --version` prints the version"),
         ("init", "hint: `formsvc auth login` saves the service and your API key"),

@@ -48,8 +48,8 @@ fn service_error_codes_map_to_exit_codes() {
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let service = &*sandbox.base_url;
-    // The program always sends a key and requests only listed forms. The proxies change two
-    // requests, so that a real service refuses them.
+    // A command always sends a key, and these commands request an existing form. The proxies change
+    // two requests, so that a real service refuses them.
     let keyless = Between::start(service, |head| {
         let lines = head.split_inclusive("\r\n");
         Ok(lines.filter(|line| !line.to_lowercase().starts_with("authorization:")).collect())

@@ -1,6 +1,6 @@
 //! One or two interruptions by Ctrl-C in the terminal, or by signals of another process.
 //!
-//! After the first signal, a command stops at its next wait and leaves no partial output. A command
+//! After the first signal, a command stops at its next wait and leaves no partial file. A command
 //! inside a blocking read or write gets a grace period. The second signal ends it at once.
 
 use std::process::Stdio;

@@ -416,7 +416,7 @@ fn certificate_problems_have_messages_and_hints_of_their_own() {
 }
 
 #[test]
-fn the_openssl_commands_of_the_hint_make_a_trusted_certificate() {
+fn openssl_commands_of_the_hint_create_a_certificate() {
     let identity = Identity::self_signed("forms.example", true);
     let said = Network::with(identity, "").me(&[]);
     let (_, commands) = said.stderr.split_once("trust that: `").unwrap();

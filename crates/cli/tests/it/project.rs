@@ -1,5 +1,5 @@
-//! A project file by another author, as in a cloned repository. It may only choose the output
-//! format. The tests use a terminal, where control characters would have an effect.
+//! A project file by another author, as in a cloned repository. It may only change the appearance
+//! of output. The tests use a terminal, where control characters would have an effect.
 
 use std::path::Path;
 

@@ -39,7 +39,7 @@ fn repeated_label_is_counted_separately() {
 }
 
 #[test]
-fn no_answer_is_shown_and_a_sample_is_reported() {
+fn schema_shows_no_answers_and_reports_a_sample() {
     let out = run(&["--demo", "forms", "schema", "randhie", "--sample", "7", "--output", "ndjson"]);
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert!(out.stderr.starts_with("read the newest 7 submissions, back to 2"), "{}", out.stderr);

@@ -36,7 +36,7 @@ fn assert_all_stop(commands: Vec<Command>) {
 }
 
 #[test]
-fn service_without_answers_ends_with_exit_8() {
+fn silent_service_ends_with_exit_8() {
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite:{}", folder.path().join("rows.db").display());
     let (to, out) = (["--to", &database], ["-o", folder.path().to_str().unwrap()]);

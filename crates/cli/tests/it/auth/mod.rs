@@ -121,7 +121,7 @@ fn refusal() -> Option<String> {
     crate::support::answer("401 Unauthorized", "", body)
 }
 
-/// A base URL whose port is closed.
+/// A base URL with a closed port.
 fn nowhere() -> String {
     let port = crate::support::closed_address().port();
     format!("http://127.0.0.1:{port}")

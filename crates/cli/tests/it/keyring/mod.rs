@@ -14,7 +14,7 @@ use crate::support::{SECRET, Said, Sandbox};
 
 /// A key that no service issued.
 const KEY: &str = "fsk_KEPTKEPTKEPTKEPT";
-/// A base URL whose port is closed.
+/// A base URL with a closed port.
 const NOWHERE: &str = "http://127.0.0.1:9";
 /// Ways to provide a key without a keyring. The error, the cause and the hint contain them.
 const WAYS: [&str; 3] = ["auth login --store file`", "FORMSVC_API_KEY", "`--api-key-file PATH`"];
@@ -271,7 +271,7 @@ fn silent_bus_times_out_after_3s_and_key_file_is_used() {
         assert!(listener.accept().is_ok(), "the command did not connect to the bus");
     });
     while listener.accept().is_ok() {}
-    // A profile whose key is in the file does not use the keyring.
+    // A profile with its key in the file does not use the keyring.
     store_key(home.formsvc(&login_to("file")));
     let said = run(&["auth", "token"]);
     assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);

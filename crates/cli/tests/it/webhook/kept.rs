@@ -125,7 +125,7 @@ impl Listener {
         request.extend_from_slice(body);
         let connected = TcpStream::connect(&self.address);
         let mut stream =
-            connected.unwrap_or_else(|error| panic!("{error}; it said: {}", self.said()));
+            connected.unwrap_or_else(|error| panic!("{error}; standard error: {}", self.said()));
         stream.write_all(&request).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

@@ -111,7 +111,7 @@ fn dead_target_does_not_delay_200_deliveries() {
     }
     let records = records(&listener.terminate().stdout);
     let told = of_type(&records, "warning");
-    let told: Vec<_> = told.iter().filter(|told| told["code"] == "target_down").collect();
+    let told: Vec<_> = told.iter().filter(|record| record["code"] == "target_down").collect();
     assert_eq!(told.len(), 1, "the warning is printed once: {told:?}");
     let why = format!("nothing listens on {dead}: is your server running?");
     assert_eq!(told[0]["message"], why);

@@ -115,7 +115,7 @@ fn submission_is_delivered_once_across_restarts_and_outages() {
     let said = listener.terminate();
     let records = records(&said.stdout);
     let sources: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| told["source"].clone()).collect();
+        of_type(&records, "delivery").iter().map(|record| record["source"].clone()).collect();
     assert_eq!(sources, ["poll", "poll"]);
 
     // No listener runs at this time.

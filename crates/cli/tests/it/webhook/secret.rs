@@ -63,7 +63,8 @@ fn stored_secret_verifies_until_it_is_removed() {
         assert_eq!(listener.post(&signature(secret, 0, &body), &body).status(), 200);
     }
     let records = records(&listener.terminate().stdout);
-    let names: Vec<_> = of_type(&records, "delivery").iter().map(|told| &told["secret"]).collect();
+    let names: Vec<_> =
+        of_type(&records, "delivery").iter().map(|record| &record["secret"]).collect();
     assert_eq!(names, ["new", "default"]);
     for args in [&["default"][..], &["new"]] {
         let said = home.run(&[&["webhook", "secret", "remove"], args].concat());

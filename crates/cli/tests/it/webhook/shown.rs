@@ -122,10 +122,7 @@ fn details_are_wrapped_between_words() {
         let begins = lines.iter().position(|line| line.contains(words(told)[0])).unwrap();
         let shown: Vec<_> = lines[begins..].iter().flat_map(|line| words(line)).collect();
         assert!(shown.join(" ").contains(told), "{lines:#?}");
-        assert!(
-            lines[begins + 1].starts_with("     "),
-            "it stands below its beginning: {lines:#?}"
-        );
+        assert!(lines[begins + 1].starts_with("     "), "the wrapped text is aligned: {lines:#?}");
     }
 }
 

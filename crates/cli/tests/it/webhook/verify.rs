@@ -193,7 +193,7 @@ fn explanation_has_the_cause_and_a_fix() {
 }
 
 #[test]
-fn explanation_without_a_cause_lists_what_was_tried() {
+fn explanation_without_a_cause_lists_the_attempts() {
     let files = signed("tampered");
     let said = files.run(&verify(&["--explain", "--output", "json"]));
     let item: Value = serde_json::from_str(&said.stdout).unwrap();

@@ -31,9 +31,9 @@ fn valid_delivery_is_accepted_and_others_have_a_reason() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let records = records(&said.stdout);
     let told = of_type(&records, "delivery");
-    let verdicts: Vec<_> = told.iter().map(|told| told["verdict"].as_str().unwrap()).collect();
+    let verdicts: Vec<_> = told.iter().map(|record| record["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, sent.map(|(_, _, _, verdict)| verdict));
-    let ages: Vec<_> = told.iter().map(|told| told["age_s"].as_i64()).collect();
+    let ages: Vec<_> = told.iter().map(|record| record["age_s"].as_i64()).collect();
     assert!(matches!(ages[4], Some(320..=350)) && matches!(ages[5], Some(-320..=-290)), "{ages:?}");
     assert_eq!(ages[1], None);
 }
@@ -64,7 +64,7 @@ fn other_method_or_path_is_refused() {
     let said = listener.terminate();
     let records = records(&said.stdout);
     let refused = of_type(&records, "refused");
-    let codes: Vec<_> = refused.iter().map(|told| told["code"].as_str().unwrap()).collect();
+    let codes: Vec<_> = refused.iter().map(|record| record["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["method_not_allowed", "method_not_allowed", "not_found", "not_found"]);
     let told = of_type(&records, "delivery");
     assert_eq!((told.len(), told[0]["request_target"].as_str()), (1, Some("/hooks/forms?a=b")));
@@ -136,7 +136,7 @@ fn rejected_deliveries_do_not_count_as_attempts() {
     let records = records(&said.stdout);
     let told: Vec<_> = of_type(&records, "delivery")
         .iter()
-        .map(|told| (told["attempt"].as_u64().unwrap(), told["gap_ms"].is_null()))
+        .map(|record| (record["attempt"].as_u64().unwrap(), record["gap_ms"].is_null()))
         .collect();
     let (first, later) = ((1, true), |attempt| (attempt, false));
     assert_eq!(told, [first, first, first, first, first, later(2), first]);
@@ -155,7 +155,7 @@ fn responses_follow_the_attempts_of_each_submission() {
     let records = records(&said.stdout);
     let told: Vec<_> = of_type(&records, "delivery")
         .iter()
-        .map(|told| (told["attempt"].as_u64().unwrap(), told["duplicate"].as_bool().unwrap()))
+        .map(|record| (record["attempt"].as_u64().unwrap(), record["duplicate"].as_bool().unwrap()))
         .collect();
     let (fresh, again) = (false, true);
     let expected =

@@ -36,10 +36,10 @@ fn assert_one_warning(said: &Said, told: &str) -> Vec<Option<u64>> {
     assert!(said.stderr.contains(told), "{}", said.stderr);
     let records = records(&said.stdout);
     let warned = of_type(&records, "warning");
-    let codes: Vec<_> = warned.iter().map(|told| told["code"].as_str().unwrap()).collect();
+    let codes: Vec<_> = warned.iter().map(|record| record["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["not_stored"]);
     assert_eq!(of_type(&records, "summary")[0]["received"], 20);
-    of_type(&records, "delivery").iter().map(|told| told["capture"].as_u64()).collect()
+    of_type(&records, "delivery").iter().map(|record| record["capture"].as_u64()).collect()
 }
 
 fn set_state_folder<'a>(state: &Path, command: &'a mut Command) -> &'a mut Command {
@@ -110,5 +110,5 @@ fn read_only_disk_is_reported_at_the_start() {
     let records = records(&said.stdout);
     assert_eq!(of_type(&records, "warning")[0]["code"], "in_memory");
     assert_eq!(records[0]["store"], Value::Null);
-    assert!(of_type(&records, "delivery").iter().all(|told| told["capture"].is_null()));
+    assert!(of_type(&records, "delivery").iter().all(|record| record["capture"].is_null()));
 }

@@ -46,7 +46,7 @@ fn count_accepts_exactly_that_many_deliveries() {
 }
 
 #[test]
-fn once_is_one_delivery() {
+fn once_ends_after_one_delivery() {
     let listener = Listener::start(&["--once"]);
     listener.deliver(&event("sub_1"));
     let said = listener.finish();

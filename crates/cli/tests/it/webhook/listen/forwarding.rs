@@ -34,9 +34,9 @@ fn response_of_the_target_is_returned_to_the_sender() {
     let stdout = listener.terminate().stdout;
     let records = records(&stdout);
     let deliveries = of_type(&records, "delivery");
-    let forwards = deliveries.iter().map(|told| told["forwards"][0]["status"].as_u64());
+    let forwards = deliveries.iter().map(|record| record["forwards"][0]["status"].as_u64());
     assert_eq!(forwards.collect::<Vec<_>>(), [Some(503), Some(201), None]);
-    let by: Vec<_> = deliveries.iter().map(|told| &told["answered_by"]).collect();
+    let by: Vec<_> = deliveries.iter().map(|record| &record["answered_by"]).collect();
     assert_eq!(by, ["target", "target", "listener"]);
     assert_eq!(of_type(&records, "summary")[0]["forwards_answered"], 2);
 }
@@ -103,7 +103,7 @@ fn delivery_shows_its_route_or_that_none_matches() {
     let stdout = listener.terminate().stdout;
     let records = records(&stdout);
     let by: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| &told["answered_by"]).collect();
+        of_type(&records, "delivery").iter().map(|record| &record["answered_by"]).collect();
     assert_eq!(by, ["target", "no_route", "listener"]);
     assert_eq!(of_type(&records, "summary")[0]["unrouted"], 1);
 }

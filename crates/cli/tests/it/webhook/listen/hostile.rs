@@ -14,7 +14,7 @@ const QUICK: &[&str] = &["--read-timeout", "100ms", "--output", "ndjson"];
 fn codes(stdout: &str) -> Vec<String> {
     let records = records(stdout);
     let refused = of_type(&records, "refused");
-    refused.iter().map(|told| told["code"].as_str().unwrap().to_owned()).collect()
+    refused.iter().map(|record| record["code"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn oversized_body_is_413() {
     assert!(codes(&said.stdout).iter().all(|code| code == "payload_too_large"));
     let records = records(&said.stdout);
     let sizes: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| &told["body_size"]).collect();
+        of_type(&records, "delivery").iter().map(|record| &record["body_size"]).collect();
     assert_eq!(sizes, [1_000, 1_000]);
 }
 
@@ -127,10 +127,10 @@ fn chunked_and_pipelined_requests_are_separated() {
     let records = records(&said.stdout);
     let told: Vec<_> = of_type(&records, "delivery")
         .iter()
-        .map(|told| told["request_target"].as_str().unwrap())
+        .map(|record| record["request_target"].as_str().unwrap())
         .collect();
     assert_eq!(told, ["/", "/second", "/third"]);
-    assert!(of_type(&records, "delivery").iter().all(|told| told["valid"] == true));
+    assert!(of_type(&records, "delivery").iter().all(|record| record["valid"] == true));
 }
 
 #[test]

@@ -81,15 +81,15 @@ fn lines_contain_every_kind_and_warning() {
     let (stdout, _) = run_with_every_line_kind();
     let records = [records(&stdout), records(&run_with_every_warning())].concat();
     let deliveries = of_type(&records, "delivery");
-    assert!(deliveries.iter().any(|told| told["status"].is_null()), "a delivery is dropped");
-    assert!(deliveries.iter().any(|told| told["gap_ms"].is_number()), "a delivery is a retry");
+    assert!(deliveries.iter().any(|record| record["status"].is_null()), "a delivery is dropped");
+    assert!(deliveries.iter().any(|record| record["gap_ms"].is_number()), "a delivery is a retry");
     let forwards: Vec<_> =
-        deliveries.iter().flat_map(|told| told["forwards"].as_array().unwrap()).collect();
-    let statuses: Vec<_> = forwards.iter().map(|told| &told["status"]).collect();
+        deliveries.iter().flat_map(|record| record["forwards"].as_array().unwrap()).collect();
+    let statuses: Vec<_> = forwards.iter().map(|record| &record["status"]).collect();
     assert_eq!(statuses, [&Value::from(201), &Value::Null]);
     assert_eq!(of_type(&records, "refused")[0]["code"], "method_not_allowed");
     let warned = of_type(&records, "warning");
-    let codes: Vec<_> = warned.iter().map(|told| told["code"].as_str().unwrap()).collect();
+    let codes: Vec<_> = warned.iter().map(|record| record["code"].as_str().unwrap()).collect();
     let expected =
         ["target_down", "not_verified", "reachable", "in_memory", "long_timeout", "plain_http"];
     assert_eq!(codes, expected);
@@ -163,7 +163,7 @@ fn lines_contain_exact_bodies() {
     let exact = r#""n":12345678901234567890.10,"path":"a\/b","é":"\u00e9\u2028"#;
     assert!(stdout.contains(exact), "{stdout}");
     let parsed =
-        of_type(&records, "delivery").iter().filter(|told| !told["body"].is_null()).count();
+        of_type(&records, "delivery").iter().filter(|record| !record["body"].is_null()).count();
     assert_eq!(parsed, 7, "four of the bodies, two retries and the delivery with another secret");
 }
 

@@ -74,7 +74,7 @@ fn captures_are_numbered_and_named_in_hints() {
     listener.deliver(&event("sub_2"));
     let records = records(&listener.terminate().stdout);
     let numbers: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| &told["capture"]).collect();
+        of_type(&records, "delivery").iter().map(|record| &record["capture"]).collect();
     assert_eq!(numbers, [1, 2]);
     let listener = keep(&[]);
     let body = event("sub_3");
