@@ -1,4 +1,4 @@
-//! Answers as services and proxies send them, and keys as people copy them, through the binary.
+//! Malformed, compressed and oversized responses, and damaged keys, through the binary.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::support::{SECRET, Said, formsvc, one_form, page};
 const USER: &[u8] = br#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#;
 const NOT_FOUND: &[u8] = br#"{"error":{"code":"form_not_found","message":"no such form"}}"#;
 
-/// A service that sends these bytes, one answer after the other; the last one repeats.
+/// A service that sends these bytes, one response per request; the last one repeats.
 struct Service {
     base_url: String,
     requests: mpsc::Receiver<String>,
@@ -25,14 +25,14 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
         let (sender, requests) = mpsc::channel();
-        // The thread ends with the process of the test.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 let mut stream = stream.unwrap();
                 if sender.send(request_line(&mut stream)).is_err() {
                     return;
                 }
-                // The client closes early when an answer is too large.
+                // The client closes the connection early when a response is too large.
                 let _ = stream.write_all(&answers[number.min(answers.len() - 1)]);
             }
         });
@@ -115,7 +115,7 @@ fn other_content_encoding_is_refused() {
 }
 
 #[test]
-fn bad_answer_shows_status_type_and_first_bytes() {
+fn bad_response_shows_status_type_and_first_bytes() {
     let page = b"<!doctype html>\n<title>Log in</title>\x1b[2J";
     let html = answer("200 OK", "content-type: text/html\r\n", page);
     let binary = answer("200 OK", "content-type: application/json\r\n", &gzip(USER));
@@ -139,7 +139,7 @@ fn bad_answer_shows_status_type_and_first_bytes() {
 }
 
 #[test]
-fn retry_after_with_fraction_is_waited_for() {
+fn fractional_retry_after_is_respected() {
     let limited = br#"{"error":{"code":"rate_limited","message":"slow down"}}"#;
     let limited = answer("429 Too Many Requests", "retry-after: 0.75\r\n", limited);
     let service = Service::start(vec![limited, answer("200 OK", "", USER)]);
@@ -172,7 +172,7 @@ fn unlisted_form_is_tried_against_the_service() {
     assert!(said.stderr.contains("no form `surveys`"), "{}", said.stderr);
     assert!(said.stderr.contains("did you mean `survey` or `Survey`?"), "{}", said.stderr);
 
-    // Only a 404 of the service means that the form does not exist.
+    // Only a 404 with an error body of the service means that the form does not exist.
     for (status, body) in [("403 Forbidden", &b"{}"[..]), ("404 Not Found", b"<h1>proxy</h1>")] {
         let service = Service::start(vec![forms(), answer(status, "", body)]);
         let said = service.run(&["submissions", "list", "frm_201"]);

@@ -110,7 +110,7 @@ fn paginate_prints_one_array_or_lines() {
     let export = sandbox.run(&["submissions", "export", "penguins", "--format", "ndjson"]).stdout;
     let lines = sandbox.run(&["api", &path, "--paginate", "--output", "ndjson"]).stdout;
     assert!(lines == export, "exports and raw pages differ");
-    // A list without pages.
+    // A list without pagination.
     let listed = sandbox.run(&["api", "forms", "--paginate"]).stdout;
     assert_eq!(serde_json::from_str::<Vec<serde_json::Value>>(&listed).unwrap(), *forms);
 }
@@ -187,7 +187,7 @@ fn continue_command_repeats_flags_and_service() {
         "formsvc --base-url URL --output ndjson --error-format json --max-rate off api \
          /api/v1/forms/f/submissions --paginate --field 'q=a b' --field cursor=c"
     );
-    // What is shown would be another cursor.
+    // The shown form of this cursor would be a different cursor, so no command is offered.
     assert_eq!(resume("c\\u001b[2J"), None);
 }
 
@@ -278,7 +278,7 @@ fn paginate_keeps_rows_that_share_a_second() {
     let asked = service.request();
     assert!(asked.contains("cursor=2026-01-01T00%3A00%3A04Z"), "{asked}");
 
-    // More of them than a page of 2 can show.
+    // Both tied rows do not fit on a page with the limit 2.
     let tied = || page(&rows(&[("d", 3), ("c", 3)]), cursor);
     let older = || page(&rows(&[("a", 1)]), None);
     let paginate = ["api", "forms/f/submissions", "--paginate", "-f", "limit=2"];

@@ -40,7 +40,7 @@ impl Spy {
         self.path().join("environment")
     }
 
-    /// Sets the secrets, except one, and what the program needs.
+    /// Sets all secrets except one, and the variables for the spy program.
     fn prepare(&self, command: &mut Command, except: &str) {
         command.env("HOME", self.path()).env("PATH", "/usr/bin:/bin").env("VAULT_ADDR", "kept");
         command.env_remove("FORMSVC_API_KEY");

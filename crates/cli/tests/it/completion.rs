@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::processes;
-use crate::shells::found;
+use crate::shells::find_shell;
 use crate::support::{Canned, SECRET, answer, formsvc, succeed};
 
 /// Returns forms with ids and titles that create a file, or more, if a shell runs them.
@@ -63,7 +63,7 @@ impl Home {
 
     /// Runs a shell. Returns its output, or `None` if it is not installed.
     fn shell(&self, shell: &str, args: &[&str]) -> Option<String> {
-        let mut command = processes::command(found(shell)?);
+        let mut command = processes::command(find_shell(shell)?);
         command.args(args);
         let output = self.command(command);
         assert!(!self.folder.path().join("mark").exists(), "{shell} ran a title");
@@ -212,7 +212,7 @@ fn shells_complete_fields_after_a_comma() {
 #[test]
 fn elvish_completes_forms_without_running_their_names() {
     use crate::terminal::Terminal;
-    let Some(program) = found("elvish") else { return };
+    let Some(program) = find_shell("elvish") else { return };
     let home = Home::new();
     for (typed, completed) in [
         ("formsvc forms view sun\t", "formsvc forms view sunday"),

@@ -1,4 +1,5 @@
-//! The configuration, through the binary: what lasts, what counts, and what a project may not do.
+//! `formsvc config` and the config files: stored values, precedence, and the limits of a project
+//! file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::process::Command;
 use crate::processes;
 use crate::support::{Canned, SECRET, Said, formsvc, one_form};
 
-/// A home folder of its own, and a folder to work in.
+/// A home folder, and a work folder in it.
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -52,7 +53,7 @@ impl Home {
         said.stdout
     }
 
-    /// Fails with a code, saying so.
+    /// Asserts that the command fails with the exit code and the texts.
     #[track_caller]
     fn fail(&self, args: &str, code: i32, tells: &[&str]) {
         let said = self.run(args);
@@ -68,7 +69,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn what_is_set_lasts_and_is_its_owners_alone() {
+fn config_set_persists_in_a_private_file() {
     let home = Home::new();
     home.succeed("config set output json");
     assert_eq!(home.succeed("config get output"), "json\n");
@@ -87,7 +88,7 @@ fn what_is_set_lasts_and_is_its_owners_alone() {
 }
 
 #[test]
-fn what_people_wrote_stays_and_so_does_the_mode_and_the_link() {
+fn config_set_keeps_comments_mode_and_link() {
     let home = Home::new();
     let before = "# mine\ncolour = 'always' # a slip\noutput = 'csv'  # for sheets\n\n\
                   # the real one\n[profiles.work]\nbase_url='https://forms.example'\n";
@@ -110,7 +111,7 @@ fn what_people_wrote_stays_and_so_does_the_mode_and_the_link() {
 }
 
 #[test]
-fn many_at_once_lose_nothing() {
+fn concurrent_config_set_loses_no_value() {
     let home = Home::new();
     let runs: Vec<_> = (0..24)
         .map(|n| {
@@ -130,7 +131,7 @@ fn many_at_once_lose_nothing() {
 }
 
 #[test]
-fn an_unknown_name_is_a_warning_with_its_line_and_what_was_meant() {
+fn unknown_setting_is_a_warning_with_line_and_suggestion() {
     let home = Home::new();
     home.write("# mine\noutptu = 'json'\n[profiles.work]\nbase-url = 'https://forms.example'\n");
     let said = home.run("config list");
@@ -145,7 +146,7 @@ fn an_unknown_name_is_a_warning_with_its_line_and_what_was_meant() {
 }
 
 #[test]
-fn a_wrong_file_is_usage_and_says_where_and_why() {
+fn invalid_config_file_is_exit_2_with_position_and_rule() {
     let home = Home::new();
     for (text, tells) in [
         ("output = 'json'\ncolor = \n", &["config.toml", "line 2, column 9"][..]),
@@ -163,7 +164,7 @@ fn a_wrong_file_is_usage_and_says_where_and_why() {
     ] {
         home.write(text);
         home.fail("me", 2, tells);
-        // What mends it still runs.
+        // A command that helps to fix the file still works.
         home.succeed("config path");
     }
     home.write("output = 'xml'\n");
@@ -172,7 +173,7 @@ fn a_wrong_file_is_usage_and_says_where_and_why() {
 }
 
 #[test]
-fn what_is_no_file_of_text_is_not_read_and_not_waited_for() {
+fn config_path_that_is_no_text_file_is_refused() {
     let home = Home::new();
     home.write("");
     fs::remove_file(home.file()).unwrap();
@@ -192,7 +193,7 @@ fn what_is_no_file_of_text_is_not_read_and_not_waited_for() {
 }
 
 #[test]
-fn help_and_version_read_nothing() {
+fn help_and_version_ignore_the_config_file() {
     let home = Home::new();
     home.write("this is not TOML");
     for args in ["--version", "--help", "config --help", "forms list --help"] {
@@ -202,7 +203,7 @@ fn help_and_version_read_nothing() {
 }
 
 #[test]
-fn each_value_is_shown_with_where_it_comes_from() {
+fn config_list_shows_the_source_of_each_value() {
     let home = Home::new();
     home.write(
         "profile = 'work'\ncolor = 'never'\ntimeout = '1m'\n[profiles.work]\ntimeout = '5s'\n",
@@ -232,13 +233,13 @@ fn each_value_is_shown_with_where_it_comes_from() {
     }
     let project = home.work().join(".formsvc.toml");
     let plain = home.succeed("config list --show-origin");
-    // The folder may be reached by another name than the one it was made under.
+    // The path of the temporary folder may contain symbolic links.
     let project = project.canonicalize().unwrap().display().to_string();
     assert!(plain.contains(&format!("output,csv,project,{project}:1")), "{plain}");
 }
 
 #[test]
-fn a_hostile_project_sends_no_key_anywhere_and_runs_nothing() {
+fn hostile_project_file_sends_no_key_and_runs_no_command() {
     let (ours, theirs) = (Canned::start(vec![one_form()]), Canned::start(vec![one_form()]));
     let home = Home::new();
     let ran = home.0.path().join("ran");
@@ -259,7 +260,7 @@ fn a_hostile_project_sends_no_key_anywhere_and_runs_nothing() {
     let said = Said::from(said);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(ours.request().contains(SECRET));
-    // What a project may say counts.
+    // The project file selected JSON output.
     assert!(said.stdout.starts_with('['), "{}", said.stdout);
     let refused = ["base_url", "profile", "store", "pager", "api_key_command", "api_key"];
     for name in refused {
@@ -276,7 +277,7 @@ fn a_hostile_project_sends_no_key_anywhere_and_runs_nothing() {
 }
 
 #[test]
-fn a_project_file_that_is_broken_stops_nothing() {
+fn broken_project_file_is_a_warning() {
     let home = Home::new();
     let service = Canned::start(vec![one_form()]);
     for broken in ["output = [", "output = 'xml'"] {
@@ -292,7 +293,7 @@ fn a_project_file_that_is_broken_stops_nothing() {
 }
 
 #[test]
-fn a_projects_file_is_a_file() {
+fn project_file_must_be_a_regular_file() {
     let home = Home::new();
     let file = home.work().join(".formsvc.toml");
     std::os::unix::fs::symlink("/etc/passwd", &file).unwrap();
@@ -304,7 +305,7 @@ fn a_projects_file_is_a_file() {
 }
 
 #[test]
-fn a_profile_must_be_there_unless_it_is_being_made() {
+fn unknown_profile_is_refused_except_by_config_set() {
     let home = Home::new();
     home.succeed("config set base_url https://forms.example --profile work");
     home.fail("me --profile wrok", 2, &["`wrok`", "did you mean `work`?"]);
@@ -312,13 +313,13 @@ fn a_profile_must_be_there_unless_it_is_being_made() {
     home.fail("me --profile a|b", 2, &["`a|b`"]);
     home.succeed("config set profile work");
     assert_eq!(home.succeed("config get base_url"), "https://forms.example\n");
-    // Without a key it goes no further than that.
+    // The profile is valid, and the command fails later because there is no key.
     home.fail("me", 4, &["no API key"]);
     home.fail("me --profile default", 2, &["no service address"]);
 }
 
 #[test]
-fn a_key_is_no_setting() {
+fn config_set_rejects_keys() {
     let home = Home::new();
     for args in [
         "config set api_key fsk_secret",
@@ -336,7 +337,7 @@ fn a_key_is_no_setting() {
 }
 
 #[test]
-fn settings_and_places_are_held_to_their_rules() {
+fn config_set_checks_names_and_values() {
     let home = Home::new();
     for (args, tells) in [
         ("config set output xml", "`ndjson`"),
@@ -391,7 +392,7 @@ fn config_list_masks_the_password_of_a_base_url() {
 }
 
 #[test]
-fn without_a_home_nothing_is_kept_and_the_rest_works() {
+fn missing_home_prevents_only_config_changes() {
     let run = |args: &[&str], home: Option<&str>| {
         let mut command = formsvc(args);
         match home {
@@ -409,7 +410,7 @@ fn without_a_home_nothing_is_kept_and_the_rest_works() {
         assert_eq!(run(&["config", "get", "color"], home).stdout, "auto\n");
         assert_eq!(run(&["config", "list"], home).code, Some(0));
     }
-    // A folder that cannot be made.
+    // A folder that cannot be created.
     let said = run(&["config", "set", "output", "json"], Some("/proc/nobody"));
     assert_eq!(said.code, Some(10), "{}", said.stderr);
     assert!(said.stderr.contains("/proc/nobody/.config/formsvc/config.toml"), "{}", said.stderr);
@@ -419,7 +420,7 @@ fn without_a_home_nothing_is_kept_and_the_rest_works() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_can_write_is_not_used_until_it_is_mended() {
+fn config_file_writable_by_others_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown};
 
     let home = Home::new();
@@ -431,7 +432,7 @@ fn a_file_that_others_can_write_is_not_used_until_it_is_mended() {
         let told = ["is not safe to use", "cause: it can be changed by other users", &fix];
         home.fail("--base-url http://127.0.0.1:9 me", 10, &told);
         home.fail("config set output csv", 10, &told);
-        // What is there to mend it still runs, and takes none of its words.
+        // `config get` still works, and ignores the file.
         let said = home.run("config get output");
         assert_eq!((said.code, said.stdout.as_str()), (Some(0), "tsv\n"), "{}", said.stderr);
         assert!(
@@ -442,14 +443,14 @@ fn a_file_that_others_can_write_is_not_used_until_it_is_mended() {
     }
     set(0o644);
     assert_eq!(home.succeed("config get output"), "json\n");
-    // Only root can give a file away.
+    // Only root can change the owner of a file.
     if chown(home.file(), Some(65534), None).is_ok() {
         home.fail("me", 10, &["cause: it belongs to another user", "`chown \"$(id -u)\" "]);
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_once() {
+fn broken_config_file_is_reported_once() {
     let home = Home::new();
     home.write("output = json\n");
     for args in

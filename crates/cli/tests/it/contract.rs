@@ -9,7 +9,7 @@ use crate::support::{Canned, Said, Sandbox, formsvc, request, run, succeed};
 
 const SIGNING_SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Returns a port that was free a moment ago.
+/// Returns a port that was free when this function checked it.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -1,6 +1,5 @@
-//! The ends of a process: streams that are closed or full, no home or one that cannot be written,
-//! nonsense in the environment. No
-//! command panics, and each ends with the right code.
+//! Closed or full streams, a missing or read-only home folder, and invalid environment variables.
+//! No command panics, and each ends with the right exit code.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,8 +10,8 @@ use crate::help::leaves;
 use crate::processes;
 use crate::support::{Said, Sandbox, formsvc};
 
-/// Arguments with which a command has something to do and ends by itself.
-fn fitting(words: &[String]) -> &'static [&'static str] {
+/// Returns arguments with which a command does its work and ends without a signal.
+fn arguments_for(words: &[String]) -> &'static [&'static str] {
     match words.join(" ").as_str() {
         "forms view" | "forms schema" | "submissions list" => &["penguins"],
         "submissions view" => &["penguins", "sub_none"],
@@ -22,10 +21,10 @@ fn fitting(words: &[String]) -> &'static [&'static str] {
         "config get" | "config unset" => &["output"],
         "config set" => &["output", "json"],
         "auth use" => &["nobody"],
-        // It runs until it is stopped.
+        // The command runs until a signal, so an invalid argument ends it.
         "sandbox" => &["--rate-limit", "nonsense"],
         "webhook listen" => &["--port", "0", "--max-time", "100ms"],
-        // It runs until it is stopped.
+        // The command runs until a signal, so an invalid argument ends it.
         "webhook events open" => &["--ui-port", "nonsense"],
         "webhook events tail" => &["--max-time", "100ms"],
         "completion" => &["bash"],
@@ -34,7 +33,7 @@ fn fitting(words: &[String]) -> &'static [&'static str] {
 }
 
 fn quoted(words: &[String]) -> String {
-    let args = words.iter().map(String::as_str).chain(fitting(words).iter().copied());
+    let args = words.iter().map(String::as_str).chain(arguments_for(words).iter().copied());
     let args: Vec<&str> = args.collect();
     args.join(" ")
 }
@@ -47,10 +46,10 @@ fn in_shell(sandbox: &Sandbox, line: &str, home: &std::path::Path) -> Command {
     command
 }
 
-fn sound(said: &Said, what: &str) {
+fn assert_no_bug(said: &Said, what: &str) {
     let panicked = said.stderr.contains("panicked") || said.stderr.contains("this is a bug");
     let known = matches!(said.code, Some(0 | 2..=8 | 10));
-    // A check of `doctor` may fail.
+    // A check of `doctor` may fail here.
     let failed = said.code == Some(1) && what.contains("doctor");
     assert!(!panicked && (known || failed), "{what}: {said:?}");
 }
@@ -58,13 +57,13 @@ fn sound(said: &Said, what: &str) {
 #[test]
 fn whole_lines_go_to_standard_error_at_once() {
     let sandbox = Sandbox::start(&["--rate-limit", "off"]);
-    // With these, each write is a message of its own.
+    // A datagram socket receives each write as a separate message.
     let pieces = |args: &[&str]| -> Vec<String> {
         let (near, far) = std::os::unix::net::UnixDatagram::pair().unwrap();
         let stderr = Stdio::from(std::os::fd::OwnedFd::from(far));
         let mut run = sandbox.formsvc(args);
         let status = run.stdout(Stdio::null()).stderr(stderr).status().unwrap();
-        // Else it is held open here, and there is no end to what may come.
+        // This drops the parent's copy of the socket, so that `recv` reports the end.
         drop(run);
         near.set_nonblocking(true).unwrap();
         let mut piece = vec![0; 64 << 10];
@@ -90,18 +89,18 @@ fn whole_lines_go_to_standard_error_at_once() {
 }
 
 #[test]
-fn no_command_minds_closed_or_full_streams() {
+fn closed_or_full_streams_keep_exit_codes() {
     let sandbox = Sandbox::start(&["--rate-limit", "off"]);
     let home = tempfile::tempdir().unwrap();
     for words in leaves() {
         let line = quoted(&words);
         let whole = in_shell(&sandbox, &format!("\"$F\" {line} </dev/null"), home.path());
         let whole = Said::from({ whole }.output().unwrap());
-        sound(&whole, &line);
+        assert_no_bug(&whole, &line);
         for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
             let run = format!("\"$F\" {line} {closed}");
             let said = Said::from(in_shell(&sandbox, &run, home.path()).output().unwrap());
-            sound(&said, &run);
+            assert_no_bug(&said, &run);
         }
         let run = format!("\"$F\" {line} >/dev/full </dev/null");
         let full = Said::from(in_shell(&sandbox, &run, home.path()).output().unwrap());
@@ -109,7 +108,7 @@ fn no_command_minds_closed_or_full_streams() {
         assert_eq!(full.code, code, "{run}: {}", full.stderr);
         let run = format!("\"$F\" {line} 2>/dev/full </dev/null");
         let full = Said::from(in_shell(&sandbox, &run, home.path()).output().unwrap());
-        sound(&full, &run);
+        assert_no_bug(&full, &run);
         let run = format!("\"$F\" {line} </dev/null | head -c 1; exit ${{PIPESTATUS[0]}}");
         let head = Said::from(in_shell(&sandbox, &run, home.path()).output().unwrap());
         assert_eq!(head.code, whole.code, "{run}: {}", head.stderr);
@@ -154,16 +153,16 @@ fn failing_stderr_keeps_data_and_exit_code() {
 }
 
 #[test]
-fn no_command_minds_a_strange_environment() {
+fn invalid_environment_causes_no_panic() {
     let sandbox = Sandbox::start(&["--rate-limit", "off"]);
     let bad = || OsString::from_vec(b"\xff\xfe".to_vec());
     for words in leaves() {
         let args: Vec<&str> =
-            words.iter().map(String::as_str).chain(fitting(&words).iter().copied()).collect();
+            words.iter().map(String::as_str).chain(arguments_for(&words).iter().copied()).collect();
         let check = |what: &str, set: &[(&str, OsString)], more: Option<OsString>| {
             let mut command = sandbox.formsvc(&args);
             command.envs(set.iter().cloned()).args(more);
-            sound(&command.output().unwrap().into(), &format!("{args:?} with {what}"));
+            assert_no_bug(&command.output().unwrap().into(), &format!("{args:?} with {what}"));
         };
         check("nothing", &[], None);
         for (name, value) in
@@ -172,42 +171,43 @@ fn no_command_minds_a_strange_environment() {
             check(name, &[(name, value.into())], None);
         }
         let names = ["COLUMNS", "HOME", "TERM", "FORMSVC_PROFILE", "NO_COLOR", "LANG"];
-        check("variables that are no text", &names.map(|name| (name, bad())), None);
-        check("an argument that is no text", &[], Some(bad()));
+        check("variables that are not UTF-8", &names.map(|name| (name, bad())), None);
+        check("an argument that is not UTF-8", &[], Some(bad()));
         let folder = tempfile::tempdir().unwrap();
         let gone = format!("cd {0} && rmdir {0} && exec \"$@\"", folder.path().display());
         let mut inside = processes::command("sh");
         inside.env_clear().args(["-c", &gone, "sh", env!("CARGO_BIN_EXE_formsvc")]).args(&args);
-        sound(&inside.output().unwrap().into(), &format!("{args:?} in a folder that is gone"));
+        assert_no_bug(&inside.output().unwrap().into(), &format!("{args:?} in a removed folder"));
     }
     let said = Said::from(formsvc(&["me"]).arg(bad()).output().unwrap());
     assert_eq!(said.code, Some(2), "{said:?}");
 }
 
-/// A home that its owner cannot write to any more. Modes do not bind root, who runs as nobody there.
-struct Frozen {
+/// A home folder that its owner cannot write to. File modes do not apply to root, so tests of root
+/// run the binary as `nobody`.
+struct ReadOnlyHome {
     home: tempfile::TempDir,
-    /// The binary, where nobody can reach it.
-    reachable: Option<tempfile::TempDir>,
+    /// A copy of the binary that `nobody` can run.
+    binary_copy: Option<tempfile::TempDir>,
 }
 
-/// The user `nobody`, and the group.
+/// The id of the user `nobody` and of its group.
 const NOBODY: u32 = 65534;
 
-impl Frozen {
+impl ReadOnlyHome {
     fn new(sandbox: &Sandbox) -> Self {
         let home = tempfile::tempdir().unwrap();
         let is_root = home.path().metadata().unwrap().uid() == 0;
-        let reachable = is_root.then(|| {
+        let binary_copy = is_root.then(|| {
             chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
             let folder = tempfile::tempdir().unwrap();
             set_mode(folder.path(), 0o755);
             std::fs::copy(env!("CARGO_BIN_EXE_formsvc"), folder.path().join("formsvc")).unwrap();
             folder
         });
-        let frozen = Self { home, reachable };
+        let read_only = Self { home, binary_copy };
         let login = ["auth", "login", "--store", "file", "--profile", "work", "--api-key-file"];
-        let key = frozen.home.path().join("key");
+        let key = read_only.home.path().join("key");
         std::fs::write(&key, &sandbox.api_key).unwrap();
         if is_root {
             chown(&key, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -218,18 +218,18 @@ impl Frozen {
             &["config", "set", "base_url", &sandbox.base_url, "--profile", "play"],
             &["config", "set", "output", "json"],
         ] {
-            let said = frozen.run(args);
+            let said = read_only.run(args);
             assert_eq!(said.code, Some(0), "{args:?}: {}", said.stderr);
         }
-        frozen
+        read_only
     }
 
-    /// The home, and the folders of the configuration, which all are there by then.
+    /// The home folder and the config folders, which exist after `new`.
     fn folders(&self) -> [std::path::PathBuf; 3] {
         [".config/formsvc", ".config", ""].map(|folder| self.home.path().join(folder))
     }
 
-    fn freeze(&self) {
+    fn make_read_only(&self) {
         for folder in self.folders() {
             set_mode(&folder, 0o500);
         }
@@ -237,7 +237,7 @@ impl Frozen {
 
     fn run(&self, args: &[&str]) -> Said {
         let own = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc"));
-        let mut command = match &self.reachable {
+        let mut command = match &self.binary_copy {
             Some(folder) => {
                 let mut command = processes::command("setpriv");
                 command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -252,7 +252,7 @@ impl Frozen {
     }
 }
 
-impl Drop for Frozen {
+impl Drop for ReadOnlyHome {
     fn drop(&mut self) {
         for folder in self.folders().iter().rev() {
             set_mode(folder, 0o700);
@@ -264,7 +264,7 @@ fn set_mode(path: &std::path::Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// What has to write something, with arguments for it to try.
+/// Commands that must write a file, with their arguments.
 const WRITES: &[(&str, &[&str])] = &[
     ("auth login", &["--store", "file", "--api-key-file", "key"]),
     ("auth logout", &[]),
@@ -277,46 +277,47 @@ const WRITES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn a_home_that_cannot_be_written_is_told_by_who_must_write_and_minded_by_nobody_else() {
+fn read_only_home_fails_only_commands_that_write() {
     let sandbox = Sandbox::start(&["--rate-limit", "off"]);
-    let frozen = Frozen::new(&sandbox);
-    let place = frozen.home.path().to_str().unwrap();
+    let read_only = ReadOnlyHome::new(&sandbox);
+    let home_path = read_only.home.path().to_str().unwrap();
     let args_of = |words: &[String], more: &[&str]| {
         let args = words.iter().cloned().chain(more.iter().map(|&arg| arg.to_owned()));
         args.collect::<Vec<String>>()
     };
-    let run = |args: &[String]| frozen.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let run = |args: &[String]| read_only.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let writes = |words: &[String]| WRITES.iter().find(|(of, _)| *of == words.join(" "));
     let reads =
         |words: &[String]| writes(words).is_none() || words.join(" ") == "submissions export";
     let reading: Vec<_> = leaves().into_iter().filter(|words| reads(words)).collect();
-    let reading: Vec<_> = reading.iter().map(|words| args_of(words, fitting(words))).collect();
+    let reading: Vec<_> =
+        reading.iter().map(|words| args_of(words, arguments_for(words))).collect();
     let before: Vec<Said> = reading.iter().map(|args| run(args)).collect();
-    frozen.freeze();
+    read_only.make_read_only();
     for (args, before) in reading.iter().zip(before) {
         let said = run(args);
-        sound(&said, &format!("{args:?}"));
-        // What a check finds is its own affair.
+        assert_no_bug(&said, &format!("{args:?}"));
+        // Outcomes of checks may differ.
         if !args.contains(&"doctor".to_owned()) {
             assert_eq!(said.code, before.code, "{args:?}: {said:?}");
         }
     }
-    let kept = || {
-        let folder = frozen.home.path().join(".config/formsvc");
+    let stored = || {
+        let folder = read_only.home.path().join(".config/formsvc");
         ["config.toml", "credentials.toml"].map(|file| std::fs::read(folder.join(file)).unwrap())
     };
-    let before = kept();
+    let before = stored();
     for (words, more) in WRITES {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         assert!(leaves().contains(&words), "{words:?}");
         let args = args_of(&words, more);
         let said = run(&args);
-        sound(&said, &format!("{args:?}"));
+        assert_no_bug(&said, &format!("{args:?}"));
         assert_eq!(said.code, Some(10), "{args:?}: {said:?}");
-        // A file that is named is told as it was named.
+        // The error shows the path as the user entered it.
         let named = more.last().is_some_and(|name| said.stderr.contains(&format!("`{name}")));
-        assert!(said.stderr.contains(place) || named, "{args:?}: {said:?}");
+        assert!(said.stderr.contains(home_path) || named, "{args:?}: {said:?}");
         assert!(!said.stderr.contains(&sandbox.api_key), "{args:?}: {said:?}");
     }
-    assert_eq!(kept(), before);
+    assert_eq!(stored(), before);
 }

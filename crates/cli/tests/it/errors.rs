@@ -1,4 +1,4 @@
-//! Every error of the command line, as people and as programs read it, under snapshot.
+//! Snapshots of all errors of the command line, as text and as JSON.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ fn refused(status: &str, headers: &str, code: &str) -> Option<String> {
     answer(status, headers, &format!(r#"{{"error":{{"code":"{code}","message":"no"}}}}"#))
 }
 
-fn told(args: &[&str], said: &Said, base_url: &str) -> String {
+fn transcript(args: &[&str], said: &Said, base_url: &str) -> String {
     let stderr = said.stderr.replace(base_url, "http://SERVICE");
     let mut text = String::new();
     let code = said.code.unwrap();
@@ -17,7 +17,7 @@ fn told(args: &[&str], said: &Said, base_url: &str) -> String {
 }
 
 #[test]
-fn wrong_arguments_are_told_in_our_words() {
+fn argument_errors() {
     let cases: &[&[&str]] = &[
         &["lits"],
         &["list"],
@@ -57,13 +57,13 @@ fn wrong_arguments_are_told_in_our_words() {
         let home = tempfile::tempdir().unwrap();
         let said: Said = formsvc(args).env("HOME", home.path()).output().unwrap().into();
         assert!(!said.stderr.contains("fsk_abc"), "{args:?}");
-        text.push_str(&told(args, &said, "http://none"));
+        text.push_str(&transcript(args, &said, "http://none"));
     }
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn failures_of_the_service_are_told_with_what_to_do() {
+fn service_errors() {
     let mut text = String::new();
     let list = ["submissions", "list", "survey"];
     for (args, answers) in [
@@ -89,14 +89,14 @@ fn failures_of_the_service_are_told_with_what_to_do() {
             let service = Canned::start(answers.clone());
             let said = service.run(&[args, &["--error-format", format]].concat());
             assert!(!said.stderr.contains(SECRET));
-            text.push_str(&told(args, &said, &service.base_url));
+            text.push_str(&transcript(args, &said, &service.base_url));
         }
     }
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn failures_of_every_command_are_told_with_what_to_do() {
+fn command_errors() {
     let mut text = String::new();
     let home = tempfile::tempdir().unwrap();
     let place = home.path().to_str().unwrap();
@@ -154,13 +154,13 @@ fn failures_of_every_command_are_told_with_what_to_do() {
         let said = command.env("HOME", home.path()).current_dir(home.path()).output().unwrap();
         let said = Said::from(said);
         assert!(!said.stderr.contains(SECRET), "{args:?}: {}", said.stderr);
-        text.push_str(&told(args, &said, &service.base_url).replace(place, "HOME"));
+        text.push_str(&transcript(args, &said, &service.base_url).replace(place, "HOME"));
     }
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn errors_are_json_wherever_that_is_said() {
+fn error_format_json_applies_to_all_errors() {
     let wrong = |args: &[&str], variable: Option<&str>| {
         let mut command = formsvc(args);
         command.envs(variable.map(|value| ("FORMSVC_ERROR_FORMAT", value)));
@@ -183,7 +183,7 @@ fn errors_are_json_wherever_that_is_said() {
 }
 
 #[test]
-fn errors_have_colours_only_where_they_are_due() {
+fn error_colors_follow_the_color_setting() {
     assert!(!run(&["lits"]).stderr.contains('\u{1b}'));
     assert!(run(&["lits", "--color", "always"]).stderr.contains("\u{1b}[1m\u{1b}[31merror:"));
     let json = run(&["lits", "--color", "always", "--error-format", "json"]);
@@ -203,7 +203,7 @@ fn verbose_log_has_one_line_per_event() {
 }
 
 #[test]
-fn command_of_another_program_names_ours() {
+fn command_of_another_program_has_a_suggestion() {
     for (word, hint) in [
         ("version", "hint: `formsvc --version` prints the version"),
         ("init", "hint: `formsvc auth login` saves the service and your API key"),

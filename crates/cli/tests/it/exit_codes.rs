@@ -1,4 +1,4 @@
-//! Every exit code, by a real cause; every error code of the service, by a real request.
+//! Produces every exit code by a real cause, and every error code of the service by a real request.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -33,13 +33,13 @@ fn revoke_keys(database: &Path) {
 }
 
 #[test]
-fn the_six_error_codes_of_a_real_service_map_to_exit_codes() {
+fn service_error_codes_map_to_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("kept.db");
     let kept = ["--database", database.to_str().unwrap()];
     let revoked = Sandbox::start(&kept).api_key.clone();
     revoke_keys(&database);
-    // Where no key works any more, a sandbox makes one.
+    // The sandbox creates a new key, because the database contains no valid one.
     let sandbox = Sandbox::start(&[&kept[..], &["--rate-limit", "20"]].concat());
     let at = |base_url: &str, key: &str, args: &[&str]| {
         let mut command = sandbox.formsvc(args);
@@ -48,8 +48,8 @@ fn the_six_error_codes_of_a_real_service_map_to_exit_codes() {
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let service = &*sandbox.base_url;
-    // This program always sends a key, and asks for no form that was not listed: two requests are
-    // changed on their way, so that the service really refuses them.
+    // A command always sends a key, and these commands request an existing form. The proxies change
+    // two requests, so that a real service refuses them.
     let keyless = Between::start(service, |head| {
         let lines = head.split_inclusive("\r\n");
         Ok(lines.filter(|line| !line.to_lowercase().starts_with("authorization:")).collect())
@@ -68,13 +68,13 @@ fn the_six_error_codes_of_a_real_service_map_to_exit_codes() {
         ("rate_limited", 7, at(service, good, &impatient)),
     ] {
         assert_eq!(got, exit, "{code}: {said}");
-        // A wait that is too long is told as such, whoever asked for it.
+        // The error for a wait that is too long does not contain the code of the service.
         assert!(said.contains(code) || exit == 7, "{code}: {said}");
     }
 }
 
 #[test]
-fn a_code_of_a_later_release_is_told_and_exits_by_its_status() {
+fn unknown_error_code_exits_by_its_status() {
     for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 3), ("403 Forbidden", 5)] {
         let service = Canned::start(vec![refused(status, "a_later_code")]);
         let said = service.run(&["me"]);
@@ -102,7 +102,7 @@ fn no_key_is_exit_4() {
 }
 
 #[test]
-fn nonsense_from_the_service_is_exit_5_with_status_request_id_and_place() {
+fn invalid_response_is_exit_5_with_its_position() {
     let row = r#"{"id":"sub_1","data":{},"created_at":"2026-01-01T00:00:00.000Z"}"#;
     let newer = r#"{"id":"sub_2","data":{},"created_at":"2026-01-02T00:00:00.000Z"}"#;
     let html = "<html><body>Bad gateway</body></html>";
@@ -122,13 +122,13 @@ fn nonsense_from_the_service_is_exit_5_with_status_request_id_and_place() {
 }
 
 #[test]
-fn an_unreachable_or_silent_service_is_exit_6() {
+fn unreachable_or_silent_service_is_exit_6() {
     let port = crate::support::closed_address().port();
     let base_url = format!("http://127.0.0.1:{port}");
     let gone = formsvc(&["me", "--base-url", &base_url]).env("FORMSVC_API_KEY", "fsk_x").output();
     let gone = Said::from(gone.unwrap());
     assert_eq!(gone.code, Some(6));
-    // What the system said, once.
+    // The cause is printed once.
     assert_eq!(gone.stderr.matches("cause: ").count(), 1, "{}", gone.stderr);
     assert!(gone.stderr.contains("cause: nothing listens on 127.0.0.1:"), "{}", gone.stderr);
     let silent = Canned::start(vec![None]);
@@ -138,7 +138,7 @@ fn an_unreachable_or_silent_service_is_exit_6() {
 }
 
 #[test]
-fn an_address_that_cannot_be_meant_is_told_a_better_one() {
+fn invalid_base_url_has_a_suggestion() {
     for (address, told) in [
         ("127.0.0.1:8080", "hint: did you mean `http://127.0.0.1:8080`?"),
         ("localhost:8080", "hint: did you mean `http://localhost:8080`?"),
@@ -156,7 +156,7 @@ fn an_address_that_cannot_be_meant_is_told_a_better_one() {
 }
 
 #[test]
-fn a_rate_limit_that_stays_is_exit_7() {
+fn lasting_rate_limit_is_exit_7() {
     let limited = answer("429 Too Many Requests", "retry-after: 0\r\n", "{}");
     let said = Canned::start(vec![limited]).run(&["me"]);
     assert_eq!(said.code, Some(7), "{}", said.stderr);
@@ -168,7 +168,7 @@ fn a_rate_limit_that_stays_is_exit_7() {
 }
 
 #[test]
-fn a_wait_longer_than_allowed_is_exit_7() {
+fn wait_above_max_wait_is_exit_7() {
     let limited = answer("429 Too Many Requests", "retry-after: 3600\r\n", "{}");
     let said = Canned::start(vec![limited]).run(&["me", "--max-wait", "5s"]);
     assert_eq!(said.code, Some(7), "{}", said.stderr);
@@ -176,7 +176,7 @@ fn a_wait_longer_than_allowed_is_exit_7() {
 }
 
 #[test]
-fn signals_end_a_command_with_130_and_143() {
+fn sigint_is_exit_130_and_sigterm_143() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let silent = Canned::start(vec![None]);
         let mut command = silent.formsvc(&["me"]);
@@ -190,10 +190,11 @@ fn signals_end_a_command_with_130_and_143() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_ends_a_command_that_reads_a_key_nobody_types() {
+fn signal_ends_a_command_that_reads_a_key() {
     let mut command = formsvc(&["me", "--base-url", "http://127.0.0.1:9", "--api-key-stdin", "-v"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    // Held open: waiting for the child would close it.
+    // The test keeps the pipe open, because `wait` closes a standard input that the child still
+    // owns.
     let _typing = child.stdin.take();
     wait_until_inside(&child, "0 0x0 ");
     signal(&child, "INT");
@@ -201,18 +202,19 @@ fn a_signal_ends_a_command_that_reads_a_key_nobody_types() {
 }
 
 #[test]
-fn the_key_is_in_no_output_however_much_is_said() {
+fn verbose_output_does_not_contain_the_key() {
     let service = Canned::start(vec![refused("500 Internal Server Error", SECRET), None]);
     let said = service.run(&["me", "-vv", "--timeout", "50ms", "--max-wait", "1s"]);
     assert_ne!(said.code, Some(0));
     assert!(said.stderr.len() > 200, "nothing was logged: {}", said.stderr);
-    // Not even in the words of the service, which says it in its error code here.
+    // The key is masked even in the error code that the service returns.
     assert_eq!(said.stderr.matches(SECRET).count(), 0, "{}", said.stderr);
-    assert!(service.request().contains(SECRET), "the key was not even sent");
+    assert!(service.request().contains(SECRET), "the key was not sent");
 }
 
-/// A run that ends with a code. A code without one fails the test: a promise nobody has seen kept.
-fn provoked(code: u8) -> Said {
+/// Runs a command that ends with the exit code. Fails if no command is known for a code of the
+/// table.
+fn run_with_exit_code(code: u8) -> Said {
     let limited = || answer("429 Too Many Requests", "retry-after: 3600\r\n", "{}");
     let signaled = |name| {
         let silent = Canned::start(vec![None]);
@@ -224,7 +226,7 @@ fn provoked(code: u8) -> Said {
     };
     match code {
         0 => run(&["help", "exit-codes"]),
-        // A check that fails: nothing says where the service is.
+        // A check fails because the base URL is missing.
         1 => run(&["doctor"]),
         2 => run(&["lits"]),
         3 => run(&["--demo", "forms", "view", "zebra"]),
@@ -261,16 +263,16 @@ fn provoked(code: u8) -> Said {
         }
         130 => signaled("INT"),
         143 => signaled("TERM"),
-        unknown => panic!("say here what ends with {unknown}"),
+        unknown => panic!("add a command that exits with {unknown}"),
     }
 }
 
 #[test]
-fn every_code_in_the_table_is_produced_by_a_run() {
+fn every_exit_code_of_the_table_is_produced() {
     let table = run(&["help", "exit-codes"]).stdout;
     for row in formsvc_cli::exit::EXITS {
         let code = row.exit.code();
-        let said = provoked(code);
+        let said = run_with_exit_code(code);
         assert_eq!(said.code, Some(i32::from(code)), "{}", said.stderr);
         assert!(table.contains(&format!("\n  {code} ")), "{code} is not in help");
     }

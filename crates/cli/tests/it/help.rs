@@ -1,4 +1,4 @@
-//! Help, through the binary: that it teaches, by examples that work, and fits where it is read.
+//! Help pages through the binary: their examples work, and they fit the terminal.
 
 #[cfg(unix)]
 use std::io::{BufRead, BufReader};
@@ -18,33 +18,33 @@ use crate::support::{formsvc, run, succeed};
 #[cfg(unix)]
 use crate::webhook::recorder::Recorder;
 
-/// Examples that only somebody's own machine can run, and why. They are parsed.
+/// Examples that are only parsed, with the reason why a test cannot run them.
 #[cfg(unix)]
 const PARSED_ONLY: &[(&str, &str)] = &[
     (
         "formsvc webhook listen --poll contact --forward-to 4242/hook",
         "needs the signing secret of an endpoint",
     ),
-    ("formsvc webhook secret add", "asks a person, and stores the secret in their keyring"),
+    ("formsvc webhook secret add", "prompts, and stores the secret in the keyring"),
     ("formsvc webhook secret remove", "needs a stored secret"),
     ("formsvc webhook secret remove 2026-03", "needs a stored secret"),
     ("formsvc --demo webhook events open", "serves until it is stopped"),
     (
         "formsvc webhook events open --ui-port 4401 --secret-file secret.txt",
-        "serves what a listener received before",
+        "needs a stored capture",
     ),
-    ("formsvc auth login", "asks a person, and keeps the key in the keyring of their desktop"),
+    ("formsvc auth login", "prompts, and stores the key in the keyring"),
     (
         "formsvc auth login --profile work --base-url https://forms.example",
-        "asks a person, for the key of a service that is not there",
+        "prompts for the key of a service that does not exist",
     ),
     (
         "formsvc submissions sync status --to sqlite:survey.db",
-        "reads a database of an earlier sync",
+        "needs a database of an earlier sync",
     ),
     (
         "formsvc submissions sync status --to sqlite:survey.db --json form,complete",
-        "reads a database of an earlier sync",
+        "needs a database of an earlier sync",
     ),
     (
         "formsvc submissions sync verify survey --to sqlite:survey.db",
@@ -58,30 +58,24 @@ const PARSED_ONLY: &[(&str, &str)] = &[
         "formsvc submissions sync verify survey --to sqlite:survey.db --purge-deleted",
         "needs a service with this form",
     ),
-    (
-        "formsvc webhook check 9000/hook --secret-file secret.txt",
-        "asks a receiver that verifies, which only its reader has",
-    ),
-    (
-        "formsvc webhook replay --last 1 --secret-file secret.txt",
-        "sends what a listener received before",
-    ),
+    ("formsvc webhook check 9000/hook --secret-file secret.txt", "needs a receiver that verifies"),
+    ("formsvc webhook replay --last 1 --secret-file secret.txt", "needs a stored capture"),
     (
         "formsvc submissions view contact sub_0198e1f2 --from sqlite:contact.db",
-        "reads a database of `submissions sync`",
+        "needs a database of an earlier sync",
     ),
     (
         "formsvc submissions count survey --by week --from sqlite:survey.db",
-        "reads a database of `submissions sync`",
+        "needs a database of an earlier sync",
     ),
-    ("formsvc webhook verify --capture 17 --explain", "verifies what a listener received before"),
+    ("formsvc webhook verify --capture 17 --explain", "needs a stored capture"),
     (
         "formsvc webhook replay 17 --to localhost:4242/hook --keep-signature",
-        "sends what a listener received before",
+        "needs a stored capture",
     ),
 ];
 
-/// Examples that run until somebody stops them, and what stops them sooner.
+/// Examples that run until a signal, with arguments that end them sooner.
 #[cfg(unix)]
 const RUN_UNTIL: &[(&str, &str)] = &[
     ("formsvc submissions tail", " --max-time 200ms"),
@@ -89,7 +83,7 @@ const RUN_UNTIL: &[(&str, &str)] = &[
     ("formsvc webhook listen --sandbox", " --max-time 200ms --port 0"),
 ];
 
-/// Every command, by its words after the program's name.
+/// Returns every command, with its words after the program name.
 pub(crate) fn commands() -> Vec<(Vec<String>, Tree)> {
     fn add(command: &Tree, words: &[String], all: &mut Vec<(Vec<String>, Tree)>) {
         all.push((words.to_vec(), command.clone()));
@@ -102,7 +96,7 @@ pub(crate) fn commands() -> Vec<(Vec<String>, Tree)> {
     all
 }
 
-/// Those that do something themselves.
+/// Returns the commands without subcommands.
 pub(crate) fn leaves() -> Vec<Vec<String>> {
     let leaves = commands().into_iter().filter(|(_, command)| !command.has_subcommands());
     leaves.map(|(words, _)| words).collect()
@@ -112,14 +106,14 @@ fn with<'a>(words: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
     words.iter().map(String::as_str).chain(more.iter().copied()).collect()
 }
 
-/// The examples in the help of a command.
+/// Returns the examples in the help of a command.
 fn examples(help: &str) -> Vec<String> {
     let after = help.split("\nExamples:\n").nth(1).unwrap_or_default();
     let lines = after.lines().take_while(|line| line.starts_with("  "));
     lines.map(|line| line.trim().to_owned()).collect()
 }
 
-/// The programs first, a home of its own, and nothing else of whoever runs the tests.
+/// Returns a shell with the test programs first in `PATH`, a home folder, and no other variable.
 #[cfg(unix)]
 fn in_shell(line: &str, home: &Path) -> Command {
     let binary = Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
@@ -130,20 +124,21 @@ fn in_shell(line: &str, home: &Path) -> Command {
     command
 }
 
-/// Somebody who is logged in to a sandbox, with two profiles and programs that examples use.
+/// A home folder that is logged in to a sandbox, with two profiles and the programs that examples
+/// run.
 #[cfg(unix)]
-struct Person {
+struct ExampleUser {
     sandbox: Sandbox,
     prepared: tempfile::TempDir,
-    /// A word of an example, and what is there to stand for it.
-    stand_for: Vec<(&'static str, String)>,
+    /// Words of examples and their replacements.
+    replacements: Vec<(&'static str, String)>,
 }
 
 #[cfg(unix)]
-impl Person {
+impl ExampleUser {
     fn new() -> Self {
         let sandbox = Sandbox::start(&["--rate-limit", "off"]);
-        // The form that is empty gets a submission.
+        // The empty form gets a submission.
         let answers = r#"{"Name":"Ada","E-mail":"ada@example.org"}"#;
         let headers = "content-type: application/json\r\n";
         let sent = request(&sandbox.base_url, "POST /f/contact", headers, answers);
@@ -154,20 +149,20 @@ impl Person {
             listed.stdout.lines().next().unwrap().to_owned()
         };
         let list = |form| first(&["submissions", "list", form, "--limit", "1", "--jq", ".[0].id"]);
-        let stand_for = vec![
+        let replacements = vec![
             ("penguins sub_0198e1f2", format!("penguins {}", list("penguins"))),
             ("contact sub_0198e1f2", format!("contact {}", list("contact"))),
             ("frm_1", first(&["forms", "list", "--jq", ".[0].id"])),
-            // Whose thread answers until this process ends.
+            // The receiver's thread responds until the test process ends.
             (" 4242/hook", format!(" {}", Recorder::of(&[200]).url("/hook"))),
         ];
         let prepared = tempfile::tempdir().unwrap();
-        let person = Self { sandbox, prepared, stand_for };
-        person.prepare(person.prepared.path());
-        person
+        let user = Self { sandbox, prepared, replacements };
+        user.prepare(user.prepared.path());
+        user
     }
 
-    /// A home of its own for an example.
+    /// Returns a copy of the home folder, for one example.
     fn home(&self) -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();
         let all = format!("{}/.", self.prepared.path().display());
@@ -177,7 +172,7 @@ impl Person {
         home
     }
 
-    /// Makes what examples find in a home.
+    /// Creates the files and programs that examples use.
     fn prepare(&self, home: &Path) {
         use std::os::unix::fs::PermissionsExt;
         let programs = home.join("bin");
@@ -191,7 +186,7 @@ impl Person {
             std::fs::write(&program, format!("#!/bin/sh\n{does}\n")).unwrap();
             std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
         }
-        // A delivery, its signature, the secret, and the request as it goes over the wire.
+        // A delivery, its signature, the secret, and the delivery as an HTTP request.
         let secret = home.join("secret.txt");
         std::fs::write(&secret, "whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB\n").unwrap();
         std::fs::set_permissions(secret, PermissionsExt::from_mode(0o600)).unwrap();
@@ -213,17 +208,17 @@ impl Person {
         assert!(done.status.success(), "{done:?}");
     }
 
-    /// Runs an example as it stands, but for what stands for something that only its reader has.
-    fn tries(&self, example: &str, home: &Path) {
+    /// Runs an example after replacing the words that depend on the reader.
+    fn run_example(&self, example: &str, home: &Path) {
         let mut line = example.to_owned();
-        for (word, real) in &self.stand_for {
+        for (word, real) in &self.replacements {
             line = line.replace(word, real);
         }
         for (_, bound) in RUN_UNTIL.iter().filter(|(of, _)| example.starts_with(of)) {
             line.push_str(bound);
         }
         if let Some(sandbox) = example.strip_prefix("formsvc sandbox ") {
-            return starts(sandbox, home);
+            return run_sandbox_example(sandbox, home);
         }
         let done = in_shell(&line, home).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
@@ -231,9 +226,9 @@ impl Person {
     }
 }
 
-/// Runs an example of a sandbox until it serves, on a port of its own, and interrupts it.
+/// Runs a sandbox example on a free port until it serves, and interrupts it.
 #[cfg(unix)]
-fn starts(args: &str, home: &Path) {
+fn run_sandbox_example(args: &str, home: &Path) {
     let port = if args.contains("--port") { "" } else { "--port 0" };
     let mut command = in_shell(&format!("exec formsvc sandbox {port} {args}"), home);
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -247,8 +242,8 @@ fn starts(args: &str, home: &Path) {
 
 #[cfg(unix)]
 #[test]
-fn every_command_teaches_by_two_examples_that_work() {
-    let person = Person::new();
+fn every_command_has_two_working_examples() {
+    let user = ExampleUser::new();
     let (mut few, mut parsed) = (Vec::new(), Vec::new());
     for words in leaves() {
         let help = succeed(&with(&words, &["--help"]));
@@ -257,37 +252,37 @@ fn every_command_teaches_by_two_examples_that_work() {
             few.push(format!("{}: {}", words.join(" "), examples.len()));
         }
         for example in examples {
-            assert!(example.contains("formsvc "), "`{example}` is of another program");
+            assert!(example.contains("formsvc "), "`{example}` is not a formsvc command");
             if PARSED_ONLY.iter().any(|(only, _)| *only == example) {
                 let read = formsvc_cli::command().try_get_matches_from(example.split_whitespace());
                 assert!(read.is_ok(), "{example}: {}", read.unwrap_err());
                 parsed.push(example);
             } else {
-                person.tries(&example, person.home().path());
+                user.run_example(&example, user.home().path());
             }
         }
     }
     assert!(few.is_empty(), "fewer than two examples: {few:?}");
-    assert_eq!(parsed.len(), PARSED_ONLY.len(), "an example is gone: {parsed:?}");
+    assert_eq!(parsed.len(), PARSED_ONLY.len(), "an example no longer exists: {parsed:?}");
 }
 
 #[cfg(unix)]
 #[test]
-fn examples_of_the_first_page_and_of_topics_work() {
-    let person = Person::new();
-    let home = person.home();
+fn examples_of_root_help_and_topics_work() {
+    let user = ExampleUser::new();
+    let home = user.home();
     let pages = [succeed(&["--help"]), succeed(&["help", "output"])];
     let lines = pages.iter().flat_map(|page| page.lines().filter_map(|l| l.strip_prefix("  ")));
     let tried: Vec<&str> =
         lines.filter(|line| line.contains("formsvc --demo") && !line.starts_with(' ')).collect();
     assert!(tried.len() >= 10, "{tried:#?}");
     for line in tried {
-        person.tries(line, home.path());
+        user.run_example(line, home.path());
     }
 }
 
 #[test]
-fn help_of_a_command_is_its_long_help() {
+fn help_command_prints_the_long_help() {
     for (words, command) in commands() {
         if command.get_name() == "help" {
             continue;
@@ -298,7 +293,7 @@ fn help_of_a_command_is_its_long_help() {
 }
 
 #[test]
-fn every_page_fits_eighty_columns() {
+fn help_fits_80_columns() {
     for (words, _) in commands() {
         for flag in ["-h", "--help"] {
             let page = succeed(&with(&words, &[flag]));
@@ -310,7 +305,7 @@ fn every_page_fits_eighty_columns() {
 }
 
 #[test]
-fn short_help_says_that_there_is_more_and_leaves_rare_flags_out() {
+fn short_help_omits_rare_flags_and_names_long_help() {
     let (short, long) = (succeed(&["me", "-h"]), succeed(&["me", "--help"]));
     assert!(short.contains("see more with '--help'"), "{short}");
     for (flag, often) in
@@ -321,7 +316,7 @@ fn short_help_says_that_there_is_more_and_leaves_rare_flags_out() {
 }
 
 #[test]
-fn no_command_shows_help_and_a_bare_group_is_a_slip() {
+fn bare_program_prints_help_and_bare_group_is_exit_2() {
     let bare = run(&[]);
     assert_eq!((bare.code, bare.stderr.as_str()), (Some(0), ""));
     assert!(bare.stdout.contains("Usage: formsvc"), "{}", bare.stdout);
@@ -333,7 +328,7 @@ fn no_command_shows_help_and_a_bare_group_is_a_slip() {
 }
 
 #[test]
-fn topics_are_explained_and_unknown_ones_are_told_the_nearest() {
+fn topic_is_printed_and_unknown_topic_has_a_suggestion() {
     for (topic, tells) in [
         ("environment", "FORMSVC_API_KEY_FILE"),
         ("output", "standard output"),
@@ -355,7 +350,7 @@ fn topics_are_explained_and_unknown_ones_are_told_the_nearest() {
 }
 
 #[test]
-fn manual_pages_are_written_for_every_command_and_render() {
+fn manual_pages_exist_for_every_command_and_render() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("deep/man1");
     succeed(&["man", "--dir", dir.to_str().unwrap()]);
@@ -363,7 +358,7 @@ fn manual_pages_are_written_for_every_command_and_render() {
     assert_eq!(pages.len(), commands().len(), "{pages:?}");
     let first = std::fs::read_to_string(dir.join("formsvc.1")).unwrap();
     assert_eq!(first, succeed(&["man"]));
-    // Without groff the pages are only written.
+    // Without groff, the test checks only that the pages are written.
     for page in pages {
         for device in ["-Tutf8", "-Tascii"] {
             let mut groff = processes::command("groff");

@@ -2,7 +2,7 @@
 
 use crate::support::{Canned, answer, entries, one_form, page};
 
-/// A list of forms with these ids, which are public ids and titles too.
+/// A list of forms with these ids, which are also their public ids and titles.
 fn forms(ids: &[&str]) -> Option<String> {
     let time = "2026-01-01T00:00:00.000Z";
     let form = |id: &&str| {

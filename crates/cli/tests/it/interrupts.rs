@@ -1,7 +1,7 @@
-//! Ctrl-C, once and twice: typed in a terminal, and sent by another program.
+//! One or two interruptions by Ctrl-C in the terminal, or by signals of another process.
 //!
-//! Once, a command ends where it waits, and leaves nothing half done. One that is inside a read or a
-//! write that does not end is given a while; twice, it ends at once.
+//! After the first signal, a command stops at its next wait and leaves no partial file. A command
+//! inside a blocking read or write gets a grace period. The second signal ends it at once.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -9,46 +9,46 @@ use std::time::{Duration, Instant};
 use crate::support::{Canned, entries, formsvc, one_form, page, signal, wait_until_inside, within};
 use crate::terminal::{CTRL_C, Terminal};
 
-/// How long a command has to end by itself (`GRACE` in `run.rs`): without a second signal, a run that
-/// cannot end takes no less.
+/// The grace period of a command after the first signal (`GRACE` in `run.rs`). A blocked command
+/// that receives no second signal runs at least this long.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Who interrupts.
+/// The source of an interruption.
 #[derive(Clone, Copy, Debug)]
-enum By {
+enum Source {
     /// Ctrl-C in the terminal.
     Typing,
-    /// `kill`, with a signal by name.
+    /// `kill` with this signal name.
     Kill(&'static str),
 }
 
-const ALL: [By; 3] = [By::Typing, By::Kill("INT"), By::Kill("TERM")];
+const SOURCES: [Source; 3] = [Source::Typing, Source::Kill("INT"), Source::Kill("TERM")];
 
-impl By {
+impl Source {
     fn interrupt(self, terminal: &mut Terminal) {
         match self {
-            By::Typing => terminal.send(CTRL_C),
-            By::Kill(name) => signal(terminal.child(), name),
+            Source::Typing => terminal.send(CTRL_C),
+            Source::Kill(name) => signal(terminal.child(), name),
         }
     }
 
     fn code(self) -> i32 {
-        if matches!(self, By::Kill("TERM")) { 143 } else { 130 }
+        if matches!(self, Source::Kill("TERM")) { 143 } else { 130 }
     }
 }
 
 const ROW: &str = r#"{"id":"sub_1","data":{"A":1},"created_at":"2026-01-01T00:00:01.000Z"}"#;
 
 #[test]
-fn once_it_ends_an_export_and_leaves_no_file_and_the_one_before_as_it_was() {
-    for by in ALL {
+fn first_signal_ends_an_export_and_keeps_the_old_file() {
+    for source in SOURCES {
         for before in [None, Some("what was there\n")] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("survey.csv");
             if let Some(before) = before {
                 std::fs::write(&path, before).unwrap();
             }
-            // There is more, and it does not come.
+            // The service reports another page and never sends it.
             let service =
                 Canned::start(vec![one_form(), page(ROW, Some("2026-01-01T00:00:01.000Z")), None]);
             let out = path.to_str().unwrap();
@@ -56,19 +56,24 @@ fn once_it_ends_an_export_and_leaves_no_file_and_the_one_before_as_it_was() {
             let mut terminal = Terminal::start(service.formsvc(&args), (80, 24));
             (0..3).for_each(|_| drop(service.request()));
             assert!(entries(folder.path()).len() > usize::from(before.is_some()), "none began");
-            by.interrupt(&mut terminal);
-            assert_eq!(terminal.finish(), Some(by.code()), "{by:?}:\n{}", terminal.screen());
+            source.interrupt(&mut terminal);
+            assert_eq!(
+                terminal.finish(),
+                Some(source.code()),
+                "{source:?}:\n{}",
+                terminal.screen()
+            );
             terminal.assert_restored();
             let left = entries(folder.path());
-            assert_eq!(left.len(), usize::from(before.is_some()), "{by:?}: {left:?}");
-            assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before, "{by:?}");
+            assert_eq!(left.len(), usize::from(before.is_some()), "{source:?}: {left:?}");
+            assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before, "{source:?}");
         }
     }
 }
 
 #[test]
-fn once_it_ends_a_tail_that_waits_and_one_that_asks() {
-    for by in ALL {
+fn first_signal_ends_a_tail() {
+    for source in SOURCES {
         for silent in [false, true] {
             let mut answers = vec![one_form(), page(ROW, None)];
             answers.extend(silent.then_some(None));
@@ -79,8 +84,13 @@ fn once_it_ends_a_tail_that_waits_and_one_that_asks() {
             let mut terminal = Terminal::start(command, (100, 24));
             terminal.wait_for("A: 1");
             (0..2 + usize::from(silent)).for_each(|_| drop(service.request()));
-            by.interrupt(&mut terminal);
-            assert_eq!(terminal.finish(), Some(by.code()), "{by:?}:\n{}", terminal.screen());
+            source.interrupt(&mut terminal);
+            assert_eq!(
+                terminal.finish(),
+                Some(source.code()),
+                "{source:?}:\n{}",
+                terminal.screen()
+            );
             terminal.assert_restored();
             assert!(terminal.screen().contains("--after sub_1"), "{}", terminal.screen());
         }
@@ -88,38 +98,38 @@ fn once_it_ends_a_tail_that_waits_and_one_that_asks() {
 }
 
 #[test]
-fn once_it_ends_a_prompt_and_gives_the_terminal_back() {
-    for by in ALL {
+fn first_signal_ends_a_prompt_and_restores_the_terminal() {
+    for source in SOURCES {
         let folder = tempfile::tempdir().unwrap();
         let mut login = formsvc(&["auth", "login", "--base-url", "http://127.0.0.1:9"]);
         login.env("HOME", folder.path());
         let mut terminal = Terminal::start(login, (80, 24));
         terminal.wait_for("API key");
         terminal.wait_until_hidden();
-        by.interrupt(&mut terminal);
-        assert_eq!(terminal.finish(), Some(by.code()), "{by:?}:\n{}", terminal.screen());
+        source.interrupt(&mut terminal);
+        assert_eq!(terminal.finish(), Some(source.code()), "{source:?}:\n{}", terminal.screen());
         terminal.assert_restored();
         assert!(entries(folder.path()).is_empty(), "{:?}", entries(folder.path()));
     }
 }
 
-/// Waits until the first signal has been taken: the main thread waits no longer for ever, but until
-/// the grace is over. Two signals that are sent at once may count as one.
-fn wait_until_graced(terminal: &mut Terminal) {
+/// Waits until the process has handled the first signal: its main thread then waits with the grace
+/// period as the timeout. Two signals that arrive together may count as one.
+fn wait_until_grace_period(terminal: &mut Terminal) {
     let id = terminal.child().id();
     let inside = format!("/proc/{id}/task/{id}/syscall");
-    within("the wait for the grace", || {
+    within("the grace period", || {
         let call = std::fs::read_to_string(&inside).unwrap_or_default();
         let words: Vec<&str> = call.split(' ').collect();
-        // `epoll_wait` in the words of Linux (x86-64); its fourth argument is the time in ms.
+        // `epoll_wait` in Linux notation (x86-64); its fourth argument is the timeout in ms.
         let time = words.get(4).and_then(|time| time.strip_prefix("0x"));
         let time = time.and_then(|time| u64::from_str_radix(time, 16).ok());
         words[0] == "232" && time.is_some_and(|time| time > 0 && time <= 2_001)
     });
 }
 
-/// An export to somebody who reads nothing of it, once it is inside a write that does not end.
-fn stuck() -> Terminal {
+/// Starts an export into a pipe without a reader, and waits until it blocks in a write.
+fn blocked_export() -> Terminal {
     let command = formsvc(&["--demo", "submissions", "export", "randhie", "--quiet"]);
     let mut terminal =
         Terminal::beside(command, (80, 24), |command| command.stdout(Stdio::piped()));
@@ -127,53 +137,53 @@ fn stuck() -> Terminal {
     terminal
 }
 
-/// Interrupts it twice, and gives the time from before the first to its end.
-fn twice(by: By) -> Duration {
-    let mut terminal = stuck();
+/// Interrupts an export two times. Returns the time from before the first signal to the end.
+fn interrupt_twice(source: Source) -> Duration {
+    let mut terminal = blocked_export();
     let since = Instant::now();
-    by.interrupt(&mut terminal);
-    wait_until_graced(&mut terminal);
-    // What comes at once is the same signal.
+    source.interrupt(&mut terminal);
+    wait_until_grace_period(&mut terminal);
+    // A second signal shortly after the first one counts as the same signal.
     let first = Instant::now();
-    within("another signal's time", || first.elapsed() > Duration::from_millis(60));
-    by.interrupt(&mut terminal);
-    assert_eq!(terminal.finish(), Some(by.code()), "{by:?}:\n{}", terminal.screen());
+    within("the time between two signals", || first.elapsed() > Duration::from_millis(60));
+    source.interrupt(&mut terminal);
+    assert_eq!(terminal.finish(), Some(source.code()), "{source:?}:\n{}", terminal.screen());
     let took = since.elapsed();
     terminal.assert_restored();
     took
 }
 
 #[test]
-fn twice_it_ends_at_once_what_cannot_end_by_itself() {
-    for by in ALL {
-        // One that waits for the grace takes it each time; a machine that is busy is not busy for so
-        // long each time.
-        let mut took = (0..10).map(|_| twice(by));
-        assert!(took.any(|took| took < GRACE), "{by:?}");
+fn second_signal_ends_a_blocked_command_at_once() {
+    for source in SOURCES {
+        // Without the second signal, every run lasts for the whole grace period. With it, a busy
+        // machine can delay some runs, but not all.
+        let mut took = (0..10).map(|_| interrupt_twice(source));
+        assert!(took.any(|took| took < GRACE), "{source:?}");
     }
 }
 
 #[test]
-fn once_it_ends_what_cannot_end_by_itself_after_the_grace() {
-    for by in ALL {
-        let mut terminal = stuck();
+fn first_signal_ends_a_blocked_write_after_the_grace_period() {
+    for source in SOURCES {
+        let mut terminal = blocked_export();
         let since = Instant::now();
-        by.interrupt(&mut terminal);
-        assert_eq!(terminal.finish(), Some(by.code()), "{by:?}:\n{}", terminal.screen());
-        assert!(since.elapsed() >= GRACE, "{by:?}: it was given no time");
+        source.interrupt(&mut terminal);
+        assert_eq!(terminal.finish(), Some(source.code()), "{source:?}:\n{}", terminal.screen());
+        assert!(since.elapsed() >= GRACE, "{source:?}: no grace period");
         terminal.assert_restored();
     }
 }
 
 #[test]
-fn once_it_ends_a_read_of_what_nobody_types() {
-    for by in ALL {
+fn first_signal_ends_a_blocked_read() {
+    for source in SOURCES {
         let command = formsvc(&["me", "--base-url", "http://127.0.0.1:9", "--api-key-stdin"]);
         let mut terminal =
             Terminal::beside(command, (80, 24), |command| command.stdin(Stdio::piped()));
         wait_until_inside(terminal.child(), "0 0x0 ");
-        by.interrupt(&mut terminal);
-        assert_eq!(terminal.finish(), Some(by.code()), "{by:?}:\n{}", terminal.screen());
+        source.interrupt(&mut terminal);
+        assert_eq!(terminal.finish(), Some(source.code()), "{source:?}:\n{}", terminal.screen());
         terminal.assert_restored();
     }
 }

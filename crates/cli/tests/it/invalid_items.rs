@@ -20,7 +20,7 @@ fn forms() -> Option<String> {
     answer("200 OK", "", &format!(r#"{{"data":[{}]}}"#, forms.join(",")))
 }
 
-/// Limits a list to the submission before the invalid one.
+/// Limits a list to submissions that are newer than the invalid one.
 const NEWEST: [&str; 4] = ["--since", "2026-01-01T00:00:59Z", "--output", "ndjson"];
 
 fn row(n: u32, data: &str) -> String {
@@ -28,7 +28,7 @@ fn row(n: u32, data: &str) -> String {
     format!(r#"{{"id":"sub_{n}","data":{data},"created_at":"2026-01-01T00:00:{second:02}.000Z"}}"#)
 }
 
-/// The last page of a list, of which the submission 1 has no answers.
+/// The last page of a list. Its submission 1 has no answers.
 fn rows() -> Option<String> {
     let rows = [row(0, r#"{"A":1}"#), row(1, "null"), row(2, r#"{"A":3}"#), row(3, "[]")];
     page(&rows.join(","), None)

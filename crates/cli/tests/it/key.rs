@@ -1,4 +1,5 @@
-//! Which key a run uses, and where it may go. Nothing here has a keyring: the environment names no bus.
+//! The source of the API key of a run, and the services to which it may be sent. No keyring is
+//! available, because the environment contains no bus address.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -8,10 +9,10 @@ use clap::error::ErrorKind;
 
 use crate::support::{Canned, Said, answer, formsvc, one_form, run};
 
-/// The address of the profile.
+/// The base URL of the profile.
 const OURS: &str = "https://forms.example";
 
-/// Somebody's home, with a profile for [`OURS`] whose key a command prints, and a key in the file.
+/// A home folder with a profile for [`OURS`] and a key in the key file.
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -39,7 +40,7 @@ impl Home {
         path
     }
 
-    /// The profile's key comes from a command.
+    /// Adds an `api_key_command` to the profile.
     fn with_command(self, base_url: &str, command: &str) -> Self {
         let address = if base_url.is_empty() {
             String::new()
@@ -64,7 +65,7 @@ impl Home {
         self.formsvc(args, env).output().unwrap().into()
     }
 
-    /// The key that a run would use.
+    /// Returns the key that a run would use.
     #[track_caller]
     fn key(&self, args: &[&str], env: &[(&str, &str)]) -> String {
         let said = self.run(&[&["auth", "token"], args].concat(), env);
@@ -87,7 +88,7 @@ fn fails(said: &Said, code: i32, told: &[&str]) {
 }
 
 #[test]
-fn the_stronger_source_of_a_key_counts() {
+fn key_source_with_precedence_is_used() {
     let home = Home::new();
     let file = home.write("given", "fsk_given\n");
     let by_file = [("FORMSVC_API_KEY_FILE", file.to_str().unwrap())];
@@ -104,7 +105,7 @@ fn the_stronger_source_of_a_key_counts() {
 }
 
 #[test]
-fn a_key_of_a_profile_goes_to_the_address_of_the_profile_alone() {
+fn profile_key_is_sent_only_to_its_base_url() {
     let home = Home::new();
     let others = ["http://localhost", "https://forms.example:8443", "https://forms.example/a"];
     for other in others {
@@ -124,24 +125,24 @@ fn a_key_of_a_profile_goes_to_the_address_of_the_profile_alone() {
     let home = home.with_command("", &touch);
     let said = home.run(&["me", "--base-url", OURS], &[]);
     fails(&said, 4, &["`formsvc config set profiles.default.base_url URL`"]);
-    assert!(!ran.exists(), "the command was not even run");
-    // What the caller gives goes where the caller says.
+    assert!(!ran.exists(), "the command ran");
+    // A key of the environment is sent to any base URL.
     assert_eq!(home.key(&["--base-url", others[0]], &[("FORMSVC_API_KEY", "fsk_env")]), "fsk_env");
 }
 
 #[test]
-fn a_key_that_a_command_prints_is_sent_and_shown_nowhere() {
+fn key_of_a_command_is_sent_and_never_printed() {
     let service = Canned::start(vec![one_form()]);
     let home = Home::new().with_command(&service.base_url, r#"["echo", "fsk_command"]"#);
     let said = home.run(&["forms", "list", "-vvv", "--base-url", &service.base_url], &[]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(service.request().contains("fsk_command"), "the key was not even sent");
+    assert!(service.request().contains("fsk_command"), "the key was not sent");
     assert!(said.stderr.contains("the API key is from api_key_command"), "{}", said.stderr);
     assert!(!(said.stderr + &said.stdout).contains("fsk_"));
 }
 
 #[test]
-fn a_command_that_fails_says_how_and_no_other_key_is_used() {
+fn failing_key_command_is_an_error_without_fallback() {
     let failing = |command: &str| Home::new().with_command(OURS, command).run(&["me"], &[]);
     let said = failing(r#"["sh", "-c", "echo fsk_x; echo its own words >&2; exit 7"]"#);
     fails(&said, 4, &["error:", "`sh`", "cause: exit status: 7", "hint:", "its own words"]);
@@ -150,7 +151,7 @@ fn a_command_that_fails_says_how_and_no_other_key_is_used() {
 }
 
 #[test]
-fn a_command_of_the_project_is_not_run() {
+fn key_command_of_a_project_file_is_not_run() {
     let home = Home::new();
     let ran = home.0.path().join("ran");
     let text = format!("api_key_command = [\"touch\", \"{}\"]\n", ran.display());
@@ -160,7 +161,7 @@ fn a_command_of_the_project_is_not_run() {
 }
 
 #[test]
-fn a_file_of_keys_that_others_could_use_is_refused_with_what_mends_it() {
+fn unsafe_key_file_is_refused_with_a_fix() {
     let home = Home::new();
     let file = home.folder().join("credentials.toml");
     let (folder_fix, file_fix) = (
@@ -177,12 +178,12 @@ fn a_file_of_keys_that_others_could_use_is_refused_with_what_mends_it() {
     std::fs::rename(&file, &elsewhere).unwrap();
     symlink(&elsewhere, &file).unwrap();
     fails(&home.run(&["me"], &[]), 4, &["error:", "symbolic link", "hint:"]);
-    // A key that is given needs no file.
+    // A key of the environment needs no key file.
     assert_eq!(home.key(&[], &[("FORMSVC_API_KEY", "fsk_env")]), "fsk_env");
 }
 
 #[test]
-fn nobody_is_asked_for_a_key_without_a_terminal() {
+fn missing_key_without_terminal_is_exit_4() {
     let service = Canned::start(vec![answer("200 OK", "", "{}")]);
     let home = Home::new();
     let mut me = home.formsvc(&["me", "--base-url", &service.base_url], &[]);
@@ -191,7 +192,7 @@ fn nobody_is_asked_for_a_key_without_a_terminal() {
     fails(&said, 4, &["no API key"]);
 }
 
-/// The lines of a page that are commands of ours.
+/// Returns the lines of a page that contain commands of this program.
 fn commands(page: &str) -> Vec<&str> {
     let mut inside = false;
     let mut lines = Vec::new();
@@ -206,20 +207,20 @@ fn commands(page: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_command_in_the_page_on_accounts_exists() {
+fn commands_of_accounts_page_are_valid() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ACCOUNTS.md");
     let page = std::fs::read_to_string(page).unwrap();
     let commands = commands(&page);
     assert!(commands.len() > 10, "{commands:?}");
     for line in commands {
-        // A variable may be set in front of the command, and may contain the name of the program.
+        // The line may begin with a variable, whose value may contain the program name.
         let after =
             line.split_once(' ').filter(|(first, _)| first.contains('=') && !first.contains('$'));
         let (_, ours) = after.map_or(line, |(_, rest)| rest).split_once("formsvc ").unwrap();
         let ours = ours.split([')', '|', '>']).next().unwrap();
         let mut words = vec!["formsvc"];
         for (at, part) in ours.split('\'').enumerate() {
-            // What stands in quotes is one word.
+            // Quoted text is one word.
             if at % 2 == 0 { words.extend(part.split_whitespace()) } else { words.push(part) }
         }
         match formsvc_cli::command().try_get_matches_from(words) {
@@ -230,7 +231,7 @@ fn every_command_in_the_page_on_accounts_exists() {
 }
 
 #[test]
-fn a_key_that_is_none_is_told_of_as_a_key() {
+fn malformed_key_is_exit_4_without_request() {
     let service = Canned::start(vec![one_form()]);
     for key in ["x y", "schl\u{fc}ssel", " "] {
         let said = service.formsvc(&["forms", "list"]).env("FORMSVC_API_KEY", key).output();
@@ -242,7 +243,7 @@ fn a_key_that_is_none_is_told_of_as_a_key() {
 }
 
 #[test]
-fn an_address_is_checked_before_a_key_is_looked_for() {
+fn base_url_is_checked_before_the_key() {
     for args in [&["me"][..], &["auth", "login"]] {
         let said = run(&[args, &["--base-url", "http://forms.example"]].concat());
         assert_eq!(said.code, Some(2), "{}", said.stderr);
@@ -251,7 +252,7 @@ fn an_address_is_checked_before_a_key_is_looked_for() {
 }
 
 #[test]
-fn a_store_that_is_left_out_is_named() {
+fn missing_key_error_names_the_disabled_store() {
     let mut command = formsvc(&["me", "--base-url", "https://forms.example"]);
     let said = Said::from(command.env("FORMSVC_CREDENTIAL_STORE", "file").output().unwrap());
     assert_eq!(said.code, Some(4), "{}", said.stderr);

@@ -10,7 +10,7 @@ use crate::support::{SECRET, Said, formsvc};
 const USER: &str = r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#;
 const SERVICE: &str = "https://forms.example";
 
-/// Runs a command for a service, with more variables.
+/// Runs a command for a service, with additional variables.
 #[expect(clippy::print_stdout, reason = "a run with --nocapture documents the output")]
 fn run(base_url: &str, vars: &[(&str, &str)], args: &[&str]) -> Said {
     let mut command = formsvc(args);
@@ -28,7 +28,7 @@ fn me(vars: &[(&str, &str)]) -> Said {
     run(SERVICE, vars, &["me", "--max-wait", "1ms"])
 }
 
-/// Checks exit code, and parts of the error.
+/// Checks the exit code and parts of the error.
 #[track_caller]
 fn assert_fails(said: &Said, exit: i32, parts: &[&str]) {
     assert_eq!(said.code, Some(exit), "{}", said.stderr);
@@ -43,7 +43,7 @@ fn assert_works(said: &Said) {
     assert!(said.stdout.contains("ada@example.org"), "{said:?}");
 }
 
-/// A service with a certificate of an authority, which is in a file, behind a proxy.
+/// A service behind a proxy, and a file with the certificate of its authority.
 struct Network {
     server: Server,
     proxy: HttpProxy,
@@ -59,7 +59,7 @@ impl Network {
         Self::with(identity, &authority.pem)
     }
 
-    /// The file that is to be trusted contains `pem`.
+    /// Creates the network with `pem` as the content of the certificate file.
     fn with(identity: Identity, pem: &str) -> Self {
         let server = Server::https(identity, USER);
         let proxy = HttpProxy::to(server.address);
@@ -99,7 +99,7 @@ fn proxy_variables_apply_in_both_cases() {
 #[test]
 fn unusable_proxy_value_exits_2_and_connects_nowhere() {
     let authority = Authority::new();
-    // 0.0.0.0 is this machine, and could be reached without the proxy.
+    // 0.0.0.0 is this machine, so a request without the proxy could reach it.
     let server = Server::https(authority.valid_for("0.0.0.0"), USER);
     let base_url = format!("https://0.0.0.0:{}", server.address.port());
     for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
@@ -126,7 +126,7 @@ fn no_proxy_entries_bypass_the_proxy() {
         assert_fails(&said, 6, &["no address found for `forms.invalid`"]);
     }
     assert_eq!(net.proxy.log.take(), [""; 0]);
-    // 0.0.0.0 is this machine, and not in 127.0.0.0/8.
+    // 0.0.0.0 is this machine, but not an address in 127.0.0.0/8.
     let authority = Authority::new();
     let direct = Server::https(authority.valid_for("0.0.0.0"), USER);
     let base_url = format!("https://0.0.0.0:{}", direct.address.port());
@@ -208,7 +208,7 @@ fn proxy_refusal_names_the_proxy() {
     assert_fails(&me(&[("all_proxy", &url)]), 6, &[&named, "hint: `formsvc doctor` shows"]);
 }
 
-/// The finding of a check of doctor.
+/// Returns the message of a check of `doctor`.
 #[track_caller]
 fn check(said: &Said, name: &str) -> (String, String) {
     let checks: Vec<Value> = serde_json::from_str(&said.stdout).unwrap();

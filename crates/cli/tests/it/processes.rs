@@ -125,7 +125,7 @@ fn child_begins_with_default_signals() {
         assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
         return;
     }
-    // SIGHUP, SIGINT and SIGQUIT are the signals 1 to 3.
+    // SIGHUP, SIGINT and SIGQUIT have the numbers 1 to 3.
     let ignored = |status: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
         u64::from_str_radix(line.trim(), 16).unwrap() & 0b111

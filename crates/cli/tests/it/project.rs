@@ -1,12 +1,12 @@
-//! A project's file that somebody else wrote: in a folder that was cloned, it chooses how output looks,
-//! and nothing else. Through the binary, in a terminal, where its words could act.
+//! A project file by another author, as in a cloned repository. It may only change the appearance
+//! of output. The tests use a terminal, where control characters would have an effect.
 
 use std::path::Path;
 
 use crate::support::{Canned, SECRET, formsvc, one_form};
 use crate::terminal::Terminal;
 
-/// A folder with the file, and a home elsewhere.
+/// A folder with the project file, and a separate home folder.
 struct Cloned {
     folder: tempfile::TempDir,
     home: tempfile::TempDir,
@@ -24,20 +24,20 @@ impl Cloned {
         self.folder.path()
     }
 
-    /// A command in the folder, in a window that is too small for what it shows.
+    /// Starts a command in the folder, in a terminal that is too small for its output.
     fn window(&self, base_url: &str, args: &[&str]) -> Terminal {
         let mut command = formsvc(args);
         command.current_dir(self.path()).env("HOME", self.home.path());
         command.env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
         command.env("FORMSVC_BASE_URL", base_url).env("FORMSVC_API_KEY", SECRET);
-        // What is said to this program is stronger than this.
+        // A pager setting takes precedence over `PAGER`, so a pager of the project file would run.
         command.env("PAGER", "cat");
         Terminal::start(command, (200, 1))
     }
 }
 
 #[test]
-fn nothing_in_it_runs_or_chooses_where_a_key_goes() {
+fn project_file_runs_no_command_and_redirects_no_key() {
     let (ours, theirs) = (Canned::start(vec![one_form()]), Canned::start(vec![one_form()]));
     let mark = tempfile::tempdir().unwrap();
     let touch = |name: &str| mark.path().join(name).display().to_string();
@@ -62,19 +62,20 @@ fn nothing_in_it_runs_or_chooses_where_a_key_goes() {
     }
     assert!(told.contains("`profiles.default.base_url` has no effect"), "{told}");
     assert!(ours.request().contains(SECRET) && theirs.asked_nothing());
-    // Nor without an address of our own.
+    // Without a base URL of the user, no request is sent either.
     let mut terminal = cloned.window("", &["forms", "list"]);
     assert_eq!(terminal.finish(), Some(2), "{}", terminal.screen());
     assert!(theirs.asked_nothing());
     assert_eq!(crate::support::entries(mark.path()), [""; 0]);
-    // Nothing of it is kept for later either.
+    // The command stores nothing.
     assert!(!cloned.home.path().join(".config").exists());
 }
 
 #[test]
-fn names_and_values_in_it_act_on_no_terminal() {
+fn names_and_values_of_a_project_file_are_sanitized() {
     let service = Canned::start(vec![one_form()]);
-    // As TOML writes the bytes: ESC, the one-byte CSI, a return, a bell, and a turn of the writing.
+    // TOML escapes of ESC, the one-byte CSI, a carriage return, a bell, and a right-to-left
+    // override.
     let evil = r"a\u001b[2J\u001b]0;t\u0007\u009b1m\rb\u202ec";
     let texts = [
         format!("\"{evil}\" = 1\n"),
@@ -96,15 +97,15 @@ fn names_and_values_in_it_act_on_no_terminal() {
             let code = terminal.finish();
             assert!(matches!(code, Some(0..=2)), "{text}: {code:?}");
             let raw = String::from_utf8(terminal.raw().to_vec()).unwrap();
-            // Paint alone may begin with ESC: `ESC [ … m`, of digits.
-            let painted = |rest: &str| {
+            // Only a color sequence may begin with ESC: `ESC [ … m`, with digits.
+            let is_color = |rest: &str| {
                 let codes = rest
                     .strip_prefix('[')
                     .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
                 codes.is_some_and(|rest| rest.starts_with('m'))
             };
-            let acts = raw.split('\u{1b}').skip(1).any(|rest| !painted(rest));
-            assert!(!acts, "{args:?} {text}: {raw:?}");
+            let has_other_sequences = raw.split('\u{1b}').skip(1).any(|rest| !is_color(rest));
+            assert!(!has_other_sequences, "{args:?} {text}: {raw:?}");
             let inert = raw.replace("\r\n", "\n");
             let hidden =
                 |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\u{1b}') || c == '\u{202e}';

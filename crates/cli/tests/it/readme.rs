@@ -3,7 +3,7 @@
 use crate::support::formsvc;
 
 #[test]
-fn the_readmes_demo_commands_work() {
+fn demo_commands_of_the_readme_work() {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let readme = std::fs::read_to_string(readme).unwrap();
     let commands = readme.lines().filter_map(|line| {

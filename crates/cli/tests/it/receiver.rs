@@ -1,5 +1,5 @@
-//! `examples/receiver.py`, the receiver that the documents begin with. Needs Python; without it there is
-//! nothing to be tested.
+//! `examples/receiver.py`, the receiver of the introductory documents. Without Python, these tests
+//! do nothing.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ fn receiver(secret: &str, arguments: &[&str]) -> Option<Command> {
 }
 
 #[test]
-fn what_cannot_be_meant_is_one_line_and_no_traceback() {
+fn invalid_argument_is_one_line_without_traceback() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     for (secret, arguments, told) in [
@@ -42,7 +42,7 @@ fn what_cannot_be_meant_is_one_line_and_no_traceback() {
 }
 
 #[test]
-fn it_takes_a_pasted_line_and_ends_with_ctrl_c_without_a_traceback() {
+fn pasted_secret_works_and_ctrl_c_has_no_traceback() {
     let pasted = format!("  export FORMSVC_SIGNING_SECRET={SECRET} ");
     let Some(mut command) = receiver(&pasted, &["0"]) else { return };
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

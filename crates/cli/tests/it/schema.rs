@@ -19,7 +19,7 @@ fn labels_have_the_order_of_the_form_and_statistics() {
     let (species, mass, sex) = (&labels[0], &labels[5], &labels[6]);
     assert_eq!((&species["type"], &species["distinct"]), (&"text".into(), &3.into()));
     assert_eq!((&mass["label"], &mass["type"]), (&"body_mass_g".into(), &"number".into()));
-    // 11 penguins have no answer.
+    // The field is empty for 11 penguins.
     assert_eq!(
         (&sex["filled"], &sex["of"], &sex["fill_rate"]),
         (&333.into(), &344.into(), &0.968.into())
@@ -39,7 +39,7 @@ fn repeated_label_is_counted_separately() {
 }
 
 #[test]
-fn no_answer_is_shown_and_a_sample_is_reported() {
+fn schema_shows_no_answers_and_reports_a_sample() {
     let out = run(&["--demo", "forms", "schema", "randhie", "--sample", "7", "--output", "ndjson"]);
     assert_eq!(out.code, Some(0), "{}", out.stderr);
     assert!(out.stderr.starts_with("read the newest 7 submissions, back to 2"), "{}", out.stderr);

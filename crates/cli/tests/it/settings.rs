@@ -1,4 +1,4 @@
-//! Flags and environment, through the binary.
+//! Flags and environment variables, through the binary.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::support::{Sandbox, formsvc, run};
 
 #[test]
-fn a_wrong_flag_or_setting_is_usage_and_says_what_is_right() {
+fn invalid_flag_is_exit_2_and_names_a_valid_value() {
     let cases: &[(&[&str], &str)] = &[
         (&["forms", "lits"], "list"),
         (&["--demo", "forms", "list", "--output", "xml"], "table"),
@@ -33,7 +33,7 @@ fn a_wrong_flag_or_setting_is_usage_and_says_what_is_right() {
 }
 
 #[test]
-fn a_base_url_that_would_send_the_key_in_the_clear_is_refused() {
+fn base_url_without_encryption_is_refused() {
     for url in ["http://example.org", "ftp://localhost", "example.org", "https://u:pw@example.org"]
     {
         let output = formsvc(&["me", "--base-url", url]).env("FORMSVC_API_KEY", "fsk_x").output();
@@ -45,7 +45,7 @@ fn a_base_url_that_would_send_the_key_in_the_clear_is_refused() {
 }
 
 #[test]
-fn the_key_is_read_from_stdin_a_file_or_the_environment() {
+fn key_is_read_from_stdin_a_file_or_the_environment() {
     let sandbox = Sandbox::start(&[]);
     let base = ["me", "--base-url", &sandbox.base_url];
     let folder = tempfile::tempdir().unwrap();
@@ -68,14 +68,14 @@ fn the_key_is_read_from_stdin_a_file_or_the_environment() {
 }
 
 #[test]
-fn a_key_in_place_of_its_file_is_not_shown() {
+fn key_given_as_key_file_is_not_printed() {
     let said = run(&["me", "--base-url", "http://127.0.0.1:9", "--api-key-file", "fsk_secret"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
     assert!(!said.stderr.contains("fsk_secret"), "{}", said.stderr);
 }
 
 #[test]
-fn quiet_says_nothing_and_a_pipe_gets_no_escapes() {
+fn quiet_prints_no_messages_and_a_pipe_has_no_colors() {
     let said = run(&["--demo", "submissions", "export", "penguins", "--quiet"]);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
     let plain = run(&["--demo", "forms", "list", "--output", "table"]);

@@ -1,4 +1,4 @@
-//! Commands that are said for a person to copy, run by the shells that people copy them into.
+//! Commands in hints, run by the shells into which users copy them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::processes;
 use crate::support::{Canned, answer, page};
 
-/// Set to 1 where every shell must be there.
+/// If this variable is `1`, every shell must be installed.
 const REQUIRE: &str = "FORMSVC_REQUIRE_SHELLS";
 
-/// Where a shell is; if it is nowhere, the test says that it is skipped.
-pub(crate) fn found(shell: &str) -> Option<PathBuf> {
+/// Returns the path of a shell, or `None` if it is not installed, and then reports that the test is
+/// skipped.
+pub(crate) fn find_shell(shell: &str) -> Option<PathBuf> {
     let program = ["/usr/bin", "/bin"].map(|dir| Path::new(dir).join(shell));
     let program = program.into_iter().find(|program| program.exists());
     if program.is_none() {
@@ -21,8 +22,9 @@ pub(crate) fn found(shell: &str) -> Option<PathBuf> {
     program
 }
 
-/// The command that `submissions tail` says goes on, of a form with this public id.
-fn said(public_id: &str) -> String {
+/// Returns the command that continues `submissions tail`, as printed for a form with this public
+/// id.
+fn continue_command(public_id: &str) -> String {
     let form = format!(
         r#"{{"data":[{{"id":"frm_1","public_id":"{public_id}","title":"A","status":"published","created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z","url":"/f/a"}}]}}"#
     );
@@ -35,17 +37,17 @@ fn said(public_id: &str) -> String {
 }
 
 #[test]
-fn what_is_said_to_be_copied_is_one_command_in_every_shell() {
-    // To zsh the first is the path of a program, or an error.
+fn printed_command_is_one_command_in_every_shell() {
+    // zsh expands a word that begins with `=` to the path of a program.
     for public_id in ["=ls", "=nothing", "~root", "a=~", "it's", "$(reboot)", "{a,b}", "*", "!x"] {
-        let line = said(public_id);
+        let line = continue_command(public_id);
         for (shell, args) in [
             ("sh", &["-c"][..]),
             ("bash", &["--norc", "-c"]),
             ("zsh", &["-f", "-c"]),
             ("fish", &["--no-config", "-c"]),
         ] {
-            let Some(program) = found(shell) else { continue };
+            let Some(program) = find_shell(shell) else { continue };
             let lines = if shell == "fish" {
                 format!("function formsvc; printf '%s\\n' $argv; end; {line}")
             } else {

@@ -1,9 +1,9 @@
 //! The binary in a real terminal.
 //!
-//! A [`Terminal`] is a pseudo-terminal of the kernel with a program in it, which sees what it would
-//! see in a person's window: three streams that are terminals, a size, an echo, Ctrl-C that becomes a
-//! signal. What the program writes goes through an emulator, so that a test can ask what stands on the
-//! screen; the bytes themselves are kept as well.
+//! A [`Terminal`] is a pseudo-terminal of the kernel that runs a program. The program sees the same
+//! as in a user's terminal window: three streams that are terminals, a size, an echo, and Ctrl-C as
+//! a signal. A terminal emulator interprets the output, so that a test can check the text on the
+//! screen. The raw bytes are stored too.
 //!
 //! ```ignore
 //! let mut terminal = Terminal::start(formsvc(&["auth", "login"]), (80, 24));
@@ -13,9 +13,10 @@
 //! assert!(terminal.screen().contains("signed in"));
 //! ```
 //!
-//! Commands come from `support::formsvc`, whose environment is empty; a test that needs `TERM`,
-//! `PAGER` or `HOME` gives it. With [`Terminal::beside`] a stream goes elsewhere, as in
-//! `formsvc … > file`. Nothing sleeps: waiting is for output, or for the end. What does not come
+//! Commands come from `support::formsvc`, whose environment is empty. A test that needs `TERM`,
+//! `PAGER` or `HOME` sets it. [`Terminal::beside`] redirects a stream, as in `formsvc … > file`.
+//! Tests wait for output or for the end of the program, without sleeping. A wait longer than
+//! [`PATIENCE`] fails the test, which then prints the screen.
 //! within [`PATIENCE`] fails the test, which then shows the screen.
 
 use std::io::{Read, Write};
@@ -33,16 +34,16 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use crate::processes;
 use crate::support::{PATIENCE, within};
 
-/// Keys a person presses.
+/// Keys that a user presses.
 pub(crate) const CTRL_C: &str = "\u{3}";
-/// The end of input, at the beginning of a line.
+/// The key for the end of input, at the beginning of a line.
 pub(crate) const CTRL_D: &str = "\u{4}";
 
 /// A program in a terminal; killed when dropped.
 pub(crate) struct Terminal {
     child: Child,
     pty: Arc<Pty>,
-    /// How the terminal was set when the program began.
+    /// The terminal settings at the start of the program.
     settings: Termios,
     output: Receiver<Vec<u8>>,
     emulator: vt100::Parser,
@@ -50,29 +51,30 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts the program in a window of so many columns and rows.
+    /// Starts the program in a window with this number of columns and rows.
     pub(crate) fn start(command: Command, size: (u16, u16)) -> Self {
         Self::beside(command, size, |command| command)
     }
 
-    /// Starts the program with streams of which not all are the terminal: `change` redirects them.
+    /// Starts the program with `change` applied to its command, which can redirect streams.
     pub(crate) fn beside(
         command: Command,
         (columns, rows): (u16, u16),
         change: impl FnOnce(InTerminal) -> InTerminal,
     ) -> Self {
         let (pty, inner) = pty_process::blocking::open().unwrap();
-        // Before the program is there: it must not see another size first.
+        // The size is set before the start, so that the program sees no other size first.
         pty.resize(Size::new(rows, columns)).unwrap();
-        // On Ctrl-C the kernel throws away what was written and not yet read, at about the time at which
-        // the program begins to answer; a test would now and then miss the beginning of that.
+        // NOFLSH: without it, the kernel discards unread output on Ctrl-C. Tests would then
+        // sometimes miss the beginning of the program's response.
         let mut settings = tcgetattr(&pty).unwrap();
         settings.local_modes |= LocalModes::NOFLSH;
         tcsetattr(&pty, OptionalActions::Now, &settings).unwrap();
         let child = change(InTerminal::from(command)).spawn(inner).unwrap();
         let (pty, (sent, output)) = (Arc::new(pty), channel());
         let reader = Arc::clone(&pty);
-        // Ends with the program: the kernel then says that nobody is in the terminal any more.
+        // The thread ends with the program, when the read fails because no process has the terminal
+        // open.
         thread::spawn(move || {
             let mut buf = [0; 4096];
             while let Ok(read @ 1..) = (&*reader).read(&mut buf) {
@@ -86,13 +88,13 @@ impl Terminal {
         Self { child, pty, settings, output, emulator, raw: Vec::new() }
     }
 
-    /// Waits until the text stands on the screen.
+    /// Waits until the screen contains the text.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) {
         self.wait_until(text, |terminal| terminal.screen().contains(text));
     }
 
-    /// Waits until something is true of the terminal; `what` says it in a failure.
+    /// Waits until a condition is true. `what` describes it in a failure message.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
@@ -105,45 +107,45 @@ impl Terminal {
         }
     }
 
-    /// What stands on the screen: lines without the space at their ends.
+    /// Returns the text of the screen, without spaces at the ends of lines.
     pub(crate) fn screen(&self) -> String {
         self.emulator.screen().contents()
     }
 
-    /// Each line of the screen.
+    /// Returns the lines of the screen.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.screen().lines().map(str::to_owned).collect()
     }
 
-    /// The emulator's screen, which also knows colours, the cursor and the alternate screen.
+    /// Returns the emulator's screen, which also has colors, the cursor and the alternate screen.
     pub(crate) fn emulated(&self) -> &vt100::Screen {
         self.emulator.screen()
     }
 
-    /// Every byte that was written, in order.
+    /// Returns all output, byte for byte.
     pub(crate) fn raw(&self) -> &[u8] {
         &self.raw
     }
 
-    /// Types.
+    /// Types the keys.
     pub(crate) fn send(&self, keys: &str) {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Gives the window another size, of which the program is told.
+    /// Resizes the window, which notifies the program.
     pub(crate) fn resize(&mut self, (columns, rows): (u16, u16)) {
         self.pty.resize(Size::new(rows, columns)).unwrap();
         let [rows, columns] = [rows, columns].map(|size| NonZeroU16::new(size).unwrap());
         self.emulator.screen_mut().set_size(rows, columns);
     }
 
-    /// The program: for signals, and for streams that go elsewhere.
+    /// Returns the process, for signals and redirected streams.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Waits for the end of the program, and of all that it started in the terminal. Gives the exit
-    /// code, or nothing if a signal ended it.
+    /// Waits for the end of the program and of all programs that it started in the terminal.
+    /// Returns the exit code, or `None` if a signal ended the program.
     #[track_caller]
     pub(crate) fn finish(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
@@ -160,19 +162,19 @@ impl Terminal {
         self.child.wait().unwrap().code()
     }
 
-    /// Whether what is typed shows.
+    /// Returns true if the terminal shows typed text.
     pub(crate) fn echoes(&self) -> bool {
         use rustix::termios::LocalModes;
         tcgetattr(&self.pty).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
-    /// Waits until what is typed does not show: a prompt that hides stands there a moment before.
+    /// Waits until the terminal hides typed text. A prompt appears shortly before.
     #[track_caller]
     pub(crate) fn wait_until_hidden(&self) {
         within("hidden typing", || !self.echoes());
     }
 
-    /// What a program must leave as it found it: how the terminal is set, and the cursor.
+    /// Asserts that the program restored the terminal settings and the cursor.
     #[track_caller]
     pub(crate) fn assert_restored(&self) {
         let now = tcgetattr(&self.pty).unwrap();
@@ -195,7 +197,7 @@ impl Drop for Terminal {
 }
 
 #[test]
-fn a_terminal_shows_echoes_resizes_and_tells_the_exit_code() {
+fn terminal_has_echo_size_and_exit_code() {
     let mut shell = processes::command("/bin/sh");
     shell.env_clear().args(["-c", "stty size; read line; stty size; exit 7"]);
     let mut terminal = Terminal::start(shell, (57, 11));
@@ -209,14 +211,14 @@ fn a_terminal_shows_echoes_resizes_and_tells_the_exit_code() {
 }
 
 #[test]
-fn ctrl_c_is_a_signal_and_ctrl_d_the_end_of_input() {
+fn ctrl_c_is_a_signal_and_ctrl_d_ends_the_input() {
     for (key, code) in [(CTRL_C, None), (CTRL_D, Some(0))] {
         let mut cat = processes::command("/bin/cat");
         cat.env_clear();
         let mut terminal = Terminal::start(cat, (80, 24));
         terminal.send("x\n");
-        // Once typed, once by the program: it is there.
-        terminal.wait_until("an answer", |terminal| terminal.lines() == ["x", "x"]);
+        // The terminal echoed the line and the program printed it, so the program is running.
+        terminal.wait_until("the output of the program", |terminal| terminal.lines() == ["x", "x"]);
         terminal.send(key);
         assert_eq!(terminal.finish(), code);
         assert!(terminal.raw().starts_with(b"x\r\nx\r\n"));
@@ -224,7 +226,7 @@ fn ctrl_c_is_a_signal_and_ctrl_d_the_end_of_input() {
 }
 
 #[test]
-fn a_stream_may_go_elsewhere() {
+fn stream_can_be_redirected() {
     let mut shell = processes::command("/bin/sh");
     shell.env_clear().args(["-c", "echo data; echo told >&2"]);
     let mut terminal =
@@ -237,7 +239,7 @@ fn a_stream_may_go_elsewhere() {
 
 #[test]
 #[should_panic(expected = "before \"more\"; the screen:\ndone")]
-fn what_does_not_come_fails_with_the_screen() {
+fn missing_text_fails_with_the_screen() {
     let mut echo = processes::command("/bin/echo");
     echo.env_clear().arg("done");
     Terminal::start(echo, (80, 24)).wait_for("more");

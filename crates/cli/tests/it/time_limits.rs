@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 use crate::processes;
 use crate::support::{Canned, Said, formsvc, one_form, page};
 
-/// The longest run of a command with a time limit of [`LIMIT`]: less than the time limit of one request.
+/// The maximum duration of a command with the time limit [`LIMIT`]. It is below the time limit of
+/// one request.
 const RUN_MAX: Duration = Duration::from_secs(20);
 const LIMIT: &str = "300ms";
 
 const ROW: &str = r#"{"id":"sub_1","data":{"A":1},"created_at":"2026-01-01T00:00:01.000Z"}"#;
 
-/// Runs all commands at the same time, each with the time limit. Each must end in time with exit 8.
+/// Runs all commands at the same time, each with the time limit. Asserts that each ends in time
+/// with exit 8.
 #[track_caller]
 fn assert_all_stop(commands: Vec<Command>) {
     let began = Instant::now();
@@ -34,7 +36,7 @@ fn assert_all_stop(commands: Vec<Command>) {
 }
 
 #[test]
-fn service_without_answers_ends_with_exit_8() {
+fn silent_service_ends_with_exit_8() {
     let folder = tempfile::tempdir().unwrap();
     let database = format!("sqlite:{}", folder.path().join("rows.db").display());
     let (to, out) = (["--to", &database], ["-o", folder.path().to_str().unwrap()]);
@@ -55,7 +57,7 @@ fn service_without_answers_ends_with_exit_8() {
     ]
     .into_iter()
     .map(|args| (silent(), args))
-    // The list of forms is answered, and the next request is not.
+    // The service responds to the first request, for the forms, and not to the next one.
     .chain([
         (Canned::start(vec![one_form(), None]), [&export[..], &["survey", "--dry-run"]].concat()),
         (
@@ -109,7 +111,7 @@ fn work_that_does_not_wait_ends_with_exit_8() {
     let services = [
         // Another process has locked the database.
         (service(), vec!["sync", "survey", "--to", "sqlite:rows.db"]),
-        // An expression without end.
+        // An endless expression.
         (service(), vec!["export", "survey", "-o", "rows.csv", "--where", "def f: f; f"]),
         // A pipe without a reader.
         (service(), vec!["export", "survey", "-o", &pipe]),

@@ -1,11 +1,11 @@
-//! The topics of `formsvc help`, as they are read, under snapshot.
+//! Snapshots of the topics of `formsvc help`.
 
 use crate::support::formsvc;
 
 const TOPICS: [&str; 4] = ["environment", "output", "exit-codes", "errors"];
 
 #[test]
-fn every_topic_reads_as_it_should_in_a_window_and_in_half_of_one() {
+fn topics_at_80_and_40_columns() {
     for topic in TOPICS {
         for width in ["80", "40"] {
             let said = formsvc(&["help", topic]).env("COLUMNS", width).output().unwrap();
@@ -17,14 +17,14 @@ fn every_topic_reads_as_it_should_in_a_window_and_in_half_of_one() {
 }
 
 #[test]
-fn no_topic_is_left_out() {
+fn all_topics_are_tested() {
     let said = crate::support::run(&["help", "nothing-of-the-kind"]);
     let told = format!("the topics are {}", TOPICS.join(", "));
     assert!(said.stderr.contains(&told), "{}", said.stderr);
 }
 
 #[test]
-fn headings_look_like_those_of_help_where_there_are_colours() {
+fn topic_headings_have_the_colors_of_help() {
     let begin_of = |topic: &str, title: &str, color: &str| {
         let said = crate::support::run(&["help", topic, "--color", color]).stdout;
         let line = said.lines().find(|line| line.contains(title)).expect(title);

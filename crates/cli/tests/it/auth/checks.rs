@@ -21,20 +21,20 @@ fn outcome(said: &Said, check: &str) -> String {
 const DOCTOR: [&str; 4] = ["auth", "doctor", "--output", "json"];
 
 #[test]
-fn doctor_finds_nothing_wrong_where_nothing_is() {
+fn doctor_passes_after_login() {
     let (sandbox, home) = signed_in();
     let said = home.run(&DOCTOR);
     assert_eq!(said.code, Some(0), "{} {}", said.stdout, said.stderr);
     for check in ["key", "key file"] {
         assert_eq!(outcome(&said, check), "passed", "{}", said.stdout);
     }
-    // There is none here, and it is not needed.
+    // No keyring is available in this test, and no profile needs one.
     assert_eq!(outcome(&said, "keyring"), "skipped", "{}", said.stdout);
     assert!(!said.stdout.contains(&sandbox.api_key));
 }
 
 #[test]
-fn doctor_fails_where_there_is_no_key() {
+fn doctor_without_key_fails() {
     let home = Home::new();
     let said = home.run(&DOCTOR);
     assert_eq!(said.code, Some(1), "{} {}", said.stdout, said.stderr);
@@ -45,7 +45,7 @@ fn doctor_fails_where_there_is_no_key() {
 
 #[cfg(unix)]
 #[test]
-fn doctor_finds_what_others_can_read_or_have_swapped() {
+fn doctor_unsafe_key_file_fails() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     let (service, home) = (Canned::start(vec![me()]), Home::new());
@@ -67,7 +67,7 @@ fn doctor_finds_what_others_can_read_or_have_swapped() {
 
 #[cfg(unix)]
 #[test]
-fn doctor_asks_the_program_that_prints_the_key_once() {
+fn doctor_runs_the_key_command_once() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let asked = home.folder.path().join("asked");
     let script = format!("echo >> {}; echo {SECRET}", asked.display());
@@ -81,7 +81,7 @@ fn doctor_asks_the_program_that_prints_the_key_once() {
 }
 
 #[test]
-fn doctor_names_variables_that_hide_a_kept_key() {
+fn doctor_names_variables_that_override_a_stored_key() {
     let (_sandbox, home) = signed_in();
     let mut doctor = home.formsvc(&DOCTOR);
     let said = Said::from(doctor.env("FORMSVC_API_KEY", SECRET).output().unwrap());

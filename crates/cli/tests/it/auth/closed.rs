@@ -1,14 +1,14 @@
-//! Streams that are closed or full, where a command does what it is there for.
+//! Login and `auth use` with closed or full standard streams.
 
 use super::{Home, me};
 use crate::processes;
 use crate::support::{Canned, SECRET, Said};
 
-/// What a stream may be to a program.
+/// Redirections of standard output and standard error.
 const STREAMS: [&str; 7] =
     ["", ">&-", "2>&-", ">&- 2>&-", ">/dev/full", "2>/dev/full", ">/dev/full 2>&-"];
 
-/// Runs the binary with streams as a shell makes them.
+/// Runs the binary in a shell, which redirects its streams.
 fn in_shell(home: &Home, line: &str) -> Said {
     let mut shell = processes::command("/bin/sh");
     shell.env_clear().args(["-c", line]).env("HOME", home.folder.path());
@@ -17,7 +17,7 @@ fn in_shell(home: &Home, line: &str) -> Said {
 }
 
 #[test]
-fn login_keeps_the_key_whatever_becomes_of_its_words() {
+fn login_stores_the_key_if_its_output_fails() {
     let service = Canned::start(vec![me()]);
     for streams in STREAMS {
         let home = Home::new();
@@ -26,7 +26,7 @@ fn login_keeps_the_key_whatever_becomes_of_its_words() {
         let said = in_shell(&home, &line);
         assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{line}: {}", said.stderr);
         assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"), "{line}");
-        // Also with nothing to read from but a file.
+        // Standard input is closed, and the key comes from a file.
         std::fs::write(home.folder.path().join("key"), "fsk_another").unwrap();
         let line = format!("\"$F\" {login} --api-key-file key <&- {streams}");
         let said = in_shell(&home, &line);
@@ -36,7 +36,7 @@ fn login_keeps_the_key_whatever_becomes_of_its_words() {
 }
 
 #[test]
-fn login_with_nothing_to_read_keeps_nothing() {
+fn login_with_closed_stdin_stores_nothing() {
     let home = Home::new();
     let login = "auth login --store file --no-verify --base-url http://127.0.0.1:9";
     let said = in_shell(&home, &format!("\"$F\" {login} --api-key-stdin <&-"));
@@ -45,7 +45,7 @@ fn login_with_nothing_to_read_keeps_nothing() {
 }
 
 #[test]
-fn use_changes_the_profile_whatever_becomes_of_its_words() {
+fn use_sets_the_profile_if_its_output_fails() {
     for streams in STREAMS.iter().copied().chain(["<&-", "<&- >&- 2>&-"]) {
         let home = Home::new();
         for profile in ["work", "play"] {

@@ -1,4 +1,4 @@
-//! Login without a terminal, logout, profiles, and what is printed.
+//! Login without a terminal, logout, profiles, and the messages of these commands.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ const AT: &str = "--base-url";
 const LOGIN: [&str; 5] = ["auth", "login", "--api-key-stdin", "--store", "file"];
 
 #[test]
-fn a_key_from_standard_input_is_verified_and_kept_for_its_owner_alone() {
+fn login_from_stdin_verifies_and_stores_a_private_key() {
     let (sandbox, home) = (Sandbox::start(&[]), Home::new());
     let login = [&LOGIN[..], &[AT, &sandbox.base_url]].concat();
     let said = home.run_with(&format!("{}\n", sandbox.api_key), &login);
@@ -27,14 +27,14 @@ fn a_key_from_standard_input_is_verified_and_kept_for_its_owner_alone() {
         assert_eq!(mode(&home.config_folder()), 0o700);
         assert_eq!(mode(&home.config_folder().join("config.toml")), 0o600);
     }
-    // Where the key is, is in the configuration; the key is not.
+    // The configuration contains the location of the key and not the key.
     assert!(!home.config().contains(&sandbox.api_key));
     assert!(home.succeed(&["me"]).contains(OWNER));
     assert_eq!(home.succeed(&["auth", "token"]), format!("{}\n", sandbox.api_key));
 }
 
 #[test]
-fn a_key_from_a_file_is_kept_too_and_the_file_is_left_alone() {
+fn login_from_a_file_stores_the_key_and_keeps_the_file() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let elsewhere = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&elsewhere, format!("{SECRET}\n")).unwrap();
@@ -46,7 +46,7 @@ fn a_key_from_a_file_is_kept_too_and_the_file_is_left_alone() {
 }
 
 #[test]
-fn a_flag_that_names_the_file_of_the_variable_is_a_flag() {
+fn key_file_flag_equal_to_the_variable_is_accepted() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let elsewhere = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&elsewhere, SECRET).unwrap();
@@ -62,7 +62,7 @@ fn a_flag_that_names_the_file_of_the_variable_is_a_flag() {
 }
 
 #[test]
-fn a_key_that_fails_is_not_kept() {
+fn login_with_a_failing_key_stores_nothing() {
     let html = answer("200 OK", "", "<html>");
     for (service, code) in [
         (Canned::start(vec![refusal()]).base_url, 4),
@@ -78,7 +78,7 @@ fn a_key_that_fails_is_not_kept() {
 }
 
 #[test]
-fn a_key_need_not_be_verified() {
+fn login_no_verify_stores_the_key() {
     let (service, home) = (nowhere(), Home::new());
     let login = [&LOGIN[..], &["--no-verify", AT, &service]].concat();
     let said = home.run_with(SECRET, &login);
@@ -88,7 +88,7 @@ fn a_key_need_not_be_verified() {
 }
 
 #[test]
-fn what_is_no_key_is_not_kept() {
+fn login_with_malformed_key_stores_nothing() {
     let home = Home::new();
     for (typed, code) in [("", 4), ("two words", 4), ("fsk\u{1b}[31m", 4)] {
         let login = [&LOGIN[..], &["--no-verify", AT, "http://127.0.0.1:9"]].concat();
@@ -99,7 +99,7 @@ fn what_is_no_key_is_not_kept() {
 }
 
 #[test]
-fn without_a_keyring_and_a_terminal_three_ways_are_named_and_nothing_is_written() {
+fn login_without_keyring_or_terminal_names_three_ways() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let said = home.run_with(SECRET, &["auth", "login", "--api-key-stdin", AT, &service.base_url]);
     assert_eq!(said.code, Some(4), "{}", said.stderr);
@@ -112,7 +112,7 @@ fn without_a_keyring_and_a_terminal_three_ways_are_named_and_nothing_is_written(
 }
 
 #[test]
-fn without_a_terminal_login_asks_for_nothing_and_says_what_to_give() {
+fn login_without_terminal_names_the_missing_flag() {
     let home = Home::new();
     for (args, tells, code) in [
         (&["auth", "login"][..], "--base-url", 2),
@@ -127,7 +127,7 @@ fn without_a_terminal_login_asks_for_nothing_and_says_what_to_give() {
 }
 
 #[test]
-fn a_demo_is_nothing_to_log_in_to() {
+fn auth_commands_reject_demo() {
     for args in [["auth", "login"], ["auth", "logout"], ["auth", "token"]] {
         let said = run(&[&["--demo"], &args[..]].concat());
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
@@ -136,7 +136,7 @@ fn a_demo_is_nothing_to_log_in_to() {
 }
 
 #[test]
-fn a_key_is_never_an_argument() {
+fn login_rejects_a_key_as_argument() {
     for args in [&["auth", "login", SECRET][..], &["auth", "login", "--api-key", SECRET]] {
         let said = run(args);
         assert_eq!(said.code, Some(2), "{}", said.stderr);
@@ -146,7 +146,7 @@ fn a_key_is_never_an_argument() {
 }
 
 #[test]
-fn a_variable_that_is_stronger_is_said() {
+fn login_warns_of_a_variable_that_takes_precedence() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     for (name, value) in
         [("FORMSVC_API_KEY", "fsk_stronger"), ("FORMSVC_API_KEY_FILE", "/nonexistent")]
@@ -160,7 +160,7 @@ fn a_variable_that_is_stronger_is_said() {
             .lines()
             .any(|line| line.starts_with("warning:") && line.split('`').any(|word| word == name));
         assert!(told, "{}", said.stderr);
-        // It is not the key that was kept.
+        // The stored key is the one from standard input.
         assert!(home.kept().contains(SECRET) && !home.kept().contains("stronger"));
         assert!(service.request().contains(SECRET));
         let mut logout = home.formsvc(&["auth", "logout"]);
@@ -171,7 +171,7 @@ fn a_variable_that_is_stronger_is_said() {
 }
 
 #[test]
-fn the_key_in_the_environment_is_not_kept_unasked() {
+fn login_does_not_store_the_key_of_the_environment() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let mut login = home.formsvc(&["auth", "login", "--store", "file", AT, &service.base_url]);
     let said = crate::support::Said::from(login.env("FORMSVC_API_KEY", SECRET).output().unwrap());
@@ -181,7 +181,7 @@ fn the_key_in_the_environment_is_not_kept_unasked() {
 }
 
 #[test]
-fn logging_in_again_replaces_the_key() {
+fn second_login_replaces_the_key() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, "fsk_the_key_before_this_one", &[]);
     home.log_in("default", &service.base_url, SECRET, &[]);
@@ -190,14 +190,14 @@ fn logging_in_again_replaces_the_key() {
 }
 
 #[test]
-fn logout_removes_the_key_once_and_says_what_it_does_not_do() {
+fn logout_removes_the_key_and_mentions_revoking() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     let said = home.run(&["auth", "logout"]);
     assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{}", said.stderr);
     assert!(said.stderr.contains("revoke"), "{}", said.stderr);
     assert!(!home.kept().contains(SECRET), "{}", home.kept());
-    // The address stays for the next login.
+    // The base URL stays in the configuration for the next login.
     assert!(home.config().contains(&service.base_url), "{}", home.config());
     assert_eq!(home.run(&["me"]).code, Some(4));
     assert_eq!(home.run(&["auth", "token"]).code, Some(4));
@@ -209,7 +209,7 @@ fn logout_removes_the_key_once_and_says_what_it_does_not_do() {
 }
 
 #[test]
-fn a_profile_is_forgotten_with_its_key_unless_this_run_points_elsewhere() {
+fn logout_forget_removes_profile_unless_base_url_differs() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     for profile in ["work", "play"] {
         home.log_in(profile, &service.base_url, SECRET, &[]);
@@ -226,17 +226,17 @@ fn a_profile_is_forgotten_with_its_key_unless_this_run_points_elsewhere() {
     assert_eq!(home.kept().matches(SECRET).count(), 1, "{}", home.kept());
     assert!(!home.config().contains("work") && home.config().contains("[profiles.play]"));
     assert_eq!(home.run(&["me", "--profile", "work"]).code, Some(2));
-    // It was the one in use; another must be named now.
+    // The removed profile was the active one, so `--profile` is required now.
     assert_eq!(home.succeed(&["auth", "token", "--profile", "play"]), format!("{SECRET}\n"));
     assert_eq!(home.run(&["me"]).code, Some(2));
-    // Where a copy of the key may be left, the profile is.
+    // The profile stays if a copy of the key may still exist.
     std::fs::write(home.key_file(), "no TOML").unwrap();
     assert_eq!(home.run(&["auth", "logout", "--forget", "--profile", "play"]).code, Some(10));
     assert!(home.config().contains("[profiles.play]"));
 }
 
 #[test]
-fn the_rule_for_names_of_profiles_is_told_wherever_it_is_broken() {
+fn invalid_profile_name_error_contains_the_rule() {
     let rule = "up to 64 characters of A-Z, a-z, 0-9, `-` and `_`";
     let told = |said: crate::support::Said, at: &str, code: i32| {
         assert_eq!(said.code, Some(code), "{at}: {}", said.stderr);
@@ -255,7 +255,7 @@ fn the_rule_for_names_of_profiles_is_told_wherever_it_is_broken() {
     let file = home.config_folder().join("config.toml");
     std::fs::write(&file, "profile = \"a.b\"\n").unwrap();
     told(home.run(&["me"]), "config.toml:1", 2);
-    // A table of that name is no profile. The others are none the worse for it.
+    // A table with an invalid name is no profile, and the other profiles still work.
     std::fs::write(&file, "[profiles.\"a.b\"]\nstore = 'file'\n[profiles.c]\n").unwrap();
     for args in [&["auth", "list"][..], &["auth", "logout"], &["config", "list"]] {
         told(home.run(args), "config.toml:2", 0);
@@ -264,7 +264,7 @@ fn the_rule_for_names_of_profiles_is_told_wherever_it_is_broken() {
 }
 
 #[test]
-fn profiles_are_listed_used_and_named() {
+fn profiles_are_listed_and_selected() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let list = ["auth", "list", "--output", "json"];
     assert_eq!(home.succeed(&list), "[]\n");
@@ -283,11 +283,11 @@ fn profiles_are_listed_used_and_named() {
     let row =
         |profile: &str, url: &str, active| (profile.into(), url.into(), "file".into(), active);
     let (work, play) = (&*service.base_url, "http://127.0.0.1:9");
-    // The first one is used until another is.
+    // The first profile is active until another one is selected.
     assert_eq!(listed(&home), [row("play", play, false), row("work", work, true)]);
     home.succeed(&["auth", "use", "play"]);
     assert_eq!(listed(&home), [row("play", play, true), row("work", work, false)]);
-    // A flag and a variable are stronger, and are what is in use.
+    // A flag and a variable take precedence over the active profile.
     let mut by_variable = home.formsvc(&["auth", "list"]);
     let said = by_variable.env("FORMSVC_PROFILE", "work").output().unwrap();
     assert!(
@@ -303,7 +303,7 @@ fn profiles_are_listed_used_and_named() {
 }
 
 #[test]
-fn a_profile_has_a_plain_name() {
+fn login_rejects_an_invalid_profile_name() {
     let home = Home::new();
     let long = "a".repeat(65);
     for bad in ["a b", "a/b", "../x", "a|b", "ä", &long, "\u{1b}[31m"] {
@@ -316,7 +316,7 @@ fn a_profile_has_a_plain_name() {
 }
 
 #[test]
-fn a_profile_for_another_service_is_not_overwritten_by_accident() {
+fn login_to_another_service_needs_overwrite() {
     let (one, other) = (Canned::start(vec![me()]), Canned::start(vec![me()]));
     let home = Home::new();
     home.log_in("default", &one.base_url, SECRET, &[]);
@@ -335,26 +335,26 @@ fn a_profile_for_another_service_is_not_overwritten_by_accident() {
 }
 
 #[test]
-fn a_password_manager_may_keep_the_key() {
+fn login_with_a_key_command_stores_no_key() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, "fsk_the_key_before_this_one", &[]);
     let secrets = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&secrets, format!("{SECRET}\n")).unwrap();
     let command = ["--api-key-command", "/bin/cat", secrets.path().to_str().unwrap()];
     home.succeed(&[&["auth", "login"], &command[..]].concat());
-    // The key itself is nowhere here any more.
+    // The key file no longer contains the key.
     assert_eq!(home.kept(), "");
     assert!(home.config().contains("/bin/cat") && !home.config().contains(SECRET));
     assert_eq!(home.succeed(&["auth", "token"]), format!("{SECRET}\n"));
     assert!(home.succeed(&["auth", "list"]).contains("command"));
-    // A key that is kept here again takes its place.
+    // A key in the key file replaces the command.
     home.log_in("default", &service.base_url, "fsk_kept_here_again", &[]);
     assert!(!home.config().contains("/bin/cat"), "{}", home.config());
     assert_eq!(home.succeed(&["auth", "token"]), "fsk_kept_here_again\n");
 }
 
 #[test]
-fn a_closed_reader_of_the_token_is_no_failure() {
+fn token_with_closed_reader_exits_0() {
     let (_sandbox, home) = signed_in();
     let mut token = home.formsvc(&["auth", "token"]);
     let mut child = token.stdout(Stdio::piped()).spawn().unwrap();
@@ -363,7 +363,7 @@ fn a_closed_reader_of_the_token_is_no_failure() {
 }
 
 #[test]
-fn profiles_are_completed_where_one_is_to_be_named() {
+fn completion_offers_profile_names() {
     let home = Home::new();
     home.log_in("work", "http://127.0.0.1:9", SECRET, &["--no-verify"]);
     for words in [&["formsvc", "auth", "use", "w"][..], &["formsvc", "me", "--profile", "w"]] {
@@ -375,7 +375,7 @@ fn profiles_are_completed_where_one_is_to_be_named() {
 }
 
 #[test]
-fn examples_work_for_somebody_who_is_logged_in() {
+fn auth_examples_work_after_login() {
     let service = Canned::start(vec![me()]);
     for command in ["list", "status", "use", "logout", "doctor"] {
         let help = run(&["auth", command, "--help"]).stdout;
@@ -388,7 +388,7 @@ fn examples_work_for_somebody_who_is_logged_in() {
             for profile in ["default", "work"] {
                 home.log_in(profile, &service.base_url, SECRET, &[]);
             }
-            // As it stands there, by a shell: it may begin with a variable, or go on behind a pipe.
+            // A shell runs the example unchanged, because it may set a variable or contain a pipe.
             let mut shell = processes::command("/bin/sh");
             let folder = std::path::Path::new(env!("CARGO_BIN_EXE_formsvc")).parent().unwrap();
             shell.env_clear().env("HOME", home.folder.path()).current_dir(home.folder.path());

@@ -6,7 +6,7 @@ use crate::support::{Canned, SECRET, Said, entries, one_form};
 const ELSEWHERE: &str = "http://127.0.0.1:9";
 
 #[test]
-fn under_another_address_logout_is_refused_and_forgets_nothing() {
+fn logout_with_another_base_url_is_refused() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     let before = (home.config(), home.kept());
@@ -18,7 +18,7 @@ fn under_another_address_logout_is_refused_and_forgets_nothing() {
         assert!(said.stderr.contains(&service.base_url), "{}", said.stderr);
         assert_eq!((home.config(), home.kept()), before);
     }
-    // Another spelling is the same address.
+    // A different spelling of the same base URL is accepted.
     let same = format!("{}/", service.base_url);
     home.succeed(&["auth", "logout", "--base-url", &same]);
     assert!(!home.kept().contains(SECRET));
@@ -36,7 +36,7 @@ fn missing_key_after_logout_names_the_key_file() {
 }
 
 #[test]
-fn a_key_of_another_profile_stays() {
+fn logout_keeps_keys_of_other_profiles() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     home.log_in("work", ELSEWHERE, "fsk_of_work", &["--no-verify"]);
@@ -46,7 +46,7 @@ fn a_key_of_another_profile_stays() {
 }
 
 #[test]
-fn an_address_is_not_taken_from_a_key_that_is_kept_for_it() {
+fn base_url_of_a_stored_key_cannot_be_changed() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     let before = home.config();
@@ -69,7 +69,7 @@ fn an_address_is_not_taken_from_a_key_that_is_kept_for_it() {
 }
 
 #[test]
-fn the_forms_that_completion_knows_of_the_profile_go_with_its_key() {
+fn logout_removes_cached_forms_of_the_profile() {
     let service = Canned::start(vec![me(), me(), one_form()]);
     let home = Home::new();
     for profile in ["work", "rk"] {

@@ -1,5 +1,5 @@
-//! `formsvc auth`: keys of one person, kept in a home of its own. Nothing here has a keyring: the
-//! environment names no bus.
+//! `formsvc auth`: keys in a temporary home folder. No keyring is available, because the
+//! environment contains no bus address.
 
 mod checks;
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Said, Sandbox, formsvc};
 
-/// The home of somebody who uses the binary.
+/// The home folder of a test user.
 struct Home {
     folder: tempfile::TempDir,
 }
@@ -31,7 +31,7 @@ impl Home {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// The binary, for this person.
+    /// Returns the binary with this home folder.
     fn formsvc(&self, args: &[&str]) -> Command {
         let mut command = formsvc(args);
         command.env("HOME", self.folder.path()).env("PATH", "/usr/bin:/bin");
@@ -43,7 +43,7 @@ impl Home {
         self.formsvc(args).output().unwrap().into()
     }
 
-    /// Runs to a good end and gives standard output.
+    /// Runs the command, asserts success, and returns standard output.
     #[track_caller]
     fn succeed(&self, args: &[&str]) -> String {
         let said = self.run(args);
@@ -51,12 +51,12 @@ impl Home {
         said.stdout
     }
 
-    /// Runs with something on standard input.
+    /// Runs the command with text on standard input.
     fn run_with(&self, stdin: &str, args: &[&str]) -> Said {
         piped(self.formsvc(args), stdin)
     }
 
-    /// Logs in with a key that is kept in the file.
+    /// Logs in with a key, which is stored in the key file.
     #[track_caller]
     fn log_in(&self, profile: &str, base_url: &str, key: &str, more: &[&str]) {
         let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
@@ -90,7 +90,7 @@ impl Home {
         self.config_folder().join("credentials.lock")
     }
 
-    /// What is in no file at all: nothing was written.
+    /// Asserts that neither the config file nor the key file was written.
     #[track_caller]
     fn assert_untouched(&self) {
         let left = std::fs::read_dir(self.folder.path()).unwrap().count();
@@ -98,36 +98,36 @@ impl Home {
     }
 }
 
-/// Runs with something on standard input.
+/// Runs a command with text on standard input.
 fn piped(mut command: Command, stdin: &str) -> Said {
     let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = streams.spawn().unwrap();
-    // It may have ended without reading.
+    // The command may end without reading its input.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     child.wait_with_output().unwrap().into()
 }
 
-/// The person whose key a sandbox gives.
+/// The email address of the user whose API key the sandbox prints.
 const OWNER: &str = "sandbox@formsvc.invalid";
 
-/// An answer to `/api/v1/me`.
+/// A response to `/api/v1/me`.
 fn me() -> Option<String> {
     crate::support::answer("200 OK", "", r#"{"id":"usr_1","email":"ada@example.org","name":"Ada"}"#)
 }
 
-/// A refusal of a key.
+/// A response that refuses the key.
 fn refusal() -> Option<String> {
     let body = r#"{"error":{"code":"invalid_key","message":"no"}}"#;
     crate::support::answer("401 Unauthorized", "", body)
 }
 
-/// An address nobody listens at.
+/// A base URL with a closed port.
 fn nowhere() -> String {
     let port = crate::support::closed_address().port();
     format!("http://127.0.0.1:{port}")
 }
 
-/// A sandbox, and a person who is logged in to it.
+/// A sandbox, and a home folder that is logged in to it.
 fn signed_in() -> (Sandbox, Home) {
     let (sandbox, home) = (Sandbox::start(&[]), Home::new());
     home.log_in("default", &sandbox.base_url, &sandbox.api_key, &[]);

@@ -1,4 +1,4 @@
-//! A key never leaves for a service it was not saved for.
+//! A key is never sent to a service for which it was not stored.
 
 use super::{Home, me};
 use crate::support::{Canned, Said, answer};
@@ -6,7 +6,7 @@ use crate::support::{Canned, Said, answer};
 const ONE: &str = "fsk_ONEONEONEONEONEONEONEONEONEONEONEONEONEONEON";
 const TWO: &str = "fsk_TWOTWOTWOTWOTWOTWOTWOTWOTWOTWOTWOTWOTWOTWOTW";
 
-/// Two services, and a person with a key for each.
+/// Two services, and a home folder with a key for each.
 fn two_services() -> (Canned, Canned, Home) {
     let (one, two) = (Canned::start(vec![me()]), Canned::start(vec![me()]));
     let home = Home::new();
@@ -22,7 +22,7 @@ fn each_profile_sends_its_key_to_its_service() {
     for _ in 0..2 {
         home.succeed(&["me", "--profile", "two"]);
         home.succeed(&["me", "--profile", "one"]);
-        // The first login made its profile the one that is used.
+        // The first login made its profile the active one.
         home.succeed(&["me"]);
         let (at_one, again, at_two) = (one.request(), one.request(), two.request());
         for (request, key, other) in [(at_one, ONE, TWO), (again, ONE, TWO), (at_two, TWO, ONE)] {
@@ -32,7 +32,7 @@ fn each_profile_sends_its_key_to_its_service() {
 }
 
 #[test]
-fn a_key_does_not_follow_another_address() {
+fn key_is_not_sent_to_another_base_url() {
     let (one, two, home) = two_services();
     let by_flag = home.run(&["me", "--profile", "one", "--base-url", &two.base_url]);
     let mut by_variable = home.formsvc(&["me", "--profile", "one"]);
@@ -41,13 +41,13 @@ fn a_key_does_not_follow_another_address() {
     for said in [by_flag, by_variable] {
         assert_eq!(said.code, Some(4), "{}", said.stderr);
     }
-    // Nor when only the path or the port is another, or the name of the host.
+    // A different path, port or host name is a different service.
     let port = one.base_url.rsplit(':').next().unwrap();
     for other in [format!("{}/below", one.base_url), format!("http://localhost:{port}")] {
         let said = home.run(&["me", "--profile", "one", "--base-url", &other]);
         assert_eq!(said.code, Some(4), "{other}: {}", said.stderr);
     }
-    // Another spelling of the same place is no other place.
+    // A different spelling of the same base URL is the same service.
     let same = format!("{}/", one.base_url).replace("http", "HTTP");
     home.succeed(&["me", "--profile", "one", "--base-url", &same]);
     assert!(one.request().contains(ONE));
@@ -55,7 +55,7 @@ fn a_key_does_not_follow_another_address() {
 }
 
 #[test]
-fn a_key_does_not_follow_an_address_that_was_edited() {
+fn key_is_not_sent_to_an_edited_base_url() {
     let (one, two, home) = two_services();
     let config = home.config().replace(&one.base_url, &two.base_url);
     std::fs::write(home.config_folder().join("config.toml"), config).unwrap();
@@ -65,7 +65,7 @@ fn a_key_does_not_follow_an_address_that_was_edited() {
 }
 
 #[test]
-fn a_project_cannot_send_a_key_anywhere() {
+fn project_file_cannot_redirect_a_key() {
     let (one, two, home) = two_services();
     let project = tempfile::tempdir().unwrap();
     for text in [
@@ -85,7 +85,7 @@ fn a_project_cannot_send_a_key_anywhere() {
 }
 
 #[test]
-fn a_key_does_not_follow_a_redirect() {
+fn key_is_not_sent_to_a_redirect_target() {
     let two = Canned::start(vec![me()]);
     for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
         let location = format!("location: {}/api/v1/me\r\n", two.base_url);

@@ -1,21 +1,21 @@
-//! Login on a terminal: what is asked, what shows, and what is left of the terminal.
+//! Login on a terminal: prompts, echo, and the restored terminal settings.
 
 use super::{Home, OWNER, me, refusal};
 use crate::support::{Canned, SECRET, Sandbox, signal};
 use crate::terminal::{CTRL_C, CTRL_D, Terminal};
 
-/// Login on a terminal, at the prompt for the key.
+/// Starts a login on a terminal and waits for the hidden prompt for the key.
 fn at_the_prompt(home: &Home, base_url: &str, more: &[&str]) -> Terminal {
     let login = ["auth", "login", "--base-url", base_url];
     let command = home.formsvc(&[&login[..], more].concat());
     let mut terminal = Terminal::start(command, (80, 24));
     terminal.wait_for("API key");
-    // The prompt is there a moment before the echo is gone.
+    // The prompt appears shortly before the echo is disabled.
     terminal.wait_until_hidden();
     terminal
 }
 
-/// Neither a part of the key nor a sign of its length.
+/// Asserts that the screen shows neither a part of the key nor its length.
 #[track_caller]
 fn assert_hidden(terminal: &Terminal, key: &str) {
     let raw = String::from_utf8_lossy(terminal.raw());
@@ -24,12 +24,12 @@ fn assert_hidden(terminal: &Terminal, key: &str) {
 }
 
 #[test]
-fn login_on_a_terminal_shows_nothing_of_the_key_and_the_key_works() {
+fn terminal_login_hides_the_key_and_stores_it() {
     let (sandbox, home) = (Sandbox::start(&[]), Home::new());
     let key = &*sandbox.api_key;
     let mut terminal = at_the_prompt(&home, &sandbox.base_url, &[]);
     terminal.send(&format!("{key}\n"));
-    // There is no keyring: a file needs consent.
+    // Without a keyring, login asks for consent to use the key file.
     terminal.wait_for("[y/N]");
     terminal.send("y\n");
     assert_eq!(terminal.finish(), Some(0), "{}", terminal.screen());
@@ -37,14 +37,14 @@ fn login_on_a_terminal_shows_nothing_of_the_key_and_the_key_works() {
     assert_hidden(&terminal, key);
     let screen = terminal.screen();
     assert!(screen.contains(OWNER) && screen.contains("credentials.toml"), "{screen}");
-    // Nothing more is needed from here on.
+    // The stored key is sufficient for later commands.
     assert!(home.succeed(&["auth", "status"]).contains(OWNER));
     assert_eq!(home.succeed(&["auth", "token"]), format!("{key}\n"));
     assert!(home.succeed(&["me"]).contains(OWNER));
 }
 
 #[test]
-fn a_paste_is_taken_whatever_the_terminal_puts_around_it() {
+fn pasted_key_is_trimmed_of_terminal_sequences() {
     let service = Canned::start(vec![me()]);
     let home = Home::new();
     for paste in [
@@ -64,7 +64,7 @@ fn a_paste_is_taken_whatever_the_terminal_puts_around_it() {
 }
 
 #[test]
-fn ctrl_c_at_the_prompt_gives_the_terminal_back_and_keeps_nothing() {
+fn ctrl_c_at_the_key_prompt_restores_the_terminal() {
     let home = Home::new();
     let mut terminal = at_the_prompt(&home, "http://127.0.0.1:9", &[]);
     assert!(!terminal.echoes());
@@ -78,7 +78,7 @@ fn ctrl_c_at_the_prompt_gives_the_terminal_back_and_keeps_nothing() {
 }
 
 #[test]
-fn a_signal_at_the_prompt_gives_the_terminal_back_as_well() {
+fn sigterm_at_the_key_prompt_restores_the_terminal() {
     let home = Home::new();
     let mut terminal = at_the_prompt(&home, "http://127.0.0.1:9", &[]);
     signal(terminal.child(), "TERM");
@@ -87,7 +87,7 @@ fn a_signal_at_the_prompt_gives_the_terminal_back_as_well() {
 }
 
 #[test]
-fn ctrl_c_at_a_question_gives_the_terminal_back_and_keeps_nothing() {
+fn ctrl_c_at_a_confirmation_restores_the_terminal() {
     let service = Canned::start(vec![me()]);
     let home = Home::new();
     let mut terminal = at_the_prompt(&home, &service.base_url, &[]);
@@ -100,7 +100,7 @@ fn ctrl_c_at_a_question_gives_the_terminal_back_and_keeps_nothing() {
 }
 
 #[test]
-fn the_end_of_input_and_nothing_at_all_are_told() {
+fn empty_key_at_the_prompt_is_exit_4() {
     let home = Home::new();
     for nothing in [CTRL_D, "\n"] {
         let mut terminal = at_the_prompt(&home, "http://127.0.0.1:9", &[]);
@@ -117,7 +117,7 @@ fn the_end_of_input_and_nothing_at_all_are_told() {
 }
 
 #[test]
-fn no_consent_keeps_nothing_and_names_the_other_ways() {
+fn declined_key_file_names_the_other_ways() {
     let service = Canned::start(vec![me()]);
     let home = Home::new();
     for no in ["\n", "n\n", CTRL_D, "perhaps\n"] {
@@ -134,7 +134,7 @@ fn no_consent_keeps_nothing_and_names_the_other_ways() {
 }
 
 #[test]
-fn the_address_is_asked_for_where_none_is_known() {
+fn login_without_base_url_prompts_for_it() {
     let service = Canned::start(vec![me()]);
     let home = Home::new();
     let login = home.formsvc(&["auth", "login", "--store", "file"]);
@@ -150,7 +150,7 @@ fn the_address_is_asked_for_where_none_is_known() {
 }
 
 #[test]
-fn a_refused_key_is_told_and_not_kept() {
+fn refused_key_at_the_prompt_is_not_stored() {
     let service = Canned::start(vec![refusal()]);
     let home = Home::new();
     let mut terminal = at_the_prompt(&home, &service.base_url, &["--store", "file"]);
@@ -161,7 +161,7 @@ fn a_refused_key_is_told_and_not_kept() {
 }
 
 #[test]
-fn nobody_is_asked_with_no_input() {
+fn no_input_disables_the_prompt() {
     let home = Home::new();
     let login = ["auth", "login", "--no-input", "--base-url", "http://127.0.0.1:9"];
     let mut terminal = Terminal::start(home.formsvc(&login), (80, 24));
@@ -172,7 +172,7 @@ fn nobody_is_asked_with_no_input() {
 }
 
 #[test]
-fn a_profile_gets_another_service_only_with_consent() {
+fn login_to_another_service_asks_for_consent() {
     let (one, other) = (Canned::start(vec![me()]), Canned::start(vec![me()]));
     let home = Home::new();
     home.log_in("default", &one.base_url, SECRET, &[]);
@@ -191,12 +191,12 @@ fn a_profile_gets_another_service_only_with_consent() {
         assert_eq!(terminal.finish(), Some(code), "{}", terminal.screen());
     }
     assert!(home.config().contains(&other.base_url), "{}", home.config());
-    // The key for the service before is not left behind where nobody sees it.
+    // The key of the previous service is removed.
     assert!(!home.kept().contains(SECRET), "{}", home.kept());
 }
 
 #[test]
-fn a_token_is_not_shown_on_a_terminal_unless_asked_to() {
+fn token_on_a_terminal_needs_reveal() {
     let service = Canned::start(vec![me()]);
     let home = Home::new();
     home.log_in("default", &service.base_url, SECRET, &[]);
@@ -210,7 +210,7 @@ fn a_token_is_not_shown_on_a_terminal_unless_asked_to() {
 }
 
 #[test]
-fn a_key_for_standard_input_does_not_show_when_that_is_a_terminal() {
+fn api_key_stdin_on_a_terminal_is_hidden() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let args = ["me", "--api-key-stdin", "--base-url", &service.base_url];
     let mut terminal = Terminal::start(home.formsvc(&args), (80, 24));

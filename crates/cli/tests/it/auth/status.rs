@@ -1,4 +1,4 @@
-//! `auth status`: where the key comes from, and whether the service takes it.
+//! `auth status`: the source of the key, and the verdict of the service.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ fn json(said: &str) -> Value {
 }
 
 #[test]
-fn status_says_whose_key_it_is_and_where_it_is_kept() {
+fn status_shows_the_user_and_the_key_store() {
     let (sandbox, home) = signed_in();
     let status = json(&home.succeed(&["auth", "status", "--output", "json"]));
     assert_eq!(status["profile"], "default");
@@ -25,7 +25,7 @@ fn status_says_whose_key_it_is_and_where_it_is_kept() {
 }
 
 #[test]
-fn status_fails_as_the_service_does_and_still_tells() {
+fn status_of_a_failing_service_has_output_and_exit_code() {
     for (service, state, code) in [
         (Canned::start(vec![me(), refusal()]).base_url, "refused", 4),
         (nowhere(), "unreachable", 6),
@@ -47,7 +47,7 @@ fn status_fails_as_the_service_does_and_still_tells() {
 }
 
 #[test]
-fn status_offline_asks_nobody() {
+fn status_offline_sends_no_request() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     service.request();
@@ -58,7 +58,7 @@ fn status_offline_asks_nobody() {
 }
 
 #[test]
-fn status_without_a_key_is_exit_4_and_without_an_address_exit_2() {
+fn status_without_key_is_exit_4_without_base_url_exit_2() {
     let home = Home::new();
     let nothing = home.run(&["auth", "status", "--output", "json"]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
@@ -70,7 +70,7 @@ fn status_without_a_key_is_exit_4_and_without_an_address_exit_2() {
 }
 
 #[test]
-fn status_names_the_source_that_counts() {
+fn status_names_the_key_source_in_use() {
     let (sandbox, home) = signed_in();
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, &sandbox.api_key).unwrap();
@@ -83,13 +83,13 @@ fn status_names_the_source_that_counts() {
         let said = Said::from(by_variable.env(name, value).output().unwrap());
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         assert!(json(&said.stdout)["source"].as_str().unwrap().contains(name), "{}", said.stdout);
-        // A kept key that is not used is worth a word.
+        // A stored key that is not used causes a warning.
         assert!(said.stderr.contains(name), "{}", said.stderr);
     }
 }
 
 #[test]
-fn status_of_a_demo_is_that_of_the_demo() {
+fn status_of_a_demo_is_ok() {
     let said = crate::support::run(&["--demo", "auth", "status", "--output", "json"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(json(&said.stdout)["state"], "ok");

@@ -1,5 +1,5 @@
-//! A login that fails, or is killed, at each of its steps leaves the old key or the new one, and a
-//! configuration that finds it.
+//! A login that fails or is killed at any of its steps leaves either the old or the new key, and a
+//! configuration that matches it.
 
 use std::fs::File;
 use std::io::Write;
@@ -23,8 +23,8 @@ fn login(home: &Home, at: &str) -> Command {
     home.formsvc(&[&args[..], &["--base-url", at, "--overwrite"]].concat())
 }
 
-/// Starts a login with the new key on standard input.
-pub(crate) fn started(mut login: Command) -> Child {
+/// Starts a login and writes the new key to its standard input.
+pub(crate) fn start_login(mut login: Command) -> Child {
     let mut child = login.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(SECRET.as_bytes()).unwrap();
     child
@@ -42,9 +42,9 @@ pub(crate) fn hold(path: &std::path::Path) -> File {
     file
 }
 
-/// What commands make of what is left: the key they use, and where the profile says that it is.
+/// Asserts the key that commands use, and the base URL of its profile.
 #[track_caller]
-fn assert_is(home: &Home, key: &str, at: &str) {
+fn assert_login(home: &Home, key: &str, at: &str) {
     assert_eq!(home.succeed(&["auth", "token"]), format!("{key}\n"));
     let listed = home.succeed(&["auth", "list", "--json", "base_url,store,active"]);
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
@@ -53,23 +53,23 @@ fn assert_is(home: &Home, key: &str, at: &str) {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_written_leaves_the_key_before() {
+fn unwritable_config_keeps_the_old_key() {
     for at in [OLD_AT, NEW_AT] {
         let home = logged_in();
         let (config, kept) = (home.config(), home.kept());
-        // Nothing can be written to it, whoever asks.
+        // A folder in place of the lock file prevents writing, even for root.
         std::fs::remove_file(home.config_lock()).unwrap();
         std::fs::create_dir(home.config_lock()).unwrap();
         let said = super::piped(login(&home, at), SECRET);
         assert_eq!(said.code, Some(10), "{}", said.stderr);
         assert!(said.stderr.contains("config.toml"), "{}", said.stderr);
         assert_eq!((home.config(), home.kept()), (config, kept), "{at}");
-        assert_is(&home, OLD, OLD_AT);
+        assert_login(&home, OLD, OLD_AT);
         let command = ["auth", "login", "--no-verify", "--api-key-command", "echo", SECRET];
         assert_eq!(home.run(&command).code, Some(10));
-        assert_is(&home, OLD, OLD_AT);
+        assert_login(&home, OLD, OLD_AT);
     }
-    // The first key of all is not left where no profile knows of it.
+    // A first login that fails leaves no key without a profile.
     let home = Home::new();
     std::fs::create_dir_all(home.config_lock()).unwrap();
     let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
@@ -80,19 +80,19 @@ fn a_configuration_that_cannot_be_written_leaves_the_key_before() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_login_that_is_killed_leaves_the_key_before_or_the_new_one() {
+fn killed_login_leaves_the_old_or_the_new_key() {
     for at in [OLD_AT, NEW_AT] {
         for lock in [Home::key_lock, Home::config_lock] {
             let home = logged_in();
             let held = hold(&lock(&home));
-            let child = started(login(&home, at));
+            let child = start_login(login(&home, at));
             wait_until_open(&child, &lock(&home));
             kill(child);
             drop(held);
-            assert_is(&home, OLD, OLD_AT);
-            // The next login is not disturbed by files of the killed one.
+            assert_login(&home, OLD, OLD_AT);
+            // The next login succeeds beside files that the killed login left.
             home.log_in("default", at, SECRET, &["--no-verify", "--overwrite"]);
-            assert_is(&home, SECRET, at);
+            assert_login(&home, SECRET, at);
         }
     }
 }

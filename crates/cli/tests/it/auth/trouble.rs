@@ -1,4 +1,4 @@
-//! Homes that are not as they should be.
+//! Key files, config files and home folders that are unsafe, broken or not writable.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -9,7 +9,7 @@ use crate::processes;
 use crate::support::{Canned, SECRET, Said, formsvc};
 
 #[test]
-fn a_file_of_keys_that_others_can_read_is_refused_with_what_mends_it() {
+fn key_file_readable_by_others_is_refused_with_chmod() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     service.request();
@@ -31,7 +31,7 @@ fn a_file_of_keys_that_others_can_read_is_refused_with_what_mends_it() {
 }
 
 #[test]
-fn a_folder_that_others_can_read_matters_once_there_is_a_key_in_it() {
+fn config_folder_must_be_private_only_with_a_key() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     fs::create_dir_all(home.config_folder()).unwrap();
     fs::set_permissions(home.config_folder(), PermissionsExt::from_mode(0o755)).unwrap();
@@ -50,7 +50,7 @@ fn a_folder_that_others_can_read_matters_once_there_is_a_key_in_it() {
 }
 
 #[test]
-fn a_symbolic_link_in_the_place_of_keys_is_refused_and_what_it_names_untouched() {
+fn symlinked_key_file_is_refused_and_its_target_unchanged() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     let elsewhere = home.folder.path().join("elsewhere");
@@ -65,7 +65,7 @@ fn a_symbolic_link_in_the_place_of_keys_is_refused_and_what_it_names_untouched()
 }
 
 #[test]
-fn logout_fails_if_a_copy_may_be_left() {
+fn logout_fails_if_a_copy_of_the_key_may_remain() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     home.log_in("default", &service.base_url, SECRET, &[]);
     let broken = "this is not TOML\n";
@@ -77,11 +77,11 @@ fn logout_fails_if_a_copy_may_be_left() {
 }
 
 #[test]
-fn a_home_that_cannot_be_written_is_exit_10_and_names_the_place() {
+fn login_in_an_unwritable_home_is_exit_10() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
     let (login, _copied) =
-        bound_by_modes(&home, &[&login[..], &["--base-url", &service.base_url]].concat());
+        unprivileged(&home, &[&login[..], &["--base-url", &service.base_url]].concat());
     fs::set_permissions(home.folder.path(), PermissionsExt::from_mode(0o500)).unwrap();
     let said = super::piped(login, SECRET);
     assert_eq!(said.code, Some(10), "{}", said.stderr);
@@ -91,16 +91,17 @@ fn a_home_that_cannot_be_written_is_exit_10_and_names_the_place() {
     home.assert_untouched();
 }
 
-/// Nobody in particular.
+/// The user id of `nobody`.
 const NOBODY: u32 = 65534;
 
-/// The binary as somebody whom modes bind: whoever runs the tests, or where that is root, somebody
-/// else, to whom the home is given, with the place of a copy that they can run.
-fn bound_by_modes(home: &Home, args: &[&str]) -> (Command, tempfile::TempDir) {
+/// Returns the binary, run as a user for whom file modes apply. If the tests run as root, the home
+/// folder is given to `nobody`, who runs a copy of the binary in the returned folder.
+fn unprivileged(home: &Home, args: &[&str]) -> (Command, tempfile::TempDir) {
     let (mut ours, copied) = (home.formsvc(args), tempfile::tempdir().unwrap());
     if rustix::process::geteuid().is_root() {
         let binary = copied.path().join("formsvc");
-        // By a program of its own: a file that this process writes may still be open in another.
+        // `cp` copies the binary, because Linux refuses to execute a file that is open for writing,
+        // and a child of this process may have inherited the descriptor.
         let made = processes::command("cp").arg(ours.get_program()).arg(&binary).status().unwrap();
         assert!(made.success());
         fs::set_permissions(copied.path(), PermissionsExt::from_mode(0o755)).unwrap();
@@ -116,7 +117,7 @@ fn bound_by_modes(home: &Home, args: &[&str]) -> (Command, tempfile::TempDir) {
 }
 
 #[test]
-fn a_home_that_is_no_folder_is_exit_10_and_names_the_place() {
+fn login_with_a_home_that_is_no_folder_is_exit_10() {
     let service = Canned::start(vec![me()]);
     for home in ["/dev/null", "/proc"] {
         let login = ["auth", "login", "--api-key-stdin", "--store", "file"];
@@ -130,7 +131,7 @@ fn a_home_that_is_no_folder_is_exit_10_and_names_the_place() {
 }
 
 #[test]
-fn a_broken_configuration_is_told_before_a_key_is_asked_for() {
+fn broken_config_is_reported_before_the_key_prompt() {
     let (service, home) = (Canned::start(vec![me()]), Home::new());
     fs::create_dir_all(home.config_folder()).unwrap();
     fs::write(home.config_folder().join("config.toml"), "profile = [\n").unwrap();

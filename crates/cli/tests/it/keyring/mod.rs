@@ -1,5 +1,5 @@
-//! Keys in a real keyring: GNOME's, over a bus of the test's own. Without its programs, the tests that
-//! need them say that they are skipped, or fail where `FORMSVC_REQUIRE_KEYRING` is `1`.
+//! Keys in a GNOME keyring on a private D-Bus session. Without the keyring's programs, these tests
+//! are skipped, or fail if `FORMSVC_REQUIRE_KEYRING` is `1`.
 
 mod session;
 
@@ -12,11 +12,11 @@ use session::{Home, Session};
 
 use crate::support::{SECRET, Said, Sandbox};
 
-/// A key that no service made.
+/// A key that no service issued.
 const KEY: &str = "fsk_KEPTKEPTKEPTKEPT";
-/// Where nothing listens.
+/// A base URL with a closed port.
 const NOWHERE: &str = "http://127.0.0.1:9";
-/// The error, the cause and the hint of each of these name the ways without a keyring.
+/// Ways to provide a key without a keyring. The error, the cause and the hint contain them.
 const WAYS: [&str; 3] = ["auth login --store file`", "FORMSVC_API_KEY", "`--api-key-file PATH`"];
 
 /// Logs in with a key on standard input.
@@ -28,16 +28,16 @@ fn log_in(mut formsvc: Command, base_url: &str, key: &str) -> Said {
     child.wait_with_output().unwrap().into()
 }
 
-fn keep(formsvc: Command) {
+fn store_key(formsvc: Command) {
     let said = log_in(formsvc, NOWHERE, KEY);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
 }
 
-/// Runs what meets a keyring that does not answer, which is given up after three seconds. One that is
-/// given up later, or asked twice, takes longer each time; a machine that is busy is not always so
-/// busy.
+/// Asserts that a command stops waiting for a keyring after three seconds. One run in time is
+/// enough, because a busy machine can delay some runs. A later timeout or a second request would
+/// delay every run.
 #[track_caller]
-fn given_up_in_time(run: impl Fn()) {
+fn assert_times_out_after_3s(run: impl Fn()) {
     let mut took = (0..4).map(|_| {
         let begun = Instant::now();
         run();
@@ -55,7 +55,7 @@ fn login_to(store: &str) -> [&str; 5] {
 }
 
 #[track_caller]
-fn ended(said: &Said, code: i32, told: &[&str]) {
+fn assert_ended(said: &Said, code: i32, told: &[&str]) {
     assert_eq!(said.code, Some(code), "{}", said.stderr);
     for told in told {
         assert!(said.stderr.contains(told), "{told}: {}", said.stderr);
@@ -64,16 +64,16 @@ fn ended(said: &Said, code: i32, told: &[&str]) {
 }
 
 #[test]
-fn a_key_is_kept_in_the_keyring_for_later_sessions_and_nowhere_else() {
+fn key_is_stored_only_in_the_keyring() {
     let Some(home) = Home::or_skip() else { return };
     let service = Sandbox::start(&[]);
     let me = ["me", "--base-url", &service.base_url];
     let session = Session::unlocked(&home);
-    ended(&session.run(&me), 4, &["no API key"]);
+    assert_ended(&session.run(&me), 4, &["no API key"]);
     let said = log_in(session.formsvc(&["auth", "login"]), &service.base_url, &service.api_key);
-    ended(&said, 0, &["stored in the keyring"]);
-    ended(&session.run(&me), 0, &[]);
-    let seen = session.witness();
+    assert_ended(&said, 0, &["stored in the keyring"]);
+    assert_ended(&session.run(&me), 0, &[]);
+    let seen = session.list_entries();
     for part in [
         format!("secret = {}", service.api_key),
         "attribute.service = formsvc".to_owned(),
@@ -85,104 +85,106 @@ fn a_key_is_kept_in_the_keyring_for_later_sessions_and_nowhere_else() {
     assert_eq!(home.files_with(&service.api_key), [""; 0].map(std::path::PathBuf::from));
     drop(session);
     let later = Session::unlocked(&home);
-    ended(&later.run(&me), 0, &[]);
-    ended(&later.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
-    assert!(!later.witness().contains("attribute"), "{}", later.witness());
-    ended(&later.run(&me), 4, &["no API key"]);
+    assert_ended(&later.run(&me), 0, &[]);
+    assert_ended(&later.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
+    assert!(!later.list_entries().contains("attribute"), "{}", later.list_entries());
+    assert_ended(&later.run(&me), 4, &["no API key"]);
 }
 
 #[test]
-fn a_key_that_is_kept_goes_to_no_other_address() {
+fn stored_key_is_not_sent_to_another_base_url() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::unlocked(&home);
-    keep(session.formsvc(&LOGIN));
+    store_key(session.formsvc(&LOGIN));
     for other in ["http://127.0.0.1:10", "http://localhost:9", "http://127.0.0.1:9/a"] {
         let said = session.run(&["me", "--base-url", other]);
-        ended(&said, 4, &["no API key", "is sent only to"]);
+        assert_ended(&said, 4, &["no API key", "is sent only to"]);
     }
     for same in ["http://127.0.0.1:9/", "HTTP://127.1:09"] {
-        // It has a key, and finds nobody to show it to.
-        ended(&session.run(&["me", "--base-url", same]), 6, &[]);
+        // The key is found, and the request fails because the port is closed.
+        assert_ended(&session.run(&["me", "--base-url", same]), 6, &[]);
     }
 }
 
 #[test]
-fn a_keyring_that_nobody_has_unlocked_is_called_locked() {
+fn locked_keyring_is_reported_as_locked() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::locked(&home);
     let said = session.run(&["me", "--base-url", NOWHERE]);
-    ended(&said, 4, &["no API key", "the keyring is locked"]);
-    ended(&said, 4, &WAYS);
+    assert_ended(&said, 4, &["no API key", "the keyring is locked"]);
+    assert_ended(&said, 4, &WAYS);
     let said = log_in(session.formsvc(&LOGIN), NOWHERE, KEY);
-    ended(&said, 4, &["the keyring is locked"]);
-    ended(&said, 4, &WAYS);
-    assert!(!home.config("credentials.toml").exists(), "nothing is kept in its place");
-    assert!(!home.config("config.toml").exists(), "no profile knows of a key that is not kept");
+    assert_ended(&said, 4, &["the keyring is locked"]);
+    assert_ended(&said, 4, &WAYS);
+    assert!(!home.config("credentials.toml").exists(), "no key file is written");
+    assert!(!home.config("config.toml").exists(), "no profile without a key is written");
 }
 
 #[test]
-fn a_key_in_a_locked_keyring_is_not_called_missing_and_not_called_removed() {
+fn key_in_a_locked_keyring_is_neither_missing_nor_removed() {
     let Some(home) = Home::or_skip() else { return };
-    keep(Session::unlocked(&home).formsvc(&LOGIN));
+    store_key(Session::unlocked(&home).formsvc(&LOGIN));
     let locked = Session::locked(&home);
     let said = locked.run(&["auth", "token"]);
-    ended(&said, 4, &["the keyring is locked"]);
-    ended(&said, 4, &WAYS);
+    assert_ended(&said, 4, &["the keyring is locked"]);
+    assert_ended(&said, 4, &WAYS);
     let said = locked.run(&["auth", "logout"]);
-    ended(&said, 10, &["may still be in the keyring", "the keyring is locked", "unlock"]);
+    assert_ended(&said, 10, &["may still be in the keyring", "the keyring is locked", "unlock"]);
     drop(locked);
-    // Nor is it forgotten that it is there.
+    // The configuration still refers to the key in the keyring.
     let unlocked = Session::unlocked(&home);
     assert_eq!(unlocked.run(&["auth", "token"]).stdout, format!("{KEY}\n"));
-    ended(&unlocked.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
+    assert_ended(&unlocked.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
 }
 
 #[test]
-fn a_key_that_changes_its_store_leaves_one_copy() {
+fn key_moved_to_another_store_has_one_copy() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::unlocked(&home);
     let file = home.config("credentials.toml");
     for _ in 0..2 {
-        keep(session.formsvc(&login_to("keyring")));
-        assert!(session.witness().contains(KEY));
+        store_key(session.formsvc(&login_to("keyring")));
+        assert!(session.list_entries().contains(KEY));
         assert!(home.files_with(KEY).is_empty(), "{:?}", home.files_with(KEY));
         assert_eq!(session.run(&["auth", "token"]).stdout, format!("{KEY}\n"));
-        keep(session.formsvc(&login_to("file")));
-        assert!(!session.witness().contains("attribute"), "{}", session.witness());
+        store_key(session.formsvc(&login_to("file")));
+        assert!(!session.list_entries().contains("attribute"), "{}", session.list_entries());
         assert_eq!(home.files_with(KEY), std::slice::from_ref(&file));
         assert_eq!(session.run(&["auth", "token"]).stdout, format!("{KEY}\n"));
     }
-    ended(&session.run(&["auth", "logout"]), 0, &["removed from"]);
+    assert_ended(&session.run(&["auth", "logout"]), 0, &["removed from"]);
     assert!(home.files_with(KEY).is_empty(), "{:?}", home.files_with(KEY));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_move_to_the_keyring_that_is_killed_leaves_the_key_before_or_the_new_one() {
-    use crate::auth::steps::{hold, kill, started};
+fn killed_move_to_the_keyring_leaves_old_or_new_key() {
+    use crate::auth::steps::{hold, kill, start_login};
     use crate::support::wait_until_open;
 
     let Some(home) = Home::or_skip() else { return };
     let session = Session::unlocked(&home);
-    keep(session.formsvc(&login_to("file")));
+    store_key(session.formsvc(&login_to("file")));
     let token = || session.run(&["auth", "token", "--base-url", NOWHERE]).stdout;
     let to_keyring = || {
         let mut login = session.formsvc(&login_to("keyring"));
         login.args(["--base-url", NOWHERE, "--api-key-stdin"]);
-        started(login)
+        start_login(login)
     };
     let recorded = |store: &str| {
         let config = std::fs::read_to_string(home.config("config.toml")).unwrap();
         assert!(config.contains(&format!("store = \"{store}\"")), "{config}");
     };
-    // The keyring has the new key, and the configuration does not say so.
+    // The login is killed after it stored the new key in the keyring and before it wrote the
+    // configuration.
     let held = hold(&home.config(".config.lock"));
     let child = to_keyring();
     wait_until_open(&child, &home.config(".config.lock"));
     kill(child);
     assert_eq!(token().trim_end(), KEY);
     recorded("file");
-    // The configuration says so, and the file has the key before.
+    // The login is killed after it wrote the configuration and before it removed the old key from
+    // the file.
     let child = to_keyring();
     wait_until_open(&child, &home.config(".config.lock"));
     let held_next = hold(&home.config("credentials.lock"));
@@ -192,66 +194,70 @@ fn a_move_to_the_keyring_that_is_killed_leaves_the_key_before_or_the_new_one() {
     drop(held_next);
     assert_eq!(token().trim_end(), SECRET);
     recorded("keyring");
-    ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring", "credentials.toml"]);
+    assert_ended(
+        &session.run(&["auth", "logout"]),
+        0,
+        &["removed from the keyring", "credentials.toml"],
+    );
 }
 
 #[test]
-fn without_a_bus_there_is_no_keyring_and_none_is_started() {
+fn missing_bus_is_reported_and_not_started() {
     let home = Home::new();
     let said: Said = home.formsvc(&["me", "--base-url", NOWHERE]).output().unwrap().into();
-    ended(&said, 4, &["there is no keyring", "D-Bus"]);
-    ended(&said, 4, &WAYS);
+    assert_ended(&said, 4, &["there is no keyring", "D-Bus"]);
+    assert_ended(&said, 4, &WAYS);
     let said = log_in(home.formsvc(&LOGIN), NOWHERE, KEY);
-    ended(&said, 4, &["there is no keyring"]);
-    ended(&said, 4, &WAYS);
+    assert_ended(&said, 4, &["there is no keyring"]);
+    assert_ended(&said, 4, &WAYS);
     assert!(home.files_with("").is_empty(), "{:?}", home.files_with(""));
-    // The first of the ways works as it is told.
-    keep(home.formsvc(&login_to("file")));
+    // The first of the suggested ways works.
+    store_key(home.formsvc(&login_to("file")));
     let said: Said = home.formsvc(&["auth", "token"]).output().unwrap().into();
     assert_eq!(said.stdout, format!("{KEY}\n"));
     let said: Said = home.formsvc(&["auth", "logout"]).output().unwrap().into();
-    ended(&said, 0, &[]);
+    assert_ended(&said, 0, &[]);
     assert!(home.files_with(KEY).is_empty());
 }
 
 #[test]
-fn a_key_in_a_keyring_that_is_not_there_today_is_not_called_removed() {
+fn logout_without_the_keyring_of_the_key_fails() {
     let Some(home) = Home::or_skip() else { return };
-    keep(Session::unlocked(&home).formsvc(&LOGIN));
+    store_key(Session::unlocked(&home).formsvc(&LOGIN));
     let said: Said = home.formsvc(&["auth", "logout"]).output().unwrap().into();
-    ended(&said, 10, &["may still be in the keyring", "D-Bus"]);
+    assert_ended(&said, 10, &["may still be in the keyring", "D-Bus"]);
     // Another key can be stored, with a warning about the old copy.
     let said = log_in(home.formsvc(&login_to("file")), NOWHERE, "fsk_newer");
-    ended(&said, 0, &["a copy of the key may still be in the keyring"]);
+    assert_ended(&said, 0, &["a copy of the key may still be in the keyring"]);
     let said: Said = home.formsvc(&["auth", "token"]).output().unwrap().into();
     assert_eq!(said.stdout, "fsk_newer\n");
 }
 
 #[test]
-fn a_session_in_which_nothing_keeps_secrets_has_no_keyring() {
+fn session_without_secret_service_has_no_keyring() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::without_a_keyring(&home);
     let said = session.run(&["me", "--base-url", NOWHERE]);
-    ended(&said, 4, &["there is no keyring", "this session has no secret service"]);
-    ended(&said, 4, &WAYS);
+    assert_ended(&said, 4, &["there is no keyring", "this session has no secret service"]);
+    assert_ended(&said, 4, &WAYS);
 }
 
 #[test]
-fn a_keyring_that_never_answers_is_given_up_after_three_seconds() {
+fn silent_keyring_times_out_after_3s() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::silent(&home);
-    given_up_in_time(|| {
+    assert_times_out_after_3s(|| {
         let said = session.run(&["me", "--base-url", NOWHERE]);
-        ended(&said, 4, &["the keyring did not respond within 3 s"]);
-        ended(&said, 4, &WAYS);
+        assert_ended(&said, 4, &["the keyring did not respond within 3 s"]);
+        assert_ended(&said, 4, &WAYS);
     });
 }
 
 #[test]
-fn a_bus_that_never_answers_is_given_up_after_three_seconds_and_a_key_in_the_file_is_found() {
+fn silent_bus_times_out_after_3s_and_key_file_is_used() {
     let home = Home::new();
     let socket = home.path().join("bus");
-    // It takes connections, and says nothing.
+    // The bus accepts connections and never responds.
     let listener = UnixListener::bind(&socket).unwrap();
     let address = format!("unix:path={}", socket.display());
     listener.set_nonblocking(true).unwrap();
@@ -259,26 +265,26 @@ fn a_bus_that_never_answers_is_given_up_after_three_seconds_and_a_key_in_the_fil
         let mut formsvc = home.formsvc(args);
         formsvc.env("DBUS_SESSION_BUS_ADDRESS", &address).output().unwrap().into()
     };
-    given_up_in_time(|| {
+    assert_times_out_after_3s(|| {
         let said = run(&["me", "--base-url", NOWHERE]);
-        ended(&said, 4, &["the keyring did not respond within 3 s"]);
-        assert!(listener.accept().is_ok(), "the bus was not even asked");
+        assert_ended(&said, 4, &["the keyring did not respond within 3 s"]);
+        assert!(listener.accept().is_ok(), "the command did not connect to the bus");
     });
     while listener.accept().is_ok() {}
-    // A profile whose key is in the file asks no keyring for it.
-    keep(home.formsvc(&login_to("file")));
+    // A profile with its key in the file does not use the keyring.
+    store_key(home.formsvc(&login_to("file")));
     let said = run(&["auth", "token"]);
     assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
-    assert!(listener.accept().is_err(), "the bus was asked");
+    assert!(listener.accept().is_err(), "the command connected to the bus");
     // Without a configuration, the file is searched before the keyring.
     std::fs::remove_file(home.config("config.toml")).unwrap();
     let said = run(&["auth", "token", "--base-url", NOWHERE]);
     assert_eq!(said.stdout, format!("{KEY}\n"), "{}", said.stderr);
-    assert!(listener.accept().is_err(), "the bus was asked");
+    assert!(listener.accept().is_err(), "the command connected to the bus");
 }
 
 #[test]
-fn a_store_that_is_switched_off_is_not_asked() {
+fn disabled_store_is_not_read() {
     let Some(home) = Home::or_skip() else { return };
     let session = Session::unlocked(&home);
     let with = |store: &str, args: &[&str]| {
@@ -286,12 +292,12 @@ fn a_store_that_is_switched_off_is_not_asked() {
         formsvc.env("FORMSVC_CREDENTIAL_STORE", store);
         formsvc
     };
-    keep(with("file", &LOGIN));
+    store_key(with("file", &LOGIN));
     assert_eq!(home.files_with(KEY), [home.config("credentials.toml")]);
     let token = |store: &str| -> Said { with(store, &["auth", "token"]).output().unwrap().into() };
     assert_eq!(token("file").stdout, format!("{KEY}\n"));
-    ended(&token("keyring"), 4, &["no API key"]);
-    ended(&token("nowhere"), 2, &["FORMSVC_CREDENTIAL_STORE"]);
+    assert_ended(&token("keyring"), 4, &["no API key"]);
+    assert_ended(&token("nowhere"), 2, &["FORMSVC_CREDENTIAL_STORE"]);
 }
 
 #[test]
@@ -299,14 +305,14 @@ fn signing_secrets_are_stored_in_the_keyring_beside_the_key() {
     let secret = "whsec_of_an_endpoint_in_the_keyring";
     let Some(home) = Home::or_skip() else { return };
     let session = Session::unlocked(&home);
-    keep(session.formsvc(&LOGIN));
+    store_key(session.formsvc(&LOGIN));
     let mut add = session.formsvc(&["webhook", "secret", "add", "new"]);
     add.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = add.spawn().unwrap();
     child.stdin.take().unwrap().write_all(secret.as_bytes()).unwrap();
     let said: Said = child.wait_with_output().unwrap().into();
-    ended(&said, 0, &["the signing secret `new` is stored in the keyring"]);
-    let seen = session.witness();
+    assert_ended(&said, 0, &["the signing secret `new` is stored in the keyring"]);
+    let seen = session.list_entries();
     for part in [secret, "formsvc signing secrets of profile default", KEY] {
         assert!(seen.contains(part), "{part}: {seen}");
     }
@@ -314,16 +320,16 @@ fn signing_secrets_are_stored_in_the_keyring_beside_the_key() {
     let said = session.run(&["webhook", "secret", "list", "--output", "tsv"]);
     assert_eq!(said.stdout, "new\ttrue\tkeyring\n", "{}", said.stderr);
     let listen = ["webhook", "listen", "--port=0", "--no-store", "--max-time=1ms"];
-    ended(&session.run(&listen), 0, &["verifies with the secret new"]);
-    // The API key is removed alone.
-    ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
+    assert_ended(&session.run(&listen), 0, &["verifies with the secret new"]);
+    // Logout removes only the API key.
+    assert_ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
     drop(session);
     let locked = Session::locked(&home);
-    ended(&locked.run(&["webhook", "secret", "list"]), 4, &["the keyring is locked"]);
+    assert_ended(&locked.run(&["webhook", "secret", "list"]), 4, &["the keyring is locked"]);
     let warning = "stored signing secrets cannot be read: the keyring is locked";
-    ended(&locked.run(&listen), 0, &[warning, "no signing secret"]);
+    assert_ended(&locked.run(&listen), 0, &[warning, "no signing secret"]);
     drop(locked);
     let session = Session::unlocked(&home);
-    ended(&session.run(&["webhook", "secret", "remove", "new"]), 0, &["is removed"]);
-    assert!(!session.witness().contains(secret), "{}", session.witness());
+    assert_ended(&session.run(&["webhook", "secret", "remove", "new"]), 0, &["is removed"]);
+    assert!(!session.list_entries().contains(secret), "{}", session.list_entries());
 }

@@ -1,4 +1,5 @@
-//! A desktop's session of a test's own: a bus, and on it a real keyring, in a home that is gone with it.
+//! A private desktop session for a test: a D-Bus daemon and a keyring, in a home folder that is
+//! removed afterwards.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -9,19 +10,21 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use crate::processes;
 use crate::support::{Said, formsvc};
 
-/// Set where a missing keyring is a failure rather than a reason to skip.
+/// If this variable is `1`, a missing keyring fails the test instead of skipping it.
 const REQUIRE: &str = "FORMSVC_REQUIRE_KEYRING";
-/// What the tests need besides: Debian's packages gnome-keyring, dbus, libsecret-tools, python3-dbus.
+/// Programs that the tests need. They are in Debian's packages gnome-keyring, dbus and
+/// libsecret-tools; python3-dbus is needed too.
 const PROGRAMS: [&str; 3] = ["dbus-daemon", "gnome-keyring-daemon", "secret-tool"];
-/// The interpreter that Debian's Python packages are for.
+/// The interpreter that finds the modules of Debian's packages.
 const PYTHON: &str = "/usr/bin/python3";
-/// Owns the name of the keyring, and has nobody to answer until its input ends.
+/// A Python program that owns the D-Bus name of the keyring and never responds, until its input
+/// ends.
 const SILENT: &str = "import dbus, sys\n\
                       bus = dbus.SessionBus()\n\
                       bus.request_name('org.freedesktop.secrets')\n\
                       print('owned', flush=True)\n\
                       sys.stdin.read()\n";
-/// A bus on which nothing can be started.
+/// The configuration of a bus that starts no services.
 const EMPTY_BUS: &str = r#"<busconfig><type>session</type><listen>unix:dir=RUN</listen>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
 <allow own="*"/></policy></busconfig>"#;
@@ -30,9 +33,10 @@ const EMPTY_BUS: &str = r#"<busconfig><type>session</type><listen>unix:dir=RUN</
 pub(super) struct Home(tempfile::TempDir);
 
 impl Home {
-    /// A home, for a test that ends without a keyring: it says that it is skipped.
+    /// Returns a home folder, or `None` if there is no keyring, and then reports that the test is
+    /// skipped.
     pub(super) fn or_skip() -> Option<Self> {
-        if let Some(missing) = PROGRAMS.iter().find(|name| !is_there(name)) {
+        if let Some(missing) = PROGRAMS.iter().find(|name| !is_installed(name)) {
             let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
             assert!(!required, "there is no {missing}, and {REQUIRE}=1 asks for one");
             let _ = writeln!(std::io::stderr(), "skipped: there is no {missing} on this machine");
@@ -57,12 +61,12 @@ impl Home {
         self.0.path().join("run")
     }
 
-    /// The file of keys, and that of the configuration.
+    /// Returns the path of the key file or the config file.
     pub(super) fn config(&self, name: &str) -> PathBuf {
         self.path().join(".config/formsvc").join(name)
     }
 
-    /// A program in this home, outside any session.
+    /// Returns a program with this home folder, outside any session.
     pub(super) fn program(&self, name: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = processes::command(name);
         self.enter(&mut command);
@@ -70,7 +74,7 @@ impl Home {
         command
     }
 
-    /// The binary in this home, outside any session.
+    /// Returns the binary with this home folder, outside any session.
     pub(super) fn formsvc(&self, args: &[&str]) -> Command {
         let mut command = formsvc(args);
         self.enter(&mut command);
@@ -81,7 +85,7 @@ impl Home {
         command.env_clear().env("HOME", self.path()).env("XDG_RUNTIME_DIR", self.run());
     }
 
-    /// The files below the home that hold a text.
+    /// Returns the files in the home folder that contain the text.
     pub(super) fn files_with(&self, text: &str) -> Vec<PathBuf> {
         fn visit(folder: &Path, text: &[u8], found: &mut Vec<PathBuf>) {
             for entry in std::fs::read_dir(folder).unwrap() {
@@ -101,33 +105,34 @@ impl Home {
     }
 }
 
-fn is_there(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// A bus, with all that is started on it. It ends when this is dropped, or its process.
+/// A bus and all programs that it started. They end when this is dropped, and when the test process
+/// ends.
 pub(super) struct Session<'a> {
     home: &'a Home,
     address: String,
     bus: Child,
-    /// As long as it is open, the bus goes on.
+    /// The bus runs as long as this pipe is open.
     alive: Option<ChildStdin>,
     silent: Option<Child>,
 }
 
 impl<'a> Session<'a> {
-    /// A session in which nobody has unlocked the keyring; the bus starts it when it is asked for.
+    /// A session with a locked keyring. The bus starts the keyring on the first request.
     pub(super) fn locked(home: &'a Home) -> Self {
         Self::with_bus(home, "--session")
     }
 
-    /// A session whose keyring is unlocked, as it is after signing in to a desktop.
+    /// A session with an unlocked keyring, as after a desktop login.
     pub(super) fn unlocked(home: &'a Home) -> Self {
         let session = Self::locked(home);
         let mut keyring = session.program("gnome-keyring-daemon");
         keyring.args(["--unlock", "--components=secrets"]).stdin(Stdio::piped());
-        // It stays behind as a daemon; so it ends with the bus.
+        // The keyring becomes a daemon. In this process group, it ends with the bus.
         keyring.process_group(session.bus.id().try_into().unwrap());
         keyring.stdout(Stdio::null()).stderr(Stdio::null());
         let mut keyring = keyring.spawn().unwrap();
@@ -136,7 +141,7 @@ impl<'a> Session<'a> {
         session
     }
 
-    /// A session in which nothing keeps secrets.
+    /// A session without a secret service.
     pub(super) fn without_a_keyring(home: &'a Home) -> Self {
         let config = home.run().join("bus.conf");
         let text = EMPTY_BUS.replace("RUN", home.run().to_str().unwrap());
@@ -144,7 +149,7 @@ impl<'a> Session<'a> {
         Self::with_bus(home, &format!("--config-file={}", config.display()))
     }
 
-    /// A session whose keyring takes calls and never answers.
+    /// A session whose keyring accepts calls and never responds.
     pub(super) fn silent(home: &'a Home) -> Self {
         let mut session = Self::without_a_keyring(home);
         let mut owner = session.program(PYTHON);
@@ -158,7 +163,8 @@ impl<'a> Session<'a> {
     }
 
     fn with_bus(home: &'a Home, config: &str) -> Self {
-        // When the input ends, so does the group: the bus, and all that it started.
+        // At the end of its input, the shell kills its process group: the bus and all programs that
+        // it started.
         let script = r#"dbus-daemon "$@" --nofork --nopidfile --print-address=1 2>/dev/null & read -r _; kill -KILL 0"#;
         let mut bus = home.program("sh");
         bus.args(["-c", script, "sh", config]).process_group(0);
@@ -189,12 +195,13 @@ impl<'a> Session<'a> {
         self.formsvc(args).output().unwrap().into()
     }
 
-    /// What another program sees of our entries in the keyring: one that shares no code with ours.
-    pub(super) fn witness(&self) -> String {
-        let mut witness = self.program("secret-tool");
-        let seen = witness.args(["search", "--all", "service", "formsvc"]).output().unwrap();
+    /// Returns our keyring entries as printed by `secret-tool`, which shares no code with this
+    /// program.
+    pub(super) fn list_entries(&self) -> String {
+        let mut secret_tool = self.program("secret-tool");
+        let seen = secret_tool.args(["search", "--all", "service", "formsvc"]).output().unwrap();
         let (out, err) = (String::from_utf8(seen.stdout), String::from_utf8(seen.stderr));
-        // It says attributes on standard error.
+        // `secret-tool` prints attributes on standard error.
         out.unwrap() + &err.unwrap()
     }
 }

@@ -1,4 +1,4 @@
-//! Colours: who gets them.
+//! Colors by flag, variable and stream.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -35,7 +35,7 @@ fn list(service: &Canned, flags: &[&str], env: &[(&str, &str)]) -> std::process:
 }
 
 #[test]
-fn the_flag_the_variables_and_the_stream_decide_in_this_order() {
+fn color_precedence_is_flag_variables_stream() {
     let service = titled(&["x"]);
     for (flags, env, [terminal, pipe]) in ROWS {
         let mut window = Terminal::start(list(&service, flags, env), (200, 24));
@@ -49,7 +49,7 @@ fn the_flag_the_variables_and_the_stream_decide_in_this_order() {
 }
 
 #[test]
-fn help_looks_the_same_by_the_flag_and_by_the_command() {
+fn help_flag_and_help_command_have_the_same_colors() {
     let more: &[Row<'_>] = &[
         (&[], &[("TERM", "dumb"), ("CI", "1")], [false, false]),
         (&[], &[("CI", "1"), ("CLICOLOR", "1")], [false, false]),
@@ -72,7 +72,7 @@ fn help_looks_the_same_by_the_flag_and_by_the_command() {
 }
 
 #[test]
-fn each_stream_is_decided_by_itself() {
+fn colors_are_decided_for_each_stream() {
     let service = titled(&["x"]);
     let env = [("TERM", "xterm"), ("COLUMNS", "40")];
     let mut terminal = Terminal::beside(list(&service, &[], &env), (200, 24), |command| {
@@ -82,12 +82,12 @@ fn each_stream_is_decided_by_itself() {
     let mut data = Vec::new();
     terminal.child().stdout.take().unwrap().read_to_end(&mut data).unwrap();
     assert!(!data.contains(&0x1b), "data went to a pipe");
-    // What was said went to a terminal, and is dim there.
+    // Messages go to the terminal, and are dim there.
     assert!(terminal.raw().starts_with(b"\x1b[2m+"), "{:?}", terminal.screen());
 }
 
 #[test]
-fn data_formats_have_no_colours_whatever_is_forced() {
+fn data_formats_have_no_colors_even_with_always() {
     let service = titled(&["x"]);
     for output in ["json", "ndjson", "csv", "tsv"] {
         let said = service.run(&["forms", "list", "--output", output, "--color", "always"]);

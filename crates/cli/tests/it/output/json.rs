@@ -7,7 +7,7 @@ use super::{titled, window};
 use crate::support::{Canned, Said, formsvc, one_form, page, run};
 use crate::terminal::CTRL_C;
 
-/// A form with one submission, whose numbers no floating point number keeps.
+/// A service with one submission, whose numbers a floating point number cannot represent exactly.
 fn exact() -> Canned {
     let answers = r#"{"n":12345678901234567890,"d":1.10,"s":"a\tb, \"c\"","l":[1,  2]}"#;
     let row =
@@ -20,15 +20,15 @@ fn list(more: &[&str]) -> Said {
 }
 
 #[track_caller]
-fn shown(more: &[&str]) -> String {
+fn succeed_list(more: &[&str]) -> String {
     let said = list(more);
     assert_eq!(said.code, Some(0), "{more:?}: {}", said.stderr);
     said.stdout
 }
 
 #[test]
-fn json_without_fields_lists_them_and_asks_nothing() {
-    // There is no address and no key: whoever asks the service fails.
+fn json_without_fields_lists_them_without_request() {
+    // Neither a base URL nor a key is set, so a request would fail.
     for (command, fields) in [
         (&["me"][..], "id\nemail\nname\n"),
         (&["submissions", "list", "x"], "id\ncreated_at\ndata\n"),
@@ -39,7 +39,7 @@ fn json_without_fields_lists_them_and_asks_nothing() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_exit_2_before_any_request() {
+fn invalid_json_jq_or_template_is_exit_2_without_request() {
     for (flags, told) in [
         (&["--json", "titel"][..], "did you mean `title`?"),
         (&["--json", "title", "--jq", ".[", "-q"], "invalid jq expression"),
@@ -57,7 +57,7 @@ fn what_cannot_be_meant_is_exit_2_before_any_request() {
 }
 
 #[test]
-fn on_a_terminal_it_is_laid_out_with_each_literal_as_it_was_sent() {
+fn terminal_json_is_indented_with_exact_literals() {
     let service = exact();
     let mut terminal =
         window(service.formsvc(&["submissions", "list", "survey", "--output", "json"]), (80, 24));
@@ -70,38 +70,38 @@ fn on_a_terminal_it_is_laid_out_with_each_literal_as_it_was_sent() {
 }
 
 #[test]
-fn fields_come_in_order_with_the_text_they_were_sent_with() {
+fn json_fields_are_in_order_with_exact_literals() {
     assert_eq!(
-        shown(&["--json", "data.n,id,data.d,data.l,data.gone"]),
+        succeed_list(&["--json", "data.n,id,data.d,data.l,data.gone"]),
         "[\n{\"data.n\":12345678901234567890,\"id\":\"sub_1\",\"data.d\":1.10,\"data.l\":[1,  2],\"data.gone\":null}\n]\n"
     );
     assert_eq!(
-        shown(&["--json", "data.d,id", "--output", "ndjson"]),
+        succeed_list(&["--json", "data.d,id", "--output", "ndjson"]),
         "{\"data.d\":1.10,\"id\":\"sub_1\"}\n"
     );
     assert_eq!(
-        shown(&["--json", "data.s,data.n", "--output", "csv"]),
+        succeed_list(&["--json", "data.s,data.n", "--output", "csv"]),
         "data.s,data.n\n\"a\tb, \"\"c\"\"\",12345678901234567890\n"
     );
     assert_eq!(
-        shown(&["--json", "data.s,data.n", "--output", "tsv"]),
+        succeed_list(&["--json", "data.s,data.n", "--output", "tsv"]),
         "a\\tb, \"c\"\t12345678901234567890\n"
     );
-    let table = shown(&["--json", "data.n,id", "--output", "table"]);
+    let table = succeed_list(&["--json", "data.n,id", "--output", "table"]);
     assert_eq!(table, "              DATA.N  ID\n12345678901234567890  sub_1\n");
 }
 
 #[test]
-fn expressions_and_templates_see_the_list() {
+fn jq_and_template_receive_the_list() {
     assert_eq!(
-        shown(&["--jq", ".[] | .data.n, .data.d, .data.s"]),
+        succeed_list(&["--jq", ".[] | .data.n, .data.d, .data.s"]),
         "12345678901234567890\n1.10\na\tb, \"c\"\n"
     );
-    assert_eq!(shown(&["--json", "id", "--jq", "."]), "[{\"id\":\"sub_1\"}]\n");
+    assert_eq!(succeed_list(&["--json", "id", "--jq", "."]), "[{\"id\":\"sub_1\"}]\n");
     let each = "{% for it in items %}{{ it.id }} {{ it.data.n }} {{ it.data.d }}{% endfor %}";
-    assert_eq!(shown(&["--template", each]), "sub_1 12345678901234567890 1.10\n");
+    assert_eq!(succeed_list(&["--template", each]), "sub_1 12345678901234567890 1.10\n");
     let powers = "{{ 2.0 ** 0.5 }} {{ 2 ** -1 }} {{ 10.0 ** 400 }} {{ (-1.0) ** 0.5 }}";
-    assert_eq!(shown(&["--template", powers]), "1.4142135623730951 0.5 inf NaN\n");
+    assert_eq!(succeed_list(&["--template", powers]), "1.4142135623730951 0.5 inf NaN\n");
     let item = titled(&["One"]).run(&[
         "forms",
         "view",
@@ -113,7 +113,7 @@ fn expressions_and_templates_see_the_list() {
 }
 
 #[test]
-fn an_expression_that_fails_is_exit_2_with_what_it_made_before() {
+fn failing_jq_is_exit_2_after_its_first_results() {
     let said = list(&["--jq", "1, error(\"no\")"]);
     assert_eq!((said.code, &*said.stdout), (Some(2), "1\n"));
     assert!(said.stderr.contains("cause: no\n"), "{}", said.stderr);
@@ -131,7 +131,7 @@ fn endless_expression_ends_after_ctrl_c() {
 }
 
 #[test]
-fn an_endless_expression_ends_when_nobody_reads() {
+fn endless_expression_ends_after_closed_pipe() {
     let service = titled(&["x"]);
     let mut command = service.formsvc(&["forms", "list", "--jq", "repeat(1)"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -142,7 +142,7 @@ fn an_endless_expression_ends_when_nobody_reads() {
 }
 
 #[test]
-fn the_environment_is_not_for_expressions() {
+fn jq_cannot_read_the_environment() {
     for code in ["env", "$ENV", "env.FORMSVC_API_KEY"] {
         let said = list(&["--jq", code]);
         assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{code}: {}", said.stderr);
@@ -150,7 +150,7 @@ fn the_environment_is_not_for_expressions() {
 }
 
 #[test]
-fn nothing_is_included_into_a_template() {
+fn template_cannot_include_files() {
     for template in ["{% include '/etc/hostname' %}", "{% extends '/etc/hostname' %}"] {
         let said = formsvc(&["--demo", "me", "--template", template]).output().unwrap();
         assert_eq!((said.status.code(), &*said.stdout), (Some(2), &b""[..]), "{template}");
@@ -158,7 +158,7 @@ fn nothing_is_included_into_a_template() {
 }
 
 #[test]
-fn a_label_that_nobody_has_is_said_to_be_none() {
+fn label_of_no_item_is_a_warning() {
     let list = ["--demo", "submissions", "list", "penguins", "-L", "2"];
     let said = run(&[&list[..], &["--json", "id,data.Species,data.species"]].concat());
     let told = "warning: none of the items has `data.Species`; did you mean `species`?\n";

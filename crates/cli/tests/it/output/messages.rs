@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Said, run};
 
-/// The objects on standard error, each with `level` and `message` unless it is the error.
+/// Returns the JSON objects on standard error. All but the error have `level` and `message`.
 #[track_caller]
 fn messages(said: &Said) -> Vec<Value> {
     let lines = said.stderr.lines().map(|line| {

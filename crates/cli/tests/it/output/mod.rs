@@ -1,4 +1,4 @@
-//! What standard output shows, to people and to programs.
+//! Output for terminals and for programs.
 
 mod colors;
 mod json;
@@ -14,7 +14,7 @@ use crate::processes;
 use crate::support::{Canned, Said, answer, formsvc};
 use crate::terminal::Terminal;
 
-/// A service whose forms have these titles; the first is `form0`, and so on.
+/// A service whose forms have these titles. Their public ids are `form0`, `form1` and so on.
 fn titled(titles: &[&str]) -> Canned {
     let forms: Vec<serde_json::Value> = titles
         .iter()
@@ -34,14 +34,14 @@ fn titled(titles: &[&str]) -> Canned {
     Canned::start(vec![answer("200 OK", "", &serde_json::json!({ "data": forms }).to_string())])
 }
 
-/// The command in a window, with a terminal that knows colours.
+/// Starts the command in a terminal that supports colors.
 fn window(mut command: Command, size: (u16, u16)) -> Terminal {
     command.env("TERM", "xterm-256color").env("PATH", "/usr/bin:/bin");
     Terminal::start(command, size)
 }
 
-/// The text without what paints it: all other escapes stay.
-fn unpainted(bytes: &[u8]) -> String {
+/// Returns the text without color sequences. Other escape sequences stay.
+fn without_colors(bytes: &[u8]) -> String {
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap().to_owned();
@@ -59,9 +59,9 @@ fn unpainted(bytes: &[u8]) -> String {
     plain
 }
 
-/// Commands that help shows are tried as they stand there, by a shell.
+/// A shell runs the commands unchanged.
 #[test]
-fn every_command_in_help_output_does_what_it_is_there_for() {
+fn every_command_of_help_output_works() {
     let help = crate::support::succeed(&["help", "output"]);
     let commands: Vec<&str> =
         help.lines().filter(|line| line.contains("formsvc --demo")).map(str::trim).collect();
@@ -76,9 +76,9 @@ fn every_command_in_help_output_does_what_it_is_there_for() {
     }
 }
 
-/// A flag that silently does nothing would be taken for one that did.
+/// A flag without effect must be an error, because a user would expect an effect.
 #[test]
-fn a_flag_of_data_is_refused_by_a_command_that_shows_none() {
+fn output_flag_of_a_command_without_data_is_exit_2() {
     let commands = [
         "--demo submissions export penguins",
         "--demo auth token",

@@ -3,19 +3,19 @@
 use super::{titled, window};
 use crate::support::{Canned, Said, signal};
 
-/// More forms than a screen of ten lines holds.
-fn many() -> Canned {
+/// More forms than fit on a screen of ten lines.
+fn many_forms() -> Canned {
     titled(&["a title"; 30])
 }
 
-/// A pager that keeps what it gets and says so.
-fn keeping(file: &std::path::Path) -> String {
+/// Returns a pager command that stores its input in the file and prints a line.
+fn storing_pager(file: &std::path::Path) -> String {
     format!("sh -c 'cat > {}; echo \"kept, LESS=$LESS\"'", file.display())
 }
 
 #[test]
 fn only_long_output_on_a_terminal_is_paged() {
-    let (folder, service, short) = (tempfile::tempdir().unwrap(), many(), titled(&["x"]));
+    let (folder, service, short) = (tempfile::tempdir().unwrap(), many_forms(), titled(&["x"]));
     let kept = folder.path().join("kept");
     for (service, args, paged) in [
         (&service, &["forms", "list"][..], true),
@@ -29,7 +29,7 @@ fn only_long_output_on_a_terminal_is_paged() {
         (&short, &["forms", "list"], false),
     ] {
         let mut command = service.formsvc(args);
-        command.env("PAGER", keeping(&kept));
+        command.env("PAGER", storing_pager(&kept));
         let mut terminal = window(command, (200, 10));
         assert_eq!(terminal.finish(), Some(0));
         let screen = terminal.screen();
@@ -39,13 +39,13 @@ fn only_long_output_on_a_terminal_is_paged() {
         let _ = std::fs::remove_file(&kept);
     }
     let mut command = service.formsvc(&["forms", "list"]);
-    let said = Said::from(command.env("PAGER", keeping(&kept)).output().unwrap());
+    let said = Said::from(command.env("PAGER", storing_pager(&kept)).output().unwrap());
     assert_eq!((said.stdout.lines().count(), kept.exists()), (30, false), "a pipe is not paged");
 }
 
 #[test]
-fn our_own_variable_beats_the_one_of_all_and_empty_means_none() {
-    let service = many();
+fn formsvc_pager_precedes_pager_and_empty_disables_it() {
+    let service = many_forms();
     for (own, all, shown) in [
         (None, Some("echo all"), "all"),
         (Some("echo own"), Some("echo all"), "own"),
@@ -66,7 +66,7 @@ fn our_own_variable_beats_the_one_of_all_and_empty_means_none() {
 }
 
 #[test]
-fn a_pager_that_ends_early_is_no_failure() {
+fn pager_that_ends_early_is_exit_0() {
     let service = titled(&["a title that fills pipes"; 200]);
     let mut command = service.formsvc(&["forms", "list", "--output", "json"]);
     command.env("PAGER", "head -c 1");
@@ -76,15 +76,16 @@ fn a_pager_that_ends_early_is_no_failure() {
 }
 
 #[test]
-fn less_shows_it_and_keeps_ctrl_c_for_itself() {
-    let service = many();
+fn less_stays_open_after_ctrl_c() {
+    let service = many_forms();
     let mut terminal = window(service.formsvc(&["forms", "list"]), (80, 10));
     terminal.wait_for("form7");
-    terminal.wait_until("its prompt", |terminal| {
+    terminal.wait_until("the prompt of less", |terminal| {
         terminal.lines().last().is_some_and(|line| line == ":")
     });
     assert!(terminal.lines()[0].starts_with("ID  "), "{}", terminal.screen());
-    // What Ctrl-C sends to us; typed, it would also throw away keys that less has not read yet.
+    // This sends the signal of Ctrl-C to the program. A typed Ctrl-C would also discard keys that
+    // less has not read yet.
     signal(terminal.child(), "INT");
     terminal.send("G");
     terminal.wait_for("form29");

@@ -1,16 +1,16 @@
-//! What is said while something takes long.
+//! The progress line of slow commands.
 
 use crate::processes;
 use crate::support::{Canned, answer, one_form, page};
 use crate::terminal::{CTRL_C, Terminal};
 
-/// A service that wants a minute of peace.
+/// A service that requests a wait of one minute.
 fn limited() -> Canned {
     Canned::start(vec![answer("429 Too Many Requests", "retry-after: 60\r\n", "{}")])
 }
 
 #[test]
-fn a_wait_says_why_and_leaves_nothing_behind() {
+fn wait_shows_its_reason_and_is_erased() {
     let service = limited();
     let mut command = service.formsvc(&["me"]);
     command.env("TERM", "xterm");
@@ -24,7 +24,7 @@ fn a_wait_says_why_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn nothing_moves_where_the_terminal_can_only_print() {
+fn dumb_terminal_or_quiet_has_no_moving_progress_line() {
     let service = limited();
     for (term, quiet) in [("dumb", false), ("xterm", true)] {
         let mut command = service.formsvc(if quiet { &["me", "-q"] } else { &["me"] });
@@ -45,7 +45,7 @@ fn nothing_moves_where_the_terminal_can_only_print() {
 
 #[test]
 fn progress_line_does_not_mix_with_pipe_reader_output() {
-    // Longer than any output buffer.
+    // The row is longer than any output buffer.
     let long = "a".repeat(1 << 20);
     let row = |n| {
         let data = format!(r#""data":{{"a":"{long}"}},"created_at":"2026-01-01T00:00:00.00{n}Z""#);

@@ -24,14 +24,14 @@ fn row_is_one_line_in_every_window() {
     for width in [20, 40, 80, 200] {
         let mut command = service.formsvc(&["forms", "list"]);
         command.env("TERM", "xterm");
-        // Only the data is to be on the screen.
+        // Only the data is on the screen.
         let mut terminal =
             Terminal::beside(command, (width, 40), |command| command.stderr(Stdio::null()));
         assert_eq!(terminal.finish(), Some(0));
         let lines = terminal.lines();
         assert_eq!(lines.len(), NASTY.len() + 1, "{width}:\n{}", terminal.screen());
         for (at, line) in lines.iter().skip(1).enumerate() {
-            // The id is first, and only a window that is narrower truncates it.
+            // The id is the first column, and is truncated only in a narrower terminal.
             let id = format!("frm_{at:032}");
             let first = line.split(' ').next().unwrap_or_default();
             assert!(first == id || width < 36 && first.ends_with('…'), "{width}: {line}");

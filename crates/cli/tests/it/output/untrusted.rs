@@ -1,6 +1,6 @@
-//! Text from strangers: inert on a terminal, exact in a pipe.
+//! Control characters in text of other people: removed on a terminal, unchanged in a pipe.
 
-use super::{titled, unpainted, window};
+use super::{titled, window, without_colors};
 use crate::terminal::Terminal;
 
 const HOSTILE: &[&str] = &[
@@ -15,7 +15,7 @@ const HOSTILE: &[&str] = &[
     "\u{1b}[6n\u{1b}c\u{1b}P1$r\u{1b}\\\u{5}",
 ];
 
-const SHOWN: &[&[&str]] = &[
+const OUTPUT_FLAGS: &[&[&str]] = &[
     &["--output", "table"],
     &["--output", "json"],
     &["--output", "ndjson"],
@@ -30,7 +30,7 @@ const SHOWN: &[&[&str]] = &[
     ],
 ];
 
-/// That nothing was written but text that shows, lines, tabs and paint.
+/// Asserts that the output has only printable text, line feeds, tabs and colors.
 #[track_caller]
 fn assert_inert(terminal: &Terminal, what: &[&str]) {
     assert_inert_bytes(terminal.raw(), what);
@@ -38,20 +38,20 @@ fn assert_inert(terminal: &Terminal, what: &[&str]) {
 
 #[track_caller]
 fn assert_inert_bytes(bytes: &[u8], what: &[&str]) {
-    let text = unpainted(bytes).replace("\r\n", "\n");
-    let acts = |c: char| {
-        let shows = c == '\n' || c == '\t' || !c.is_control();
-        !shows
+    let text = without_colors(bytes).replace("\r\n", "\n");
+    let is_unsafe = |c: char| {
+        let is_printable = c == '\n' || c == '\t' || !c.is_control();
+        !is_printable
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
-    assert!(!text.contains(acts), "{what:?}: {text:?}");
+    assert!(!text.contains(is_unsafe), "{what:?}: {text:?}");
 }
 
 #[test]
-fn nothing_in_a_title_acts_on_a_terminal() {
+fn title_is_sanitized_on_a_terminal() {
     let (service, long) = (titled(HOSTILE), "x\u{1b}[2J".repeat(20_000));
     let endless = titled(&[&long]);
-    for flags in SHOWN {
+    for flags in OUTPUT_FLAGS {
         for service in [&service, &endless] {
             let command = service.formsvc(&[&["forms", "list", "--no-pager"], *flags].concat());
             let mut terminal = window(command, (80, 40));
@@ -62,7 +62,7 @@ fn nothing_in_a_title_acts_on_a_terminal() {
 }
 
 #[test]
-fn what_is_said_about_a_file_of_strangers_acts_on_no_terminal() {
+fn warning_about_a_project_file_is_sanitized() {
     let (service, folder) = (titled(&["x"]), tempfile::tempdir().unwrap());
     let hostile = r#""k\u001b[2J\u001b]0;x\u0007\u202ey\u009b2J" = 1"#;
     std::fs::write(folder.path().join(".formsvc.toml"), hostile).unwrap();
@@ -77,27 +77,24 @@ fn what_is_said_about_a_file_of_strangers_acts_on_no_terminal() {
 }
 
 #[test]
-fn the_pager_gets_inert_text_as_well() {
+fn pager_input_is_sanitized() {
     let titles: Vec<&str> = HOSTILE.iter().copied().cycle().take(60).collect();
     let service = titled(&titles);
     let folder = tempfile::tempdir().unwrap();
     let (script, got) = (folder.path().join("pager"), folder.path().join("got"));
     std::fs::write(
         &script,
-        format!(
-            "cat > '{}'\necho it ran, key ${{FORMSVC_API_KEY-out of its sight}}\n",
-            got.display()
-        ),
+        format!("cat > '{}'\necho it ran, key ${{FORMSVC_API_KEY-unset}}\n", got.display()),
     )
     .unwrap();
-    // What an expression makes is shown as it comes, and not paged.
-    for flags in SHOWN.iter().filter(|flags| flags[0] != "--jq") {
+    // Results of `--jq` are not paged.
+    for flags in OUTPUT_FLAGS.iter().filter(|flags| flags[0] != "--jq") {
         let mut command = service.formsvc(&[&["forms", "list"], *flags].concat());
         command.env("PAGER", format!("sh {}", script.display()));
         let mut terminal = window(command, (80, 10));
         assert_eq!(terminal.finish(), Some(0), "{flags:?}");
         assert!(
-            terminal.screen().contains("it ran, key out of its sight"),
+            terminal.screen().contains("it ran, key unset"),
             "{flags:?}:\n{}",
             terminal.screen()
         );
@@ -110,7 +107,7 @@ fn the_pager_gets_inert_text_as_well() {
 }
 
 #[test]
-fn one_item_and_errors_are_inert_as_well() {
+fn item_view_and_errors_are_sanitized() {
     let service = titled(HOSTILE);
     for (at, hostile) in HOSTILE.iter().enumerate() {
         let command = service.formsvc(&["forms", "view", &format!("form{at}")]);
@@ -118,7 +115,7 @@ fn one_item_and_errors_are_inert_as_well() {
         assert_eq!(terminal.finish(), Some(0));
         assert_inert(&terminal, &[hostile]);
         let mut wrong = window(service.formsvc(&["forms", "view", hostile]), (80, 24));
-        // An exact title is found; either way nothing acts.
+        // An exact title is found. In both cases, the output contains no control characters.
         assert!(matches!(wrong.finish(), Some(0 | 2 | 3)));
         assert_inert(&wrong, &[hostile]);
         let mut unread = window(service.formsvc(&["forms", "list", "--jq", hostile]), (80, 24));
@@ -128,7 +125,7 @@ fn one_item_and_errors_are_inert_as_well() {
 }
 
 #[test]
-fn all_of_it_is_exact_in_a_pipe() {
+fn title_is_unchanged_in_a_pipe() {
     let service = titled(HOSTILE);
     let json = service.run(&["forms", "list", "--json", "title"]).stdout;
     let titles: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();

@@ -10,13 +10,13 @@ use formsvc_protocol::signature::{SigningSecret, verify};
 
 use crate::support::{PATIENCE, Sandbox, formsvc, request, run, signal};
 
-/// A request that came to an endpoint.
+/// A request that an endpoint received.
 struct Received {
     signature: String,
     body: String,
 }
 
-/// An endpoint that answers with these statuses in turn; the last repeats.
+/// An endpoint that responds with these statuses in order; the last one repeats.
 struct Endpoint {
     url: String,
     received: Receiver<Received>,
@@ -27,7 +27,7 @@ impl Endpoint {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let (seen, received) = channel();
-        // Ends with the test's process.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for (at, stream) in listener.incoming().enumerate() {
                 let mut stream = BufReader::new(stream.unwrap());
@@ -74,7 +74,7 @@ fn submit(sandbox: &Sandbox) {
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
 
-/// The secret in a banner.
+/// Returns the secret in the startup output of the sandbox.
 fn secret(said: &str) -> Option<&str> {
     said.lines().find_map(|line| line.strip_prefix("export FORMSVC_SIGNING_SECRET="))
 }
@@ -122,7 +122,7 @@ fn quiet_sandbox_prints_nothing() {
     let args = [&["--quiet", "sandbox", "--port=0", &endpoint.flag("contact")], &visits[..]];
     let args = [&args.concat()[..], &SOON].concat();
     let child = formsvc(&args).stderr(Stdio::piped()).spawn().unwrap();
-    // By the third the first is over.
+    // The first delivery has completed when the third arrives.
     (0..3).for_each(|_| drop(endpoint.next()));
     signal(&child, "TERM");
     let output = child.wait_with_output().unwrap();
@@ -188,7 +188,7 @@ fn wrong_webhook_or_used_port_is_an_error() {
         assert_eq!(said.code, Some(code), "{}", said.stderr);
         assert!(said.stderr.contains(told), "{}", said.stderr);
     }
-    // Two spellings of one endpoint.
+    // Both spellings are the same endpoint.
     let sandbox = Sandbox::start(&[good, "--webhook=contact=http://LOCALHOST:9000/"]);
     assert_eq!(sandbox.said.matches("are delivered to").count(), 1, "{}", sandbox.said);
 }

@@ -56,7 +56,7 @@ fn bars_are_on_a_terminal_only() {
 }
 
 #[test]
-fn range_and_filter_select_what_is_counted() {
+fn range_and_filter_select_counted_submissions() {
     let count = ["submissions", "count", "survey", "--json", "count"];
     for (flags, expected) in [
         (&["--where", ".data.Age > 30"][..], 2),

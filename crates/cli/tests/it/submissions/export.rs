@@ -1,4 +1,4 @@
-//! `formsvc submissions export`: what is in the output.
+//! `formsvc submissions export`: the exported data.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Reads CSV with another library than the one that wrote it.
+/// Reads CSV with a library that the export does not use.
 fn read_csv(text: &str) -> Vec<Vec<String>> {
     let mut reader = simple_csv::SimpleCsvReader::new(text.as_bytes());
     let mut rows = Vec::new();
@@ -23,7 +23,7 @@ fn read_csv(text: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// The answers of an export, oldest first, without the columns of the table itself.
+/// Returns the answers of an export, oldest first, without the columns that the export adds.
 fn answers(rows: &[Vec<String>]) -> Vec<Vec<String>> {
     rows[1..].iter().rev().map(|row| row[2..].to_vec()).collect()
 }
@@ -37,7 +37,7 @@ fn randhie_export_equals_its_fixture() {
     assert_eq!(exported.len(), 5_001);
     assert_eq!(exported[0][..2], ["id", "created_at"]);
     assert_eq!(exported[0][2..], went_in[0]);
-    // Rows of one millisecond are in the order of their ids.
+    // Rows with the same millisecond are sorted by id.
     let (mut rows, mut expected) = (answers(&exported), went_in[1..].to_vec());
     rows.sort_unstable();
     expected.sort_unstable();
@@ -180,8 +180,8 @@ fn label_of_the_oldest_rows_has_a_column() {
                 let expected = match item["data"].get(label) {
                     None | Some(serde_json::Value::Null) => String::new(),
                     Some(serde_json::Value::String(text)) => text.clone(),
-                    // Numbers and lists are compared as text below the JSON library's rounding
-                    // in the tests of the engine.
+                    // The tests of the export crate compare numbers and lists as text, because the
+                    // JSON library of this test rounds numbers.
                     Some(_) => continue,
                 };
                 assert_eq!(*cell, expected, "{label}");
@@ -190,7 +190,7 @@ fn label_of_the_oldest_rows_has_a_column() {
     }
 }
 
-/// A service with more submissions of one second than a page can have.
+/// A service with more submissions in one second than fit on a page.
 fn crowded() -> Canned {
     let names: Vec<String> = (0..100).map(|at| format!("c{at}")).collect();
     let tied: Vec<_> = names.iter().map(|name| (name.as_str(), 3)).collect();

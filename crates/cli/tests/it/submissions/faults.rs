@@ -22,7 +22,7 @@ const ENDINGS: &[&str] = &[
     "parquet",
 ];
 
-/// A sandbox with a form `big`, and folders for outputs and saved submissions.
+/// A sandbox with a form `big`, a folder for outputs, and a state folder.
 struct World {
     sandbox: Sandbox,
     folder: tempfile::TempDir,
@@ -46,7 +46,7 @@ impl World {
         command
     }
 
-    /// The bytes of an export without faults, and its duration.
+    /// Returns the bytes of an export without faults, and its duration.
     fn whole(&self, ending: &str) -> (Vec<u8>, Duration) {
         let (out, began) = (self.path(&format!("whole.{ending}")), Instant::now());
         assert!(self.export(&out, &self.path("whole-state")).status().unwrap().success());
@@ -54,7 +54,7 @@ impl World {
     }
 }
 
-/// `FORMSVC_SOAK` makes long runs.
+/// Returns true if `FORMSVC_SOAK` requests long runs.
 fn is_soak() -> bool {
     std::env::var_os("FORMSVC_SOAK").is_some()
 }
@@ -82,7 +82,7 @@ fn killed_export_equals_an_uninterrupted_one() {
             }
             let is_complete = child.wait().unwrap().success();
             let bytes = std::fs::read(&parts).unwrap();
-            // A signal may come after the file has its name.
+            // The signal may arrive after the file was renamed to its final name.
             assert!(bytes == b"the previous file" || bytes == *whole, "run {number}, {ending}");
             if is_complete {
                 assert!(bytes == *whole, "run {number}: {ending} differs");
@@ -102,7 +102,8 @@ pub(super) struct SmallDisk(pub(super) PathBuf);
 
 #[cfg(target_os = "linux")]
 impl SmallDisk {
-    /// Mounts it; `None` if this process may not, which is a failure if `FORMSVC_REQUIRE_MOUNTS` is `1`.
+    /// Mounts the file system. Returns `None` if this process may not mount, which is a failure if
+    /// `FORMSVC_REQUIRE_MOUNTS` is `1`.
     #[expect(clippy::print_stdout, reason = "reports a skipped test, with --nocapture")]
     pub(super) fn mount(folder: PathBuf) -> Option<Self> {
         std::fs::create_dir(&folder).unwrap();
@@ -134,7 +135,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// The disk of the saved submissions or of the output is full, a little later each time.
+/// The disk of the state folder or of the output is full, a little later in each run.
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_is_exit_10_and_the_same_command_continues() {

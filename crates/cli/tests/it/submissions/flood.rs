@@ -1,14 +1,14 @@
-//! `formsvc submissions list` of a form that received a flood of generated labels.
+//! `formsvc submissions list` with a form that received many generated labels.
 
 use serde_json::Value;
 
 use crate::support::{Sandbox, request};
 
-/// Submissions posted to the form, and distinct labels of each.
+/// The number of submissions that are posted to the form, and of distinct labels in each.
 const SUBMISSIONS: usize = 20;
 const LABELS: usize = 200;
 
-/// A sandbox. Its form `flood` received a flood of labels, and then two real submissions.
+/// A sandbox. Its form `flood` has submissions with many labels, and then two regular submissions.
 fn flooded() -> Sandbox {
     let sandbox = Sandbox::start(&["--rate-limit", "off", "--generate", "flood=1"]);
     for submission in 0..SUBMISSIONS {
@@ -49,7 +49,7 @@ fn flooded_form_lists_with_bounded_columns() {
     );
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!((&rows[0][2], &rows[0][3]), ("Bob", "mine"));
-    // The newest flooded submission has no column of its own, the oldest has all.
+    // The newest submission with many labels has no column of its own, and the oldest has all.
     let others = &rows[2][2_502];
     assert!(others.starts_with(r#"{"generated 19-000":0.0,"generated 19-001":1.0"#), "{others}");
     assert_eq!(serde_json::from_str::<Value>(others).unwrap().as_object().unwrap().len(), LABELS);

@@ -40,7 +40,7 @@ fn empty_table_has_no_heading() {
     assert_eq!((said.code, &*said.stdout, &*said.stderr), (Some(0), "", "no submissions\n"));
 }
 
-/// A row made at a second of one minute.
+/// Returns a row that was created at this second of a fixed minute.
 fn row(id: &str, second: u32) -> String {
     format!(r#"{{"id":"{id}","data":{{"A":1}},"created_at":"2026-01-01T00:00:{second:02}.000Z"}}"#)
 }

@@ -1,4 +1,4 @@
-//! `formsvc submissions export`: outputs, and the files that remain after a failure.
+//! `formsvc submissions export`: output files, and the files that remain after a failure.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -186,7 +186,7 @@ fn full_disk_is_exit_10_and_leaves_no_file() {
     assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
 
-/// CSV is written to a temporary file before standard output.
+/// CSV is written to a temporary file before it is copied to standard output.
 #[cfg(target_os = "linux")]
 #[test]
 fn missing_or_full_temporary_folder_is_named() {

@@ -224,7 +224,7 @@ fn dry_run_requests_one_page_and_writes_nothing() {
     let said = run(&mut sandbox.formsvc(&plan), folder.path());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("more than 100 submissions"), "{}", said.stderr);
-    // The density of a page that covers a moment is no measure for 25 years.
+    // The density of a page that covers a short time is no basis for an estimate of 25 years.
     let said = run(sandbox.formsvc(&plan).args(["--since", "2000-01-01"]), folder.path());
     assert!(said.stderr.contains("cannot be estimated"), "{}", said.stderr);
     let first = page(&format!("{NEWER},{OLDER}"), CURSOR);
@@ -236,7 +236,7 @@ fn dry_run_requests_one_page_and_writes_nothing() {
         assert!(said.stderr.contains(expected), "no {expected:?} in {}", said.stderr);
     }
     assert!(!out.exists());
-    // A list of one page is counted.
+    // The number of submissions of a single page is exact.
     let service = Canned::start(vec![one_form(), page(&format!("{NEWER},{OLDER}"), None)]);
     let plan = ["submissions", "export", "survey", "--since", "2026-01-02", "--dry-run"];
     let said = run(service.formsvc(&plan).env("TZ", "UTC"), folder.path());

@@ -155,7 +155,7 @@ fn full_disk_ends_a_sync_that_the_same_command_completes() {
         assert!(said.stderr.contains("the disk is full"), "{size} KiB: {}", said.stderr);
         size += 48;
         disk.resize(size);
-        // An early failure leaves no form.
+        // A sync that fails early stores no form.
         stored.push(status()[0]["submissions"].as_u64().unwrap_or_default());
         assert!(size < 8_192, "{}", said.stderr);
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::{Between, Canned, Said, Sandbox, answer, one_form, page, run, signal};
 use crate::terminal::Terminal;
 
-/// A row made at a millisecond of one minute.
+/// Returns a row that was created at this millisecond of a fixed minute.
 fn row(id: &str, millis: u32) -> String {
     let (second, millis) = (millis / 1000, millis % 1000);
     format!(
@@ -39,7 +39,7 @@ fn tail(service: &Canned, args: &[&str]) -> Said {
 fn tail_prints_each_submission_once_in_order() {
     let sandbox = Sandbox::start(&["--submit-every", "4ms", "--rate-limit", "off"]);
     let args = ["submissions", "tail", "contact", "-n", "0", "--count", "120"];
-    // More than a page of submissions is new at each request.
+    // More submissions than fit on a page are new at each request.
     let slow = ["--interval", "200ms", "--max-rate", "off"];
     let said = sandbox.run(&[&args[..], &slow].concat());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -59,7 +59,7 @@ fn tail_starts_with_the_newest_oldest_first() {
     let said = run(&["--demo", "submissions", "tail", "penguins", "-n", "3", "--count", "3"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let list = run(&["--demo", "submissions", "list", "penguins", "-L", "3", "--output", "ndjson"]);
-    // Each demo is another service: the answers are equal, and the times are not.
+    // The answers of all demos are equal, but each demo is a separate service with other times.
     let answers = |said: &Said| -> Vec<String> {
         let row = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
         said.stdout.lines().map(|line| row(line)["data"].to_string()).collect()

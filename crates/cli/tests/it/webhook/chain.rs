@@ -1,5 +1,5 @@
-//! From a sender to a listener, on to a target, into the store, out of it again, and to a second listener:
-//! whatever a delivery is, every byte of it arrives.
+//! Sends deliveries to a listener, which forwards and stores them, and replays them to a second
+//! listener. Every byte must arrive.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -7,10 +7,10 @@ use proptest::test_runner::TestRunner;
 use super::kept::{Home, Listener};
 use super::recorder::Recorder;
 
-/// Cases: each goes over five connections, and through two processes of its own.
+/// The number of cases. Each uses five connections and runs two processes.
 const CASES: u32 = 12;
 
-/// The value of a header, as the message of an export has it.
+/// Returns the value of a header in an exported message.
 fn value<'m>(head: &'m [u8], name: &str) -> Option<&'m [u8]> {
     let prefix = format!("{name}: ");
     head.split(|byte| *byte == b'\n')
@@ -19,7 +19,7 @@ fn value<'m>(head: &'m [u8], name: &str) -> Option<&'m [u8]> {
 }
 
 #[test]
-fn every_byte_of_a_delivery_goes_from_its_sender_through_all_of_it() {
+fn delivery_bytes_survive_listener_target_store_and_replay() {
     let (first, second) = (Home::new(), Home::new());
     let target = Recorder::of(&[200]);
     let listener = Listener::start(
@@ -32,7 +32,7 @@ fn every_byte_of_a_delivery_goes_from_its_sender_through_all_of_it() {
     let header = header.prop_map(|value| value.trim_ascii().to_vec());
     let body = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..600),
-        // As JSON that a parser would not give back.
+        // JSON that a parser and a serializer would change.
         r#"\{ "n":[0-9]\.[0-9]0, "s":"[a-z/é\u{2028}]{0,9}\\u00e9\\/" \}\n?"#
             .prop_map(String::into_bytes),
     ];
@@ -47,7 +47,7 @@ fn every_byte_of_a_delivery_goes_from_its_sender_through_all_of_it() {
         let replay = ["webhook", "replay", &capture, "--to", &to, "--keep-signature"];
         let said = first.run(&replay);
         prop_assert_eq!(said.code, Some(0), "{}", said.stderr);
-        // Both listeners count alike.
+        // The capture has the same number in both stores.
         let export = ["webhook", "events", "export", &capture, "--as", "http", "--reveal"];
         let message = second.formsvc(&export).output().unwrap().stdout;
         let end = message.windows(4).position(|part| part == b"\r\n\r\n").unwrap();

@@ -1,5 +1,5 @@
-//! `formsvc webhook check`: what it shows, how it ends, and that it reaches nobody unasked. Which
-//! receivers pass and which fail is for the tests of the library, which run them in many languages.
+//! `formsvc webhook check`: output, exit codes, and that it sends nothing after an early error. The
+//! tests of the library cover which receivers pass, with receivers in many languages.
 
 use std::net::TcpListener;
 
@@ -14,7 +14,7 @@ fn check(args: &[&str]) -> Said {
 }
 
 #[test]
-fn our_own_receiver_passes_every_check() {
+fn demo_receiver_passes_every_check() {
     let listed = succeed(&["webhook", "check", "--list", "--jq", "[.[].check]"]);
     let ok = "[.[] | select(.outcome == \"passed\").check]";
     let made = succeed(&["--demo", "webhook", "check", "--jq", ok]);
@@ -22,7 +22,7 @@ fn our_own_receiver_passes_every_check() {
 }
 
 #[test]
-fn where_nothing_listens_nothing_is_judged() {
+fn closed_port_is_exit_6_without_results() {
     let port = crate::support::closed_address().port();
     let said = check(&[&format!("127.0.0.1:{port}")]);
     assert_eq!((said.code, &*said.stdout), (Some(6), ""), "{}", said.stderr);
@@ -55,8 +55,8 @@ fn list_has_the_selected_checks_in_their_order() {
 }
 
 #[cfg(unix)]
-mod somebodys {
-    //! A receiver that takes everything, or says what it should not.
+mod failing_receivers {
+    //! A receiver that accepts every request, or sends hostile responses.
 
     use std::sync::Arc;
 
@@ -64,16 +64,16 @@ mod somebodys {
     use crate::terminal::Terminal;
     use crate::webhook::recorder::{Recorder, answer};
 
-    /// A receiver that verifies nothing.
-    fn careless() -> (Recorder, String) {
+    /// Starts a receiver that verifies nothing.
+    fn accept_everything() -> (Recorder, String) {
         let recorder = Recorder::of(&[200]);
         let url = format!("http://{}/", recorder.address);
         (recorder, url)
     }
 
     #[test]
-    fn checks_that_fail_end_with_1_and_say_why_and_what_to_do() {
-        let (_recorder, url) = careless();
+    fn failed_checks_exit_1_with_reason_and_fix() {
+        let (_recorder, url) = accept_everything();
         let said = check(&[&url, "--only", "stale,edges"]);
         assert_eq!(said.code, Some(1), "{}", said.stderr);
         let lines: Vec<&str> = said.stdout.lines().collect();
@@ -89,8 +89,8 @@ mod somebodys {
     }
 
     #[test]
-    fn on_a_terminal_each_check_is_a_block() {
-        let (_recorder, url) = careless();
+    fn terminal_shows_each_check_as_a_block() {
+        let (_recorder, url) = accept_everything();
         let mut command = formsvc(&["webhook", "check", "--only", "stale,edges,get", &url]);
         command.env("FORMSVC_SIGNING_SECRET", SECRET).env("TERM", "xterm-256color");
         let mut terminal = Terminal::start(command, (80, 40));
@@ -103,8 +103,8 @@ mod somebodys {
     }
 
     #[test]
-    fn a_report_appears_whole_beside_what_is_shown() {
-        let (_recorder, url) = careless();
+    fn junit_report_is_written_beside_the_output() {
+        let (_recorder, url) = accept_everything();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.xml");
         let file = path.to_str().unwrap();
@@ -113,15 +113,15 @@ mod somebodys {
         let xml = std::fs::read_to_string(&path).unwrap();
         assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        // Where it cannot be written nothing is sent.
-        let (recorder, url) = careless();
+        // No request is sent if the report cannot be written.
+        let (recorder, url) = accept_everything();
         let said = check(&[&url, "--junit", "/proc/none/report.xml"]);
         assert_eq!(said.code, Some(10), "{}", said.stderr);
         assert!(recorder.is_silent());
     }
 
     #[test]
-    fn what_a_receiver_answers_acts_on_no_terminal_and_the_secret_is_nowhere() {
+    fn hostile_response_is_sanitized_and_the_secret_hidden() {
         let recorder = Recorder::start(Arc::new(|_, _| {
             let header = "Location: http://x/\u{202e}\r\n";
             Some(answer(302, header, &format!("\u{1b}]0;gotcha\u{7}{SECRET}")))
@@ -142,7 +142,7 @@ mod somebodys {
     }
 
     #[test]
-    fn the_time_for_an_answer_is_the_services_unless_it_is_said_for_this_run() {
+    fn timeout_flag_limits_the_response_time() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", silent.local_addr().unwrap());
         let only = "[.[] | select(.outcome == \"failed\").check]";

@@ -1,4 +1,4 @@
-//! Captures are listed, shown, compared, exported and removed.
+//! Captures: lists, details, differences, exports and removal.
 
 use std::process::Stdio;
 
@@ -15,15 +15,15 @@ use crate::processes;
 use crate::support::Said;
 use crate::support::{run, succeed};
 
-/// A body of the service's shape.
+/// Returns a body in the format of the service.
 fn body(id: &str, name: &str) -> String {
     format!(
         r#"{{"event":"submission.created","submission_id":"{id}","form_id":"frm_1","form_title":"Test","data":{{"Name":"{name}"}},"created_at":"2026-01-01T00:00:00.000Z"}}"#
     )
 }
 
-/// A home whose store has two valid captures, and one that is not.
-fn three() -> Home {
+/// A home folder whose store has two valid captures and an invalid one.
+fn three_captures() -> Home {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);
     assert_eq!(listener.deliver(body("sub_a1", "Ada").as_bytes()), 200);
@@ -33,14 +33,14 @@ fn three() -> Home {
     home
 }
 
-fn chosen(home: &Home, flags: &[&str]) -> String {
+fn list_numbers(home: &Home, flags: &[&str]) -> String {
     let all = [&["webhook", "events", "list", "--jq", "map(.capture)"], flags].concat();
     home.succeed(&all).trim().to_owned()
 }
 
 #[test]
-fn lists_are_narrowed_by_what_captures_are() {
-    let home = three();
+fn list_filters_select_captures() {
+    let home = three_captures();
     for (flags, expected) in [
         (&[][..], "[3,2,1]"),
         (&["--limit", "1"], "[3]"),
@@ -55,7 +55,7 @@ fn lists_are_narrowed_by_what_captures_are() {
         (&["--since", "1h"], "[3,2,1]"),
         (&["--until", "1h"], "[]"),
     ] {
-        assert_eq!(chosen(&home, flags), expected, "{flags:?}");
+        assert_eq!(list_numbers(&home, flags), expected, "{flags:?}");
     }
     for (flags, why) in [
         (&["--status", "6xx"][..], "expected `ok`, `failed`"),
@@ -69,8 +69,8 @@ fn lists_are_narrowed_by_what_captures_are() {
 }
 
 #[test]
-fn times_in_a_sentence_are_those_of_the_clock_here() {
-    let home = three();
+fn times_in_messages_are_local() {
+    let home = three_captures();
     let range = ["--since", "2026-03-01T00:00:00Z", "--until", "2026-02-01"];
     let mut command = home.formsvc(&[&["webhook", "events", "list"], &range[..]].concat());
     let said = Said::from(command.env("TZ", "<+02>-2").output().unwrap());
@@ -80,8 +80,8 @@ fn times_in_a_sentence_are_those_of_the_clock_here() {
 }
 
 #[test]
-fn a_capture_is_shown_whole_for_programs_and_for_people() {
-    let home = three();
+fn show_prints_the_capture_as_json_or_raw() {
+    let home = three_captures();
     let shown: Value =
         serde_json::from_str(&home.succeed(&["webhook", "events", "show", "2"])).unwrap();
     assert_eq!(shown["body_b64"], STANDARD.encode(body("sub_b2", "Zo\\u00eb")));
@@ -98,8 +98,8 @@ fn a_capture_is_shown_whole_for_programs_and_for_people() {
 }
 
 #[test]
-fn what_is_different_is_named_by_its_place() {
-    let home = three();
+fn diff_names_the_path_of_each_difference() {
+    let home = three_captures();
     let diff = |args: &[&str]| home.run(&[&["webhook", "events", "diff"], args].concat());
     let fields = "part,path,change,old,new";
     let shown = diff(&["1", "2", "--json", fields, "--jq", r#".[] | select(.part == "body")"#]);
@@ -115,8 +115,8 @@ fn what_is_different_is_named_by_its_place() {
     assert!(lines.stdout.contains("  + line 1: no event"), "{}", lines.stdout);
 }
 
-/// The hex digits of a signature, or a secret.
-fn gives_away(text: &str) -> bool {
+/// Returns true if the text contains a secret or hex digits of a signature.
+fn has_secret_or_signature(text: &str) -> bool {
     let digits = |part: &str| part.len() >= 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     let v1 = text.match_indices("v1=").any(|(at, _)| {
         let rest: String = text[at + 3..].chars().take(64).collect();
@@ -126,8 +126,8 @@ fn gives_away(text: &str) -> bool {
 }
 
 #[test]
-fn no_output_gives_a_signature_or_a_secret_away_unless_it_is_asked_to() {
-    let home = three();
+fn signatures_and_secrets_are_masked_unless_reveal() {
+    let home = three_captures();
     let recorder = Recorder::of(&[200]);
     let to = recorder.url("/");
     let file = home.path().join("out");
@@ -152,33 +152,36 @@ fn no_output_gives_a_signature_or_a_secret_away_unless_it_is_asked_to() {
         let said = home.run(&[&["webhook"], *command].concat());
         assert_eq!(said.code, Some(0), "{command:?}: {}", said.stderr);
         for text in [&said.stdout, &said.stderr] {
-            assert!(!gives_away(text), "{command:?}: {text}");
+            assert!(!has_secret_or_signature(text), "{command:?}: {text}");
         }
     }
-    assert!(!gives_away(&std::fs::read_to_string(&file).unwrap()));
+    assert!(!has_secret_or_signature(&std::fs::read_to_string(&file).unwrap()));
     for command in [
         &["events", "show", "1", "--reveal"][..],
         &["events", "export", "1", "--as", "curl", "--reveal"],
         &["replay", "1", "--to", "4242", "--export", "http", "--keep-signature", "--reveal"],
     ] {
         let shown = home.succeed(&[&["webhook"], command].concat());
-        assert!(gives_away(&shown) && !shown.contains("whsec_"), "{command:?}: {shown}");
+        assert!(
+            has_secret_or_signature(&shown) && !shown.contains("whsec_"),
+            "{command:?}: {shown}"
+        );
     }
 }
 
 #[test]
-fn what_lets_somebody_in_is_shown_by_no_command_unless_it_is_asked_to() {
-    const LETS_IN: &str = "of-somebody-0123";
+fn credentials_of_requests_are_masked_unless_reveal() {
+    const CREDENTIAL: &str = "of-somebody-0123";
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);
-    let referer = format!("http://u:{LETS_IN}@a.example/b?sig={LETS_IN}");
+    let referer = format!("http://u:{CREDENTIAL}@a.example/b?sig={CREDENTIAL}");
     let headers: [(&str, &[u8]); 3] = [
-        ("x-session", LETS_IN.as_bytes()),
-        ("x-tenant-key", LETS_IN.as_bytes()),
+        ("x-session", CREDENTIAL.as_bytes()),
+        ("x-tenant-key", CREDENTIAL.as_bytes()),
         ("referer", referer.as_bytes()),
     ];
     for more in ["1", "2"] {
-        let target = format!("/hook?a=1&access_token={LETS_IN}{more}");
+        let target = format!("/hook?a=1&access_token={CREDENTIAL}{more}");
         assert_eq!(listener.send(&target, &headers, body("sub_1", "Ada").as_bytes()), 200);
     }
     assert_eq!(listener.end(), Some(0));
@@ -209,20 +212,20 @@ fn what_lets_somebody_in_is_shown_by_no_command_unless_it_is_asked_to() {
         assert_eq!(said.code, Some(0), "{command:?}: {}", said.stderr);
         let written = std::fs::read_to_string(&file).unwrap_or_default();
         for text in [&said.stdout, &said.stderr, &written] {
-            assert!(!text.contains(LETS_IN), "{command:?}: {text}");
+            assert!(!text.contains(CREDENTIAL), "{command:?}: {text}");
         }
         if !command.contains(&"list") && !command.contains(&"-o") {
             let shown = home.succeed(&[&command[..], &["--reveal"]].concat());
-            assert!(shown.contains(LETS_IN), "{command:?}: {shown}");
+            assert!(shown.contains(CREDENTIAL), "{command:?}: {shown}");
         }
     }
     let diff = home.succeed(&["webhook", "events", "diff", "1", "2"]);
-    assert!(diff.contains("access_token=…"), "another token is a difference: {diff}");
+    assert!(diff.contains("access_token=…"), "a different token must be a difference: {diff}");
 }
 
 #[test]
 fn failed_export_keeps_the_old_file() {
-    let home = three();
+    let home = three_captures();
     let export = |args: &[&str]| home.run(&[&["webhook", "events", "export"], args].concat());
     let har = home.path().join("all.har");
     let path = har.display().to_string();
@@ -235,7 +238,7 @@ fn failed_export_keeps_the_old_file() {
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(&har).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "it is its owner's alone, as the store is");
+        assert_eq!(mode & 0o777, 0o600, "only the owner can read the file");
     }
     assert_eq!(entries[0]["request"]["postData"]["text"], body("sub_a1", "Ada"));
     assert_eq!(entries[2]["response"]["status"], 200);
@@ -246,7 +249,7 @@ fn failed_export_keeps_the_old_file() {
     let lines = export(&["2", "1", "--as", "ndjson"]);
     let numbers: Vec<Value> =
         lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(numbers[0]["capture"], 2, "in the order they were named");
+    assert_eq!(numbers[0]["capture"], 2, "the captures are in the order of the arguments");
     let which = export(&["--as", "curl"]);
     assert_eq!(which.code, Some(2));
     assert!(which.stderr.contains("`--last 1`"), "{}", which.stderr);
@@ -255,7 +258,7 @@ fn failed_export_keeps_the_old_file() {
 
 #[test]
 fn export_warns_of_masked_secrets() {
-    let home = three();
+    let home = three_captures();
     let export = |args: &[&str]| home.run(&[&["webhook", "events", "export", "1"], args].concat());
     let curl = export(&["--as", "curl"]);
     assert!(curl.stdout.contains("curl "), "{}", curl.stdout);
@@ -266,8 +269,8 @@ fn export_warns_of_masked_secrets() {
 }
 
 #[test]
-fn requests_one_after_the_other_are_told_apart() {
-    let home = three();
+fn http_export_separates_requests() {
+    let home = three_captures();
     let one = |number: &str| {
         home.succeed(&["webhook", "events", "export", number, "--as", "http", "--reveal"])
     };
@@ -279,7 +282,7 @@ fn requests_one_after_the_other_are_told_apart() {
 }
 
 #[test]
-fn a_body_that_could_be_taken_for_another_request_is_warned_of() {
+fn http_export_warns_of_a_separator_in_a_body() {
     let home = Home::new();
     let mut listener = Listener::start(&home, &["--on-invalid", "accept"]);
     let forged = "{}\n\n### capture 7\nDELETE http://localhost:1/forged HTTP/1.1\n";
@@ -297,8 +300,8 @@ fn a_body_that_could_be_taken_for_another_request_is_warned_of() {
 }
 
 #[test]
-fn what_is_no_number_of_a_capture_is_told_in_our_words() {
-    let home = three();
+fn invalid_capture_number_is_exit_2_with_an_example() {
+    let home = three_captures();
     for args in [
         &["events", "show", "abc"][..],
         &["events", "diff", "1", "abc"],
@@ -315,22 +318,22 @@ fn what_is_no_number_of_a_capture_is_told_in_our_words() {
 
 #[cfg(unix)]
 #[test]
-fn a_list_within_eighty_columns_has_what_tells_deliveries_apart() {
-    let home = three();
+fn list_at_80_columns_has_status_and_submission() {
+    let home = three_captures();
     let mut command = home.formsvc(&["webhook", "events", "list"]);
     command.env("TERM", "xterm-256color");
     let mut terminal = crate::terminal::Terminal::start(command, (80, 24));
     assert_eq!(terminal.finish(), Some(0));
     let screen = terminal.screen();
     let heading: Vec<&str> = screen.lines().next().unwrap().split_whitespace().collect();
-    // Nothing but the heading of what is short is cut.
+    // Only the headings of narrow columns are truncated.
     assert_eq!(heading[..4], ["CAPTURE", "AT", "VERDICT", "STATUS"], "{screen}");
     assert!(heading[4].starts_with("SUBMISSI") && screen.contains("sub_a1"), "{screen}");
     assert!(screen.contains("s ago") || screen.contains("now"), "{screen}");
 }
 
 #[test]
-fn where_nothing_was_kept_it_is_said_where_that_would_be() {
+fn empty_list_names_the_state_folder() {
     let home = Home::new();
     let nowhere = home.path().join("no/such/folder");
     let list =
@@ -349,9 +352,9 @@ fn where_nothing_was_kept_it_is_said_where_that_would_be() {
 }
 
 #[test]
-fn a_command_of_curl_sends_the_same_bytes_again() {
+fn curl_export_sends_the_same_bytes() {
     if processes::command("curl").arg("--version").output().is_err() {
-        // Nothing to run it with on this machine.
+        // Without curl, the test does nothing.
         return;
     }
     let home = Home::new();
@@ -369,7 +372,7 @@ fn a_command_of_curl_sends_the_same_bytes_again() {
         let number = number.to_string();
         let args = ["webhook", "events", "export", &number, "--as", "curl", "--reveal"];
         let command = home.formsvc(&args).output().unwrap().stdout;
-        // To the recorder instead of the listener, which has ended.
+        // The command is changed to send to the recorder, because the listener has ended.
         let (from, to) = (listener.address.as_bytes(), recorder.address.to_string());
         let at = command.windows(from.len()).position(|part| part == from).unwrap();
         let mut script = command[..at].to_vec();
@@ -391,7 +394,7 @@ fn a_command_of_curl_sends_the_same_bytes_again() {
 }
 
 #[test]
-fn every_byte_of_a_delivery_comes_out_as_it_came_in() {
+fn export_and_replay_keep_every_byte() {
     let home = Home::new();
     let listener = Listener::start(&home, &[]);
     let recorder = Recorder::of(&[200]);
@@ -424,15 +427,15 @@ fn every_byte_of_a_delivery_comes_out_as_it_came_in() {
 }
 
 #[test]
-fn what_is_removed_is_counted_and_its_bytes_are_gone() {
-    let home = three();
+fn prune_counts_and_erases_captures() {
+    let home = three_captures();
     let prune = |args: &[&str]| home.run(&[&["webhook", "events", "prune"], args].concat());
     assert_eq!(prune(&[]).code, Some(2));
     assert_eq!(prune(&["--older-than", "7"]).code, Some(2));
     let jq = ["--jq", "[.removed, .left]"];
     assert_eq!(prune(&[&["--older-than", "1h"], &jq[..]].concat()).stdout, "[0,3]\n");
     assert_eq!(prune(&[&["--all", "--dry-run"], &jq[..]].concat()).stdout, "[3,0]\n");
-    assert_eq!(chosen(&home, &[]), "[3,2,1]");
+    assert_eq!(list_numbers(&home, &[]), "[3,2,1]");
     let piped: Value = serde_json::from_str(&prune(&["--all", "--dry-run"]).stdout).unwrap();
     assert_eq!(
         (&piped["removed"], &piped["dry_run"]),
@@ -442,22 +445,22 @@ fn what_is_removed_is_counted_and_its_bytes_are_gone() {
     let told = prune(&["--all", "--dry-run", "--output", "table"]).stdout;
     assert!(told.contains("dry_run:      true"), "{told}");
     assert_eq!(prune(&[&["--all"], &jq[..]].concat()).stdout, "[3,0]\n");
-    assert_eq!(chosen(&home, &[]), "[]");
+    assert_eq!(list_numbers(&home, &[]), "[]");
     for entry in std::fs::read_dir(home.state().join("webhook")).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         assert!(
             !bytes.windows(6).any(|part| part == b"sub_a1"),
-            "of what was removed, bytes are left"
+            "bytes of a removed capture remain"
         );
     }
     let mut listener = Listener::start(&home, &[]);
     assert_eq!(listener.deliver(b"x"), 200);
     assert_eq!(listener.end(), Some(0));
-    assert_eq!(chosen(&home, &[]), "[4]", "numbers are not used again");
+    assert_eq!(list_numbers(&home, &[]), "[4]", "numbers are not reused");
 }
 
 #[test]
-fn a_demo_has_captures_of_every_fate_and_leaves_none() {
+fn demo_has_captures_with_every_outcome() {
     let fates =
         succeed(&["--demo", "webhook", "events", "list", "--jq", "map([.verdict, .status])"]);
     for fate in ["signature_too_old", "signature_mismatch", "503", "502", "401"] {

@@ -1,5 +1,5 @@
-//! `formsvc webhook verify --explain` of deliveries that jq, Python and Node.js parsed and printed again, where
-//! they are installed. `FORMSVC_REQUIRE_RUNTIMES=1` requires the latter two.
+//! `formsvc webhook verify --explain` for deliveries that jq, Python and Node.js parsed and
+//! serialized again, if they are installed. `FORMSVC_REQUIRE_RUNTIMES=1` requires the latter two.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use super::support::Files;
 use crate::processes;
 use crate::terminal::Terminal;
 
-/// A program, and what it makes of JSON on its standard input.
+/// Programs and their arguments that parse JSON from standard input and print it again.
 const PRINTERS: &[(&str, &[&str])] = &[
     ("jq", &["."]),
     ("jq", &["-c", "."]),
@@ -32,22 +32,23 @@ const PRINTERS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
-/// One that cannot be undone: the order of the answers is lost.
+/// A program whose change cannot be undone, because the original order of the answers is lost.
 const SORTER: (&str, &[&str]) = (
     "python3",
     &["-c", "import json, sys; print(json.dumps(json.load(sys.stdin), indent=2, sort_keys=True))"],
 );
 
-/// What a program makes of a text; none where there is no such program, and none is asked for.
-fn printed((program, args): (&str, &[&str]), text: &[u8]) -> Option<Vec<u8>> {
+/// Returns the output of a program for a text. `None` if the program is neither installed nor
+/// required.
+fn run_printer((program, args): (&str, &[&str]), text: &[u8]) -> Option<Vec<u8>> {
     let mut command = processes::command(program);
     command.args(args).env("PYTHONIOENCODING", "utf-8");
     let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = started else {
         let required =
             std::env::var_os("FORMSVC_REQUIRE_RUNTIMES").is_some_and(|value| value == "1");
-        assert!(!required || program == "jq", "there is no {program}, which is asked for");
-        // Past the test's captured output.
+        assert!(!required || program == "jq", "{program} is required and not installed");
+        // Writes to standard error directly, because `println!` would be captured by the test.
         let skipped = format!("skipped: there is no {program}\n");
         std::io::stderr().write_all(skipped.as_bytes()).unwrap();
         return None;
@@ -58,8 +59,8 @@ fn printed((program, args): (&str, &[&str]), text: &[u8]) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// The explanation of a body with the signature of another.
-fn explained(files: &Files, signed: &[u8], given: &[u8]) -> Value {
+/// Returns the explanation for a body that has the signature of another body.
+fn explain(files: &Files, signed: &[u8], given: &[u8]) -> Value {
     files.write("signed.json", signed);
     files.write("given.json", given);
     let sign = ["webhook", "sign", "signed.json", "--secret-file", "secret.txt"];
@@ -75,8 +76,8 @@ fn reprinted_json_is_recognized() {
     for seed in ["1", "2", "3"] {
         let body = files.succeed(&["webhook", "trigger", "--dry-run", "--seed", seed]);
         for printer in PRINTERS {
-            let Some(given) = printed(*printer, body.as_bytes()) else { continue };
-            let item = explained(&files, body.as_bytes(), &given);
+            let Some(given) = run_printer(*printer, body.as_bytes()) else { continue };
+            let item = explain(&files, body.as_bytes(), &given);
             let told = String::from_utf8_lossy(&given);
             assert_eq!(item["explanation"]["proof"], "signature", "{printer:?}: {item} of {told}");
             assert!(item["why"].is_string(), "{printer:?}: {item}");
@@ -88,8 +89,8 @@ fn reprinted_json_is_recognized() {
 fn sorted_keys_are_recognized_as_reprinted_json() {
     let files = Files::new();
     let body = files.succeed(&["webhook", "trigger", "--dry-run"]);
-    let Some(given) = printed(SORTER, body.as_bytes()) else { return };
-    let item = explained(&files, body.as_bytes(), &given);
+    let Some(given) = run_printer(SORTER, body.as_bytes()) else { return };
+    let item = explain(&files, body.as_bytes(), &given);
     assert_eq!(
         (&item["why"], &item["explanation"]["proof"]),
         (&"json_printed, keys_sorted".into(), &"fact".into())
@@ -112,7 +113,7 @@ fn explanation_fits_the_terminal() {
     let meaning = "no known secret made this signature over this body";
     assert!(screen.contains(meaning), "{screen}");
     assert!(screen.contains("age_s:") && screen.contains("hint: none of "), "{screen}");
-    // Each line ends with a word, and not where the terminal ends.
+    // Lines break between words, and not at the edge of the terminal.
     let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("each endpoint has its own, and rotation replaces it"), "{flat}");
 }

@@ -1,4 +1,4 @@
-//! What is not shown unless it is asked for.
+//! Signatures and secrets are masked without `--reveal`.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::listen::listener::{Listener, event, of_type, records};
 use super::recorder::{Recorder, answer};
 use crate::support::{Said, formsvc};
 
-/// What every secret of these tests has in it.
+/// A text that every secret of these tests contains.
 const SECRET: &str = "TARGETTOKEN";
 
-/// A target that refuses, and says again what it was asked with, as pages for debugging do.
-fn echoing() -> Recorder {
+/// A target that responds 500 with the headers of the request, as debugging pages do.
+fn echo_target() -> Recorder {
     Recorder::start(Arc::new(|_, got| {
         let shown = ["authorization", "cookie", "x-service-signature"].map(|name| {
             let value = got.header(name).map(String::from_utf8_lossy);
@@ -22,11 +22,11 @@ fn echoing() -> Recorder {
     }))
 }
 
-/// Flags with secrets of a target.
+/// Flags with secrets for a target.
 const FLAGS: [&str; 4] =
     ["-H", "Authorization: Bearer TARGETTOKEN", "-H", "Cookie: session=TARGETTOKEN"];
 
-/// Whether there is a signature in a text, of which more is shown than its beginning.
+/// Returns true if the text contains more than the beginning of a signature.
 fn has_signature(text: &str) -> bool {
     let is_whole = |(at, _): (usize, &str)| {
         text[at + 3..].bytes().take_while(u8::is_ascii_hexdigit).count() > 8
@@ -35,8 +35,8 @@ fn has_signature(text: &str) -> bool {
 }
 
 #[test]
-fn a_listener_does_not_tell_the_secrets_of_its_target() {
-    let target = echoing();
+fn listener_masks_secrets_of_its_target_unless_reveal() {
+    let target = echo_target();
     let url = target.url("/hook?token=TARGETTOKEN");
     let told = |more: &[&str]| {
         let flags = [&["--forward-to", &url][..], &FLAGS, more].concat();
@@ -64,8 +64,8 @@ fn a_listener_does_not_tell_the_secrets_of_its_target() {
 }
 
 #[test]
-fn what_a_receiver_says_again_of_a_delivery_is_not_shown() {
-    let receiver = echoing();
+fn trigger_masks_secrets_in_an_echoed_response() {
+    let receiver = echo_target();
     let trigger = |more: &[&str]| -> Said {
         let mut command = formsvc(&["webhook", "trigger", &receiver.url("/"), "--output", "json"]);
         command.args(FLAGS).args(more).env("FORMSVC_SIGNING_SECRET", "whsec_of_these_tests_alone");

@@ -95,7 +95,7 @@ fn replay_goes_to_the_path_of_the_delivery() {
     let (body, target) = (event("sub_1"), "/hook/deep?x=1");
     page.listener.exchange(&request(target, &signature(SECRET, 0, &body), &body));
     let expected = ["POST /hook/deep?x=1 HTTP/1.1", "POST /own HTTP/1.1"];
-    assert_eq!([bare.got().line, own.got().line], expected, "the forwards");
+    assert_eq!([bare.got().line, own.got().line], expected, "the forwarded requests");
     for (index, recorder) in [&bare, &own].into_iter().enumerate() {
         page.replay(&json!({ "target": index }));
         assert_eq!(recorder.got().line, expected[index]);
@@ -170,5 +170,5 @@ fn explanation_of_a_deeply_nested_body_keeps_the_listener() {
     let explained = page.read("api/explain?number=1");
     let clues = explained["clues"].as_array().unwrap();
     assert_eq!(clues[0], "the body is nested too deeply to compare", "{explained}");
-    assert_eq!(page.listener.deliver(&event("sub_1")).status(), 200, "it still listens");
+    assert_eq!(page.listener.deliver(&event("sub_1")).status(), 200, "the listener still runs");
 }

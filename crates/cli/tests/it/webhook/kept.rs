@@ -1,4 +1,4 @@
-//! A home with a store of captures, and listeners that fill it.
+//! A home folder with a capture store, and listeners that write to it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use formsvc_protocol::signature::{SigningSecret, sign};
 use super::support::SECRET;
 use crate::support::{Said, formsvc, signal, within};
 
-/// A home with nothing in it but a secret.
+/// A home folder that contains only a secret file.
 pub(crate) struct Home(tempfile::TempDir);
 
 impl Home {
@@ -30,13 +30,13 @@ impl Home {
         self.0.path()
     }
 
-    /// The folder of states.
+    /// Returns the state folder.
     pub(crate) fn state(&self) -> PathBuf {
         self.path().join(".local/state/formsvc")
     }
 
     pub(crate) fn formsvc(&self, args: &[&str]) -> Command {
-        // Found by what links to it in a test.
+        // Some tests create a symbolic link in this folder.
         std::fs::create_dir_all(self.path().join(".local/state")).unwrap();
         let mut command = formsvc(args);
         command.env("HOME", self.path()).current_dir(self.path());
@@ -47,7 +47,7 @@ impl Home {
         self.formsvc(args).output().unwrap().into()
     }
 
-    /// Runs to a good end and gives standard output.
+    /// Runs the command, asserts success, and returns standard output.
     #[track_caller]
     pub(crate) fn succeed(&self, args: &[&str]) -> String {
         let said = self.run(args);
@@ -65,7 +65,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// One that verifies with the secret of the home.
+    /// Starts a listener that verifies with the secret of the home folder.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         let ready = tempfile::tempdir().unwrap();
         let file = ready.path().join("ready.json");
@@ -95,13 +95,13 @@ impl Listener {
         Self { child, address, said, reader: Some(reader) }
     }
 
-    /// Delivers a body as the service does, signed now; the status it was answered with.
+    /// Sends a body with a current signature. Returns the status of the response.
     #[track_caller]
     pub(crate) fn deliver(&self, body: &[u8]) -> u16 {
         self.send("/hook", &[], body)
     }
 
-    /// Delivers a body with more headers.
+    /// Sends a signed body with a request target and additional headers. Returns the status.
     #[track_caller]
     pub(crate) fn send(&self, target: &str, headers: &[(&str, &[u8])], body: &[u8]) -> u16 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
@@ -125,14 +125,14 @@ impl Listener {
         request.extend_from_slice(body);
         let connected = TcpStream::connect(&self.address);
         let mut stream =
-            connected.unwrap_or_else(|error| panic!("{error}; it said: {}", self.said()));
+            connected.unwrap_or_else(|error| panic!("{error}; standard error: {}", self.said()));
         stream.write_all(&request).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// Ends it as Ctrl-C does; its exit code.
+    /// Ends the listener as Ctrl-C does. Returns the exit code.
     pub(crate) fn end(&mut self) -> Option<i32> {
         signal(&self.child, "TERM");
         let code = self.child.wait().unwrap().code();
@@ -140,13 +140,13 @@ impl Listener {
         code
     }
 
-    /// Ends it without a chance to do anything.
+    /// Kills the listener with SIGKILL.
     pub(crate) fn kill(&mut self) {
         signal(&self.child, "KILL");
         self.child.wait().unwrap();
     }
 
-    /// What it said on standard error so far.
+    /// Returns the text that the listener printed on standard error so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! Deliveries that are passed on: that they arrive as they came, where they are meant to.
+//! Forwarded deliveries arrive unchanged and only at their targets.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
@@ -18,9 +18,9 @@ use crate::processes;
 use crate::support::{Said, formsvc};
 
 /// Names of the headers of a forwarded request.
-const OWN: [&str; 5] = ["accept", "content-length", "host", "connection", "x-any"];
+const HEADER_NAMES: [&str; 5] = ["accept", "content-length", "host", "connection", "x-any"];
 
-/// A body, and values of headers: any bytes that can stand in one.
+/// Bodies and header values with any allowed bytes.
 fn requests() -> impl Strategy<Value = (Vec<u8>, Vec<Vec<u8>>)> {
     let inner = prop_oneof![Just(b' '), Just(b'\t'), 0x21..=0x7eu8, 0x80..=0xffu8];
     let outer = prop_oneof![0x21..=0x7eu8, 0x80..=0xffu8];
@@ -43,17 +43,21 @@ fn sent(body: &[u8], values: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Whether it is what was sent: the body, and the headers but those of the connection.
-fn is_the_same(got: &Got, body: &[u8], values: &[Vec<u8>]) -> bool {
+/// Returns true if the request has the same body and the same headers, except headers of the
+/// connection.
+fn is_unchanged(got: &Got, body: &[u8], values: &[Vec<u8>]) -> bool {
     let of_any = got.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-any"));
     got.line == "POST /a%20b?c=%2F HTTP/1.1"
         && got.body == body
         && of_any.map(|(_, value)| value).eq(values)
-        && got.names().iter().all(|name| OWN.contains(&name.as_str()) && name != "connection")
+        && got
+            .names()
+            .iter()
+            .all(|name| HEADER_NAMES.contains(&name.as_str()) && name != "connection")
 }
 
 #[test]
-fn any_delivery_arrives_to_the_byte_at_every_target() {
+fn forwarded_deliveries_are_exact_at_every_target() {
     let targets = [0; 2].map(|_| Recorder::of(&[200]));
     let [one, two] = targets.each_ref().map(|target| target.url(""));
     let listener =
@@ -65,7 +69,7 @@ fn any_delivery_arrives_to_the_byte_at_every_target() {
             prop_assert_eq!(answer.status(), 200);
             for target in &targets {
                 let got = target.got();
-                prop_assert!(is_the_same(&got, &body, &values), "{got:?}");
+                prop_assert!(is_unchanged(&got, &body, &values), "{got:?}");
             }
             Ok(())
         })
@@ -73,7 +77,7 @@ fn any_delivery_arrives_to_the_byte_at_every_target() {
 }
 
 #[test]
-fn two_hundred_at_once_are_answered_beside_a_target_that_is_dead() {
+fn dead_target_does_not_delay_200_deliveries() {
     let quick = Recorder::of(&[200]);
     let dead = crate::support::closed_address();
     let rules = [format!("form_id=frm_dead={dead}/"), format!("form_id=frm_1={}", quick.url("/"))];
@@ -100,21 +104,22 @@ fn two_hundred_at_once_are_answered_beside_a_target_that_is_dead() {
         let all: Vec<_> = (0..200).map(|number| scope.spawn(move || deliver(number))).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    // Far from the ten seconds of a target that hangs.
+    // The limit is below the connection timeout of ten seconds.
     assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
     for (is_dead, status) in answers {
         assert_eq!(status, if is_dead { 502 } else { 200 });
     }
     let records = records(&listener.terminate().stdout);
     let told = of_type(&records, "warning");
-    let told: Vec<_> = told.iter().filter(|told| told["code"] == "target_down").collect();
-    assert_eq!(told.len(), 1, "it is told once: {told:?}");
+    let told: Vec<_> = told.iter().filter(|record| record["code"] == "target_down").collect();
+    assert_eq!(told.len(), 1, "the warning is printed once: {told:?}");
     let why = format!("nothing listens on {dead}: is your server running?");
     assert_eq!(told[0]["message"], why);
 }
 
-/// A server with a certificate that it signed itself; answers 200 to each request.
-fn secure() -> (SocketAddr, String) {
+/// Starts a server with a self-signed certificate that responds 200 to each request. Returns its
+/// address and the certificate.
+fn start_tls_server() -> (SocketAddr, String) {
     let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
@@ -130,12 +135,12 @@ fn secure() -> (SocketAddr, String) {
     let config = Arc::new(config.unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // Ends with the test's process.
+    // The thread ends with the test process.
     thread::spawn(move || {
         for stream in listener.incoming() {
             let session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = rustls::StreamOwned::new(session, stream.unwrap());
-            // Whoever does not trust it ends the connection.
+            // A client that does not trust the certificate closes the connection.
             if recorder::read(&mut stream).is_ok() {
                 stream.write_all(&recorder::answer(200, "", "")).unwrap();
                 stream.conn.send_close_notify();
@@ -147,8 +152,8 @@ fn secure() -> (SocketAddr, String) {
 }
 
 #[test]
-fn a_certificate_of_ones_own_is_trusted_only_where_it_is_given() {
-    let (address, pem) = secure();
+fn self_signed_target_needs_cacert_or_insecure() {
+    let (address, pem) = start_tls_server();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cert.pem");
     std::fs::write(&path, pem).unwrap();
@@ -211,12 +216,12 @@ fn timeout_flag_and_variable_limit_the_targets() {
     };
     assert!(is_warned(&[], "FORMSVC_TIMEOUT", "20s"));
     assert!(is_warned(&["--timeout", "20s"], "FORMSVC_TIMEOUT", "1s"));
-    // The timeout of the configuration is that of requests to the service.
+    // The timeout in the configuration applies only to requests to the service.
     assert!(!is_warned(&[], "FORMSVC_CONFIG_DIR", config));
 }
 
 #[test]
-fn a_status_that_is_none_of_http_is_not_relayed() {
+fn invalid_status_of_a_target_is_502() {
     let target =
         Recorder::start(Arc::new(|_, _| Some(recorder::answer(999, "X-Own: 1\r\n", "own"))));
     let listener = Listener::start(&["--forward-to", &target.url("/")]);
@@ -226,7 +231,7 @@ fn a_status_that_is_none_of_http_is_not_relayed() {
 }
 
 #[test]
-fn rules_and_targets_that_are_none_say_what_they_should_be() {
+fn invalid_route_or_target_error_has_the_rule() {
     for (args, why) in [
         (["--route", "form=frm_1=4242"], "unknown field `form`; "),
         (["--route", "form_id=frm_1"], "`form_id=frm_1` has no URL"),

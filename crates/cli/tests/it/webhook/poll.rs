@@ -11,36 +11,36 @@ use super::listen::listener::{Listener, SECRET, now, of_type, records};
 use super::recorder::{Got, Recorder, answer};
 use crate::support::{self, Between, PATIENCE, Said, Sandbox, formsvc, request, within};
 
-/// What the service says to requests for its API.
-const WELL: u8 = 0;
-const AWAY: u8 = 1;
+/// States of the service's API.
+const AVAILABLE: u8 = 0;
+const UNAVAILABLE: u8 = 1;
 const KEY_REVOKED: u8 = 2;
 
-/// A service that can be away, a receiver, and a listener's state.
-struct World {
+/// A service whose API can fail, a receiver, and the state folder of a listener.
+struct PollSetup {
     sandbox: Sandbox,
     between: Between,
-    says: Arc<AtomicU8>,
-    /// Requests that were answered with 401.
+    api_state: Arc<AtomicU8>,
+    /// The number of requests with a 401 response.
     refused: Arc<AtomicU8>,
     receiver: Recorder,
     state: tempfile::TempDir,
 }
 
-impl World {
+impl PollSetup {
     fn new(statuses: &'static [u16]) -> Self {
         Self::with(Recorder::of(statuses))
     }
 
     fn with(receiver: Recorder) -> Self {
         let sandbox = Sandbox::start(&["--rate-limit", "off"]);
-        let says = Arc::new(AtomicU8::new(WELL));
+        let api_state = Arc::new(AtomicU8::new(AVAILABLE));
         let refused = Arc::new(AtomicU8::new(0));
-        let (said, counter) = (Arc::clone(&says), Arc::clone(&refused));
+        let (current, counter) = (Arc::clone(&api_state), Arc::clone(&refused));
         let between =
-            Between::start(&sandbox.base_url, move |head| match said.load(Ordering::SeqCst) {
-                WELL => Ok(head),
-                AWAY => Err(support::answer("503 Away", "", "").unwrap()),
+            Between::start(&sandbox.base_url, move |head| match current.load(Ordering::SeqCst) {
+                AVAILABLE => Ok(head),
+                UNAVAILABLE => Err(support::answer("503 Away", "", "").unwrap()),
                 _ => {
                     counter.fetch_add(1, Ordering::SeqCst);
                     let error =
@@ -48,11 +48,11 @@ impl World {
                     Err(support::answer("401 Unauthorized", "", error).unwrap())
                 }
             });
-        Self { sandbox, between, says, refused, receiver, state: tempfile::tempdir().unwrap() }
+        Self { sandbox, between, api_state, refused, receiver, state: tempfile::tempdir().unwrap() }
     }
 
-    fn says(&self, what: u8) {
-        self.says.store(what, Ordering::SeqCst);
+    fn set_api_state(&self, api_state: u8) {
+        self.api_state.store(api_state, Ordering::SeqCst);
     }
 
     fn listener(&self, more: &[&str]) -> Listener {
@@ -68,7 +68,7 @@ impl World {
         })
     }
 
-    /// Submits a name.
+    /// Posts a submission with this name.
     fn submit(&self, name: &str) {
         let answers = format!("{{\"Name\":\"{name}\",\"E-mail\":\"a@example.org\"}}");
         let headers = "content-type: application/json\r\n";
@@ -84,7 +84,7 @@ fn is_signed_by(secret: &str, got: &Got) -> bool {
     verify(header, &got.body, &[secret], now(), tolerance).is_ok()
 }
 
-/// The name that a delivery is of, which is marked and signed.
+/// Returns the name in a delivery, after checking its headers and its signature.
 #[track_caller]
 fn name_in(got: &Got) -> String {
     assert_eq!(got.line, "POST /hook HTTP/1.1");
@@ -97,33 +97,33 @@ fn name_in(got: &Got) -> String {
 }
 
 #[test]
-fn each_submission_comes_once_across_restarts_and_outages() {
-    let world = World::new(&[200]);
-    // What is there before it begins is not new.
+fn submission_is_delivered_once_across_restarts_and_outages() {
+    let world = PollSetup::new(&[200]);
+    // A submission from before the first start is not new.
     world.submit("before");
     let mut listener = world.listener(&["--output", "ndjson"]);
     listener.wait_for("starts with the next new submission");
     world.submit("one");
     assert_eq!(name_in(&world.receiver.got()), "one");
 
-    world.says(AWAY);
+    world.set_api_state(UNAVAILABLE);
     world.submit("two");
     listener.wait_for("retrying until the service responds");
-    world.says(WELL);
+    world.set_api_state(AVAILABLE);
     assert_eq!(name_in(&world.receiver.got()), "two");
     listener.wait_for("the service is back");
     let said = listener.terminate();
     let records = records(&said.stdout);
     let sources: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| told["source"].clone()).collect();
+        of_type(&records, "delivery").iter().map(|record| record["source"].clone()).collect();
     assert_eq!(sources, ["poll", "poll"]);
 
-    // While nobody listened.
+    // No listener runs at this time.
     world.submit("three");
     world.submit("four");
     let mut listener = world.listener(&[]);
     listener.wait_for("continues where the previous run ended");
-    // Side by side, so that either may come first.
+    // Both deliveries are sent concurrently, in any order.
     let mut names = [0; 2].map(|_| name_in(&world.receiver.got()));
     names.sort_unstable();
     assert_eq!(names, ["four", "three"]);
@@ -132,8 +132,8 @@ fn each_submission_comes_once_across_restarts_and_outages() {
 }
 
 #[test]
-fn what_fails_is_attempted_again_as_the_service_would() {
-    let world = World::new(&[503, 500, 200]);
+fn failed_delivery_is_retried() {
+    let world = PollSetup::new(&[503, 500, 200]);
     let listener = world.listener(&["--count", "3", "--output", "ndjson"]);
     world.submit("one");
     let all = [0; 3].map(|_| world.receiver.got());
@@ -146,11 +146,11 @@ fn what_fails_is_attempted_again_as_the_service_would() {
 }
 
 #[test]
-fn a_target_that_asks_for_time_gets_it() {
+fn retry_after_of_a_target_is_respected() {
     let receiver = Recorder::start(Arc::new(|at, _| {
         Some(answer([503, 200][at.min(1)], "Retry-After: 1\r\n", ""))
     }));
-    let world = World::with(receiver);
+    let world = PollSetup::with(receiver);
     let listener = world.listener(&["--count", "2", "--output", "ndjson"]);
     world.submit("one");
     let said = listener.finish();
@@ -158,28 +158,28 @@ fn a_target_that_asks_for_time_gets_it() {
     let records = records(&said.stdout);
     let second = of_type(&records, "delivery")[1];
     assert_eq!(second["status"], 200);
-    // Twenty milliseconds, but for what was asked.
+    // Without the `Retry-After` header, the gap would be 20 ms.
     assert!(second["gap_ms"].as_f64().unwrap() >= 990.0, "{second}");
 }
 
 #[test]
-fn the_end_of_polling_lets_what_is_under_way_finish_and_sums_up() {
+fn refused_key_ends_polling_after_deliveries_in_flight() {
     let ((came, comes), (go, goes)) = (channel(), channel::<()>());
     let both = Mutex::new((came, goes));
     let receiver = Recorder::start(Arc::new(move |at, _| {
         let (came, goes) = &*both.lock().unwrap();
         came.send(()).unwrap();
-        // The first is held until the test says so.
+        // The first response waits until the test continues.
         if at == 0 {
             goes.recv().unwrap();
         }
         Some(answer(200, "", ""))
     }));
-    let world = World::with(receiver);
+    let world = PollSetup::with(receiver);
     let listener = world.listener(&["--output", "ndjson", "--count", "9"]);
     world.submit("one");
     comes.recv_timeout(PATIENCE).unwrap();
-    world.says(KEY_REVOKED);
+    world.set_api_state(KEY_REVOKED);
     within("a refused request", || world.refused.load(Ordering::SeqCst) > 0);
     go.send(()).unwrap();
     let said = listener.finish();
@@ -191,8 +191,8 @@ fn the_end_of_polling_lets_what_is_under_way_finish_and_sums_up() {
     let last = records.last().unwrap();
     assert_eq!((&last["type"], &last["ended"]), (&"summary".into(), &"poll_ended".into()));
 
-    // What was finished then does not come again.
-    world.says(WELL);
+    // The completed delivery is not sent again.
+    world.set_api_state(AVAILABLE);
     world.submit("two");
     let listener = world.listener(&["--once"]);
     assert_eq!(listener.finish().code, Some(0));
@@ -201,8 +201,8 @@ fn the_end_of_polling_lets_what_is_under_way_finish_and_sums_up() {
 }
 
 #[test]
-fn it_is_ready_once_it_has_polled() {
-    let world = World::new(&[200]);
+fn listener_is_ready_after_its_first_poll() {
+    let world = PollSetup::new(&[200]);
     let run = |form: &str, more: &[&str]| -> Said {
         let mut command = formsvc(&["webhook", "listen", "--port", "0", "--no-store"]);
         command.args(["--poll", form, "--poll-interval", "20ms"]).args(more);
@@ -218,14 +218,14 @@ fn it_is_ready_once_it_has_polled() {
         assert!(!said.stderr.contains("ready:"), "{}", said.stderr);
     };
     is_not_ready(&run("nosuch", &[]), 3);
-    world.says(KEY_REVOKED);
+    world.set_api_state(KEY_REVOKED);
     is_not_ready(&run("contact", &[]), 4);
-    world.says(AWAY);
+    world.set_api_state(UNAVAILABLE);
     let said = run("contact", &["--max-time", "100ms"]);
     is_not_ready(&said, 8);
     assert!(said.stderr.contains("the time limit of `--max-time` was reached"), "{}", said.stderr);
-    world.says(WELL);
-    // Nothing came before the time was over.
+    world.set_api_state(AVAILABLE);
+    // No submission arrived within the time limit.
     let said = run("contact", &["--max-time", "1s"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("ready:"), "{}", said.stderr);
@@ -233,7 +233,7 @@ fn it_is_ready_once_it_has_polled() {
 }
 
 #[test]
-fn a_demo_can_be_polled() {
+fn demo_can_be_polled() {
     let receiver = Recorder::of(&[200]);
     let url = receiver.url("/hook");
     let said: Said = formsvc(&["--demo", "webhook", "listen", "--no-store", "--count", "1"])
@@ -247,7 +247,7 @@ fn a_demo_can_be_polled() {
     let records = records(&said.stdout);
     let delivery = of_type(&records, "delivery")[0];
     assert_eq!((&delivery["source"], &delivery["verdict"]), (&"poll".into(), &"valid".into()));
-    // Signed with what its target was given.
+    // The listener signs with the secret from its environment.
     assert!(is_signed_by(SECRET, &receiver.got()));
 }
 
@@ -281,8 +281,8 @@ fn demo_signs_with_the_given_secret_or_prints_one() {
 }
 
 #[test]
-fn polling_needs_a_secret_and_is_one_listeners_alone() {
-    let world = World::new(&[200]);
+fn polling_needs_a_secret_and_an_unpolled_form() {
+    let world = PollSetup::new(&[200]);
     let listener = world.listener(&[]);
     let run = |form: &str, secret: &str| {
         let mut command =

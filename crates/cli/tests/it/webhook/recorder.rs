@@ -1,4 +1,4 @@
-//! Somebody's receiver: it keeps what came to the byte, and answers as it is told.
+//! A receiver that records requests byte for byte and sends prepared responses.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -9,23 +9,23 @@ use std::thread;
 
 use crate::support::PATIENCE;
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Got {
     /// `POST /hook HTTP/1.1`
     pub(crate) line: String,
-    /// In their order and spelling; values as bytes.
+    /// The headers in their order and spelling, with values as bytes.
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Got {
-    /// The value of a header that stands once.
+    /// Returns the value of a header. Fails if the header occurs twice.
     #[track_caller]
     pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
         let mut named = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         let value = named.next().map(|(_, value)| &value[..]);
-        assert!(named.next().is_none(), "{name} stands twice");
+        assert!(named.next().is_none(), "{name} occurs twice");
         value
     }
 
@@ -39,16 +39,17 @@ impl Got {
     }
 }
 
-/// What a receiver answers: whole, as bytes; nothing closes the connection without a word.
+/// Returns the bytes of the response to a request, by its number from 0. `None` closes the
+/// connection without a response.
 pub(crate) type Answers = Arc<dyn Fn(usize, &Got) -> Option<Vec<u8>> + Send + Sync>;
 
-/// A receiver on a port of its own. Ends with the test's process.
+/// A receiver on a free port. It ends with the test process.
 pub(crate) struct Recorder {
     pub(crate) address: SocketAddr,
     got: Mutex<Receiver<Got>>,
 }
 
-/// An answer with a body of text.
+/// Returns a response with a text body.
 pub(crate) fn answer(status: u16, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status} Some\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}")
@@ -56,7 +57,7 @@ pub(crate) fn answer(status: u16, headers: &str, body: &str) -> Vec<u8> {
 }
 
 impl Recorder {
-    /// Answers these statuses in turn; the last repeats.
+    /// Responds with these statuses in order; the last one repeats.
     pub(crate) fn of(statuses: &'static [u16]) -> Self {
         Self::start(Arc::new(move |at, _| {
             let status = statuses[at.min(statuses.len() - 1)];
@@ -64,7 +65,7 @@ impl Recorder {
         }))
     }
 
-    /// Each request is answered on a thread of its own, by its number from 0.
+    /// Handles each request on its own thread.
     pub(crate) fn start(answers: Answers) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), answers)
     }
@@ -79,11 +80,11 @@ impl Recorder {
                     (seen.clone(), Arc::clone(&answers), Arc::clone(&count));
                 thread::spawn(move || {
                     let mut stream = stream.unwrap();
-                    // A connection may end without a request.
+                    // A client may close a connection without a request.
                     let Ok(got) = read(&mut stream) else { return };
                     let at = count.fetch_add(1, Ordering::SeqCst);
                     let answer = answers(at, &got);
-                    // The test may have ended.
+                    // The test may have dropped the receiver.
                     let _ = seen.send(got);
                     let _ = stream.write_all(&answer.unwrap_or_default());
                 });
@@ -96,20 +97,20 @@ impl Recorder {
         format!("http://{}{path}", self.address)
     }
 
-    /// The next request, once it has come.
+    /// Waits for the next request.
     #[track_caller]
     pub(crate) fn got(&self) -> Got {
         self.got.lock().unwrap().recv_timeout(PATIENCE).expect("a request")
     }
 
-    /// Whether nothing is there that was not looked at. It does not wait: that nothing came is certain only
-    /// where whoever would send has ended.
+    /// Returns true if there is no unread request. It does not wait, so the result is final only
+    /// after all senders have ended.
     pub(crate) fn is_silent(&self) -> bool {
         self.got.lock().unwrap().try_recv().is_err()
     }
 }
 
-/// Reads one request to the end of its body, which `Content-Length` tells.
+/// Reads a request to the end of its body, whose length is in `Content-Length`.
 pub(super) fn read(stream: &mut impl Read) -> io::Result<Got> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! Captures are sent once more.
+//! `formsvc webhook replay`: sends captures again.
 
 use serde_json::Value;
 
@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::signature::{SigningSecret, verify};
 
-/// A home whose store has two deliveries.
-fn two() -> Home {
+/// A home folder whose store has two deliveries.
+fn two_deliveries() -> Home {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);
     assert_eq!(listener.send("/hook", &[("x-mine", b"Zo\xeb")], BODY.as_bytes()), 200);
@@ -31,7 +31,7 @@ fn rows(said: &Said) -> Vec<Value> {
 
 #[test]
 fn replay_has_a_fresh_signature_and_the_recorded_rest() {
-    let home = two();
+    let home = two_deliveries();
     let recorder = Recorder::of(&[200]);
     let to = recorder.url("/other?x=1");
     let said = replay(&home, &["1-2", "--to", &to, "--secret-file", "secret.txt"]);
@@ -60,7 +60,7 @@ fn conditions_skip_captures_without_a_valid_signature() {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);
     assert_eq!(listener.deliver(BODY.as_bytes()), 200);
-    // Two signatures are none.
+    // A second, invalid signature header makes the signature invalid.
     let second = ("x-service-signature", &b"t=1,v1=00"[..]);
     assert_eq!(listener.send("/hook", &[second], BODY.as_bytes()), 200);
     assert_eq!(listener.deliver(BODY.as_bytes()), 200);
@@ -87,7 +87,7 @@ fn conditions_skip_captures_without_a_valid_signature() {
 
 #[test]
 fn set_and_unset_change_one_value_and_are_signed() {
-    let home = two();
+    let home = two_deliveries();
     let recorder = Recorder::of(&[200]);
     let to = recorder.url("/");
     let set = ["--set", "data.n=1", "--unset", "data.price", "--set", "event=form.closed"];
@@ -111,7 +111,7 @@ fn set_and_unset_change_one_value_and_are_signed() {
 
 #[test]
 fn missing_target_or_secret_has_a_hint() {
-    let home = two();
+    let home = two_deliveries();
     let nowhere = replay(&home, &["1", "--secret-file", "secret.txt"]);
     assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.stderr.contains("capture 1 was not forwarded to a target"), "{nowhere:?}");
@@ -131,7 +131,7 @@ fn missing_target_or_secret_has_a_hint() {
 
 #[test]
 fn unexpected_status_exits_11_and_no_response_6() {
-    let home = two();
+    let home = two_deliveries();
     let recorder = Recorder::of(&[500, 401]);
     let to = recorder.url("/");
     let base = ["--to", &*to, "--secret-file", "secret.txt"];
@@ -149,7 +149,7 @@ fn unexpected_status_exits_11_and_no_response_6() {
 
 #[test]
 fn dry_run_sends_nothing() {
-    let home = two();
+    let home = two_deliveries();
     let recorder = Recorder::of(&[200]);
     let said = replay(&home, &["1-2", "--to", &recorder.url("/"), "--dry-run"]);
     assert_eq!((said.code, rows(&said).len()), (Some(0), 2), "{}", said.stderr);
@@ -158,7 +158,7 @@ fn dry_run_sends_nothing() {
 
 #[test]
 fn capture_that_was_not_forwarded_is_skipped() {
-    let home = two();
+    let home = two_deliveries();
     for which in
         [&["--last", "2"][..], &["--since", "1h"], &["--status", "ok", "--verdict", "valid"]]
     {

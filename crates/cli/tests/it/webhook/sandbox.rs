@@ -13,7 +13,7 @@ fn is_signed_by(secret: &str, got: &Got) -> bool {
     verify(header, &got.body, &[secret], now(), std::time::Duration::from_secs(300)).is_ok()
 }
 
-/// Returns the rest of the line that begins with a text.
+/// Returns the rest of the line that begins with the text.
 fn after(stderr: &str, begin: &str) -> String {
     let found = stderr.lines().find_map(|line| line.strip_prefix(begin));
     found.unwrap_or_else(|| panic!("no {begin:?}: {stderr}")).to_owned()

@@ -1,4 +1,4 @@
-//! `formsvc webhook secret`: stored signing secrets, in a file.
+//! `formsvc webhook secret`: signing secrets that are stored in a file.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::listen::listener::{Listener, OTHER_SECRET, SECRET, event, of_type, re
 use super::recorder::Recorder;
 use crate::support::{Said, formsvc};
 
-/// A user's folders, with the file as the store.
+/// The home folder of a user who stores secrets in a file.
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -53,7 +53,7 @@ fn stored_secret_verifies_until_it_is_removed() {
     assert!(said.stderr.contains("`default` is stored in"), "{}", said.stderr);
     assert!(!said.stderr.contains(OTHER_SECRET), "{}", said.stderr);
     assert_eq!(mode(&home.file()), 0o600);
-    // The rotation: the new secret is the current one, and both verify.
+    // After a rotation, the new secret is the current one, and both verify.
     assert_eq!(home.add(&["new"], SECRET).code, Some(0));
     let listed = home.run(&["webhook", "secret", "list", "--output", "tsv"]);
     assert_eq!(listed.stdout, "new\ttrue\tfile\ndefault\tfalse\tfile\n", "{}", listed.stderr);
@@ -63,7 +63,8 @@ fn stored_secret_verifies_until_it_is_removed() {
         assert_eq!(listener.post(&signature(secret, 0, &body), &body).status(), 200);
     }
     let records = records(&listener.terminate().stdout);
-    let names: Vec<_> = of_type(&records, "delivery").iter().map(|told| &told["secret"]).collect();
+    let names: Vec<_> =
+        of_type(&records, "delivery").iter().map(|record| &record["secret"]).collect();
     assert_eq!(names, ["new", "default"]);
     for args in [&["default"][..], &["new"]] {
         let said = home.run(&[&["webhook", "secret", "remove"], args].concat());

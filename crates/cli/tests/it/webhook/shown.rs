@@ -1,10 +1,10 @@
-//! What people see of captures and of sending in a terminal of the usual width.
+//! Captures, replays and triggers in a terminal of 80 columns.
 
 use super::kept::{Home, Listener};
 use super::recorder::Recorder;
 use crate::terminal::{CTRL_C, Terminal};
 
-/// As long as the service's ids are.
+/// An id as long as those of the service.
 const ID: &str = "sub_0123456789abcdef0123456789abcdef";
 
 fn body(id: &str) -> String {
@@ -13,7 +13,7 @@ fn body(id: &str) -> String {
     )
 }
 
-/// What a command shows in a terminal of eighty columns.
+/// Returns the screen lines of a command in a terminal of 80 columns.
 #[track_caller]
 fn lines(home: &Home, args: &[&str], code: i32) -> Vec<String> {
     lines_in(80, home, args, code)
@@ -66,8 +66,8 @@ fn long_url_of_a_replay_is_printed_whole() {
     assert_eq!((&piped["submission_id"], &piped["status"]), (&ID.into(), &200.into()));
 }
 
-/// A receiver that answers so.
-fn saying(text: &'static str) -> Recorder {
+/// Starts a receiver that responds with this text.
+fn text_receiver(text: &'static str) -> Recorder {
     Recorder::start(std::sync::Arc::new(move |_, _| Some(super::recorder::answer(200, "", text))))
 }
 
@@ -99,7 +99,7 @@ fn submission_id_is_never_cut() {
 fn response_uses_the_whole_width() {
     let home = Home::new();
     let said = "a receiver that has so much to say of what it was sent that it takes a hundred cells, all but a few";
-    let to = saying(said).url("/");
+    let to = text_receiver(said).url("/");
     let trigger = ["webhook", "trigger", &to, "--count", "2", "--secret-file", "secret.txt"];
     let lines = lines_in(200, &home, &trigger, 0);
     assert_eq!(lines.iter().filter(|line| line.contains(said)).count(), 2, "{lines:#?}");
@@ -110,7 +110,7 @@ fn details_are_wrapped_between_words() {
     let home = Home::new();
     let said = "sentences of a receiver are broken between their words, neither within one nor \
                 somewhere else, and nothing of them is lost";
-    let to = saying(said).url("/");
+    let to = text_receiver(said).url("/");
     let one = lines(&home, &["webhook", "trigger", &to, "--secret-file", "secret.txt"], 0);
     let mut listener = Listener::start(&home, &[]);
     let second = ("x-service-signature", &b"t=1,v1=00"[..]);
@@ -122,10 +122,7 @@ fn details_are_wrapped_between_words() {
         let begins = lines.iter().position(|line| line.contains(words(told)[0])).unwrap();
         let shown: Vec<_> = lines[begins..].iter().flat_map(|line| words(line)).collect();
         assert!(shown.join(" ").contains(told), "{lines:#?}");
-        assert!(
-            lines[begins + 1].starts_with("     "),
-            "it stands below its beginning: {lines:#?}"
-        );
+        assert!(lines[begins + 1].starts_with("     "), "the wrapped text is aligned: {lines:#?}");
     }
 }
 
@@ -179,8 +176,8 @@ fn summary_begins_on_its_own_line_after_ctrl_c() {
     command.env("TERM", "xterm-256color").env("FORMSVC_SIGNING_SECRET_FILE", "secret.txt");
     let mut terminal = Terminal::start(command, (80, 24));
     terminal.wait_for("ready: listening");
-    terminal.wait_until("all that is said first, with its end", |terminal| {
-        // After which what is typed begins a line.
+    terminal.wait_until("the complete startup messages", |terminal| {
+        // The cursor is then at the beginning of a line, where the terminal echoes `^C`.
         terminal.screen().contains("keeps deliveries in memory")
             && terminal.emulated().cursor_position().1 == 0
     });

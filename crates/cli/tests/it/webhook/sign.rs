@@ -85,7 +85,7 @@ fn secret_is_a_file_stdin_or_variable_not_an_argument() {
         let done = files.formsvc(&at).env(name, value).output().unwrap();
         assert_eq!(String::from_utf8(done.stdout).unwrap(), expected, "{name}");
     }
-    // The flag wins.
+    // The flag takes precedence.
     let done = files
         .formsvc(&[&at[..], &["--secret-file", "secret.txt"]].concat())
         .env("FORMSVC_SIGNING_SECRET", OLD_SECRET)
@@ -170,7 +170,7 @@ fn variants_differ_and_json_has_the_expectation() {
     let data: Value = serde_json::from_str(&variant("stale", &["--output", "json"])).unwrap();
     assert_eq!(data["expect"], "refuse");
     assert_eq!(data["body_size"], BODY.len());
-    // Those of the signature that is printed, and not of the run.
+    // The time of the printed signature, and not of the run.
     assert_eq!(data["timestamp"], 1_767_225_240);
     assert_eq!(data["signed_at"], "2025-12-31T23:54:00Z");
     let millis: Value = serde_json::from_str(&variant("millis", &["--output", "json"])).unwrap();
@@ -190,7 +190,7 @@ fn variants_differ_and_json_has_the_expectation() {
 fn curl_command_runs_in_a_shell() {
     let files = Files::new();
     let url = "http://127.0.0.1:3000/a?b=c'd";
-    // In place of curl, a program that shows its arguments.
+    // A program in place of curl prints its arguments.
     files.write("curl", b"#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
     let made =
         processes::command("chmod").arg("700").arg(files.path().join("curl")).status().unwrap();
@@ -233,7 +233,8 @@ fn signal_ends_the_wait_for_a_body() {
     let files = Files::new();
     let mut command = files.formsvc(SIGN);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    // Held open: waiting for the child would close it, and its end is the end of a body.
+    // The test keeps the pipe open, because `wait` closes a standard input that the child still
+    // owns, which would end the body.
     let _input = child.stdin.take();
     wait_until_inside(&child, "0 0x0 ");
     signal(&child, "TERM");

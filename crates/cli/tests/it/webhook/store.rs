@@ -1,4 +1,4 @@
-//! What a listener receives is kept, whatever becomes of the listener.
+//! A capture is stored before the listener responds, so it survives the listener.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,7 +13,7 @@ fn captures(home: &Home) -> Vec<u64> {
 }
 
 #[test]
-fn what_was_answered_outlives_a_listener_that_is_killed() {
+fn killed_listener_keeps_its_captures() {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);
     for at in 1..=20 {
@@ -29,11 +29,11 @@ fn what_was_answered_outlives_a_listener_that_is_killed() {
     let mut listener = Listener::start(&home, &[]);
     assert_eq!(listener.deliver(b"after"), 200);
     assert_eq!(listener.end(), Some(0));
-    assert_eq!(captures(&home)[0], 21, "numbers go on");
+    assert_eq!(captures(&home)[0], 21, "numbers continue");
 }
 
 #[test]
-fn two_listeners_share_a_store_and_what_comes_is_followed() {
+fn two_listeners_share_a_store_and_tail_follows_both() {
     let home = Home::new();
     let args = ["webhook", "events", "tail", "--count", "40", "--jq", ".body_b64"];
     let tail = home.formsvc(&args).stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -57,7 +57,7 @@ fn two_listeners_share_a_store_and_what_comes_is_followed() {
 }
 
 #[test]
-fn without_a_store_nothing_is_left() {
+fn no_store_writes_no_file() {
     let home = Home::new();
     let mut listener = Listener::start(&home, &["--no-store"]);
     assert_eq!(listener.deliver(b"x"), 200);
@@ -69,7 +69,7 @@ fn without_a_store_nothing_is_left() {
 }
 
 #[test]
-fn a_folder_that_is_not_safe_or_cannot_be_written_is_told_and_the_listener_goes_on() {
+fn unsafe_state_folder_is_a_warning_of_the_listener() {
     let home = Home::new();
     let other = home.path().join("other");
     fs::create_dir(&other).unwrap();
@@ -83,8 +83,8 @@ fn a_folder_that_is_not_safe_or_cannot_be_written_is_told_and_the_listener_goes_
     assert_eq!(listener.end(), Some(0));
     let said = listener.said();
     assert!(said.contains("can be read or changed by others"), "{said}");
-    assert!(said.contains("webhook"), "it names the folder: {said}");
-    assert!(fs::read_dir(&folder).unwrap().next().is_none(), "nothing was put there");
+    assert!(said.contains("webhook"), "the folder is not named: {said}");
+    assert!(fs::read_dir(&folder).unwrap().next().is_none(), "the folder stays empty");
     let refused = home.run(&["webhook", "events", "list"]);
     assert_eq!(refused.code, Some(10));
     assert!(refused.stderr.contains("hint: `chmod 700 "), "{}", refused.stderr);
@@ -98,7 +98,7 @@ fn store_of_another_version_is_refused() {
     assert_eq!(listener.end(), Some(0));
     let path = home.state().join("webhook/captures.db");
     let mut bytes = fs::read(&path).unwrap();
-    // Where SQLite keeps the version that its user gives a file.
+    // The offset of `user_version` in the SQLite header.
     bytes[60..64].copy_from_slice(&9_u32.to_be_bytes());
     fs::write(&path, bytes).unwrap();
     let refused = home.run(&["webhook", "events", "show"]);
@@ -108,7 +108,7 @@ fn store_of_another_version_is_refused() {
 }
 
 #[test]
-fn a_tail_ends_with_a_signal_and_with_its_time() {
+fn tail_ends_after_a_signal_or_max_time() {
     let home = Home::new();
     let ended = home.run(&["webhook", "events", "tail", "--max-time", "300ms"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(0), ""), "{}", ended.stderr);
@@ -123,7 +123,7 @@ fn a_tail_ends_with_a_signal_and_with_its_time() {
 }
 
 #[test]
-fn tail_shows_an_answer_behind_many_waiting_deliveries() {
+fn tail_shows_a_response_behind_many_pending_deliveries() {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);
     assert_eq!(listener.deliver(b"x"), 200);
@@ -135,7 +135,7 @@ fn tail_shows_an_answer_behind_many_waiting_deliveries() {
         database.execute("UPDATE copy SET number = ?1", [number]).unwrap();
         database.execute("INSERT INTO captures SELECT * FROM copy", []).unwrap();
     }
-    // Only the newest capture has an answer.
+    // Only the newest capture has a response.
     database.execute_batch("UPDATE outcomes SET number = 601; COMMIT").unwrap();
     drop(database);
     let args = ["webhook", "events", "tail", "--last", "601", "--count", "1", "--jq", ".capture"];

@@ -6,18 +6,18 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Said, formsvc};
 
-/// A secret as the service makes them.
+/// A signing secret in the format of the service.
 pub(crate) const SECRET: &str = "whsec_1Ja0vTGXn2LQ6Zt9c4Kp8RbY3mDsWfHuEoAiPxNkVgB";
-/// The one that it replaced.
+/// The secret before rotation.
 pub(crate) const OLD_SECRET: &str = "whsec_9zQkF5uLx7Ty2WmJr4VdNc1GsHb8PaEoI6Kt3XvRgZn";
-/// A delivery as the service makes them.
+/// A delivery body in the format of the service.
 pub(crate) const BODY: &str = r#"{"event":"submission.created","submission_id":"sub_1","form_id":"frm_1","form_title":"Größe","data":{"n":9007199254740993,"path":"a\/b","price":1.10},"created_at":"2026-01-01T00:00:00.000Z"}"#;
 
-/// A folder with files of its owner's alone.
+/// A folder with private files.
 pub(crate) struct Files(tempfile::TempDir);
 
 impl Files {
-    /// `secret.txt` and `delivery.json`.
+    /// Creates `secret.txt` and `delivery.json`.
     pub(crate) fn new() -> Self {
         let files = Self(tempfile::tempdir().unwrap());
         files.write("secret.txt", format!("{SECRET}\n").as_bytes());
@@ -64,13 +64,13 @@ impl Files {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
-        // It may end without having read all of it.
+        // The command may end before it has read its input.
         let _ = pipe.write_all(stdin);
         drop(pipe);
         child.wait_with_output().unwrap().into()
     }
 
-    /// Runs to a good end and gives standard output.
+    /// Runs the command, asserts success, and returns standard output.
     #[track_caller]
     pub(crate) fn succeed(&self, args: &[&str]) -> String {
         let said = self.run(args);

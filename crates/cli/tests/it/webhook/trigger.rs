@@ -12,7 +12,7 @@ use crate::support::{self, Said, Sandbox};
 
 const SECRET: &str = "whsec_trigger_tests_0123456789";
 
-/// A file that is none of certificates.
+/// A file that contains no certificate.
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
 fn trigger(args: &[&str]) -> Command {
@@ -32,7 +32,7 @@ fn succeed(args: &[&str]) -> String {
     said.stdout
 }
 
-/// Whether a delivery is signed with the secret, now.
+/// Returns true if the delivery has a current signature of the secret.
 fn is_signed(got: &Got) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let secret = SigningSecret::new(SECRET).unwrap();
@@ -45,7 +45,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_delivery_is_as_the_service_makes_it_and_what_came_back_is_told() {
+fn trigger_sends_a_service_delivery_and_prints_the_response() {
     let receiver = Recorder::of(&[200]);
     let shown = json(&succeed(&[&receiver.url("/hook"), "--output", "json"]));
     let got = receiver.got();
@@ -197,7 +197,7 @@ fn file_is_sent_byte_for_byte_except_changes() {
     assert_eq!(got.text("x-service-event"), "form.closed");
     assert_eq!(got.body, body.replace("x.y", "form.closed").as_bytes());
 
-    // What is no JSON is a body as well.
+    // A body may be any bytes.
     let mut child = trigger(&[&url, "--file", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

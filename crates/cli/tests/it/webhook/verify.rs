@@ -6,7 +6,7 @@ use super::support::{BODY, Files, OLD_SECRET};
 
 const VERIFY: &[&str] = &["webhook", "verify", "delivery.json", "-H", "@delivery.sig"];
 
-/// Files with a signature of this variant.
+/// Returns files with a signature of this variant.
 fn signed(variant: &str) -> Files {
     let files = Files::new();
     let sign = ["webhook", "sign", "delivery.json", "--secret-file", "secret.txt", "--variant"];
@@ -59,7 +59,8 @@ fn error_has_a_code_and_shows_no_secret_or_mac() {
     assert!(!said.stdout.contains(mac) && !said.stderr.contains(mac));
 }
 
-/// What was shown is no signature; and a body that is no event is none for a listener either.
+/// A masked signature is rejected. A body that is not an event has the same verdict as in a
+/// listener.
 #[test]
 fn masked_signature_and_bad_event_are_reported() {
     let files = signed("fresh");
@@ -89,7 +90,7 @@ fn masked_signature_and_bad_event_are_reported() {
     let item: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(item["verdict"], "bad_event");
     assert_eq!(item["explanation"], Value::Null);
-    assert!(said.stderr.contains("a valid one is JSON with `event`"), "{}", said.stderr);
+    assert!(said.stderr.contains("a JSON object with the members of an event"), "{}", said.stderr);
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn explanation_has_the_cause_and_a_fix() {
 }
 
 #[test]
-fn explanation_without_a_cause_lists_what_was_tried() {
+fn explanation_without_a_cause_lists_the_attempts() {
     let files = signed("tampered");
     let said = files.run(&verify(&["--explain", "--output", "json"]));
     let item: Value = serde_json::from_str(&said.stdout).unwrap();
@@ -220,7 +221,7 @@ fn api_key_as_secret_is_recognized() {
     assert!(stderr.contains("[secret_api_key]") && !stderr.contains(&key[4..]), "{stderr}");
 }
 
-/// Names and values of headers are strangers' words, and so is what a request says.
+/// Senders choose header names, header values and request text.
 #[test]
 fn request_text_has_no_terminal_control_characters() {
     let files = signed("fresh");
@@ -241,7 +242,7 @@ fn request_text_has_no_terminal_control_characters() {
     assert!(!said.stderr.contains('\u{1b}'), "{:?}", said.stderr);
 }
 
-/// From the sender to the listener to its store and its lines, and from either to a verdict.
+/// A stored capture is verified as of its arrival. `--at` selects another time.
 #[cfg(unix)]
 #[test]
 fn capture_is_verified_as_of_its_arrival() {
@@ -268,7 +269,7 @@ fn capture_is_verified_as_of_its_arrival() {
     let second = verify(&["--capture", "2", "--json", "capture,verdict,why"]);
     let expected = "{\"capture\":2,\"verdict\":\"signature_mismatch\",\"why\":\"body_ends\"}\n";
     assert_eq!(second, (Some(11), expected.to_owned()));
-    // Seen from an hour later it is stale; as of its arrival it is not.
+    // As of this later time, the delivery is too old.
     let later = ["--capture", "1", "--at", "2999-01-01T00:00:00Z", "--json", "why"];
     assert_eq!(verify(&later), (Some(11), "{\"why\":\"stale\"}\n".to_owned()));
 }

@@ -56,7 +56,7 @@ fn verify_of_an_overflowing_list_is_exit_9() {
 }
 
 #[test]
-fn interrupted_verify_reports_what_it_stored() {
+fn interrupted_verify_reports_the_stored_rows() {
     let answers = vec![one_form(), both(), page(NEWER, CURSOR), broken()];
     let (service, database) = (Canned::start(answers), Database::new());
     let said = database.run(&service, &["sync", "verify", "survey"]);

@@ -1,4 +1,4 @@
-//! What senders are answered, and what decides it.
+//! Responses of the listener to senders, by signature, request and flags.
 
 use super::listener::{
     Listener, OTHER_SECRET, SECRET, event, of_type, records, signature, without_age,
@@ -7,7 +7,7 @@ use crate::support::run;
 use crate::webhook::recorder::Recorder;
 
 #[test]
-fn a_delivery_that_is_right_is_taken_and_any_other_refused_with_its_reason() {
+fn valid_delivery_is_accepted_and_others_have_a_reason() {
     let listener = Listener::start(&["--output", "ndjson"]);
     let body = event("sub_1");
     let text = "no event";
@@ -31,15 +31,15 @@ fn a_delivery_that_is_right_is_taken_and_any_other_refused_with_its_reason() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let records = records(&said.stdout);
     let told = of_type(&records, "delivery");
-    let verdicts: Vec<_> = told.iter().map(|told| told["verdict"].as_str().unwrap()).collect();
+    let verdicts: Vec<_> = told.iter().map(|record| record["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, sent.map(|(_, _, _, verdict)| verdict));
-    let ages: Vec<_> = told.iter().map(|told| told["age_s"].as_i64()).collect();
+    let ages: Vec<_> = told.iter().map(|record| record["age_s"].as_i64()).collect();
     assert!(matches!(ages[4], Some(320..=350)) && matches!(ages[5], Some(-320..=-290)), "{ages:?}");
     assert_eq!(ages[1], None);
 }
 
 #[test]
-fn what_is_no_delivery_goes_no_further() {
+fn other_method_or_path_is_refused() {
     let listener = Listener::start(&["--path", "/hooks/forms", "--output", "ndjson"]);
     let request = |line: &str| {
         let head = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -64,7 +64,7 @@ fn what_is_no_delivery_goes_no_further() {
     let said = listener.terminate();
     let records = records(&said.stdout);
     let refused = of_type(&records, "refused");
-    let codes: Vec<_> = refused.iter().map(|told| told["code"].as_str().unwrap()).collect();
+    let codes: Vec<_> = refused.iter().map(|record| record["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["method_not_allowed", "method_not_allowed", "not_found", "not_found"]);
     let told = of_type(&records, "delivery");
     assert_eq!((told.len(), told[0]["request_target"].as_str()), (1, Some("/hooks/forms?a=b")));
@@ -72,7 +72,7 @@ fn what_is_no_delivery_goes_no_further() {
 }
 
 #[test]
-fn a_secret_that_is_rotated_away_still_verifies_and_is_named() {
+fn previous_secret_verifies_and_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, secret: &str| {
         let path = folder.path().join(name);
@@ -93,7 +93,7 @@ fn a_secret_that_is_rotated_away_still_verifies_and_is_named() {
 }
 
 #[test]
-fn without_a_secret_deliveries_are_shown_unchecked() {
+fn missing_secret_marks_deliveries_unchecked() {
     let mut listener = Listener::with(&["--no-store"], |command| command);
     listener.wait_for("warning: no signing secret");
     assert_eq!(listener.post("", &event("sub_1")).status(), 200);
@@ -101,7 +101,7 @@ fn without_a_secret_deliveries_are_shown_unchecked() {
 }
 
 #[test]
-fn what_is_not_valid_is_taken_or_passed_on_where_that_is_asked_for() {
+fn on_invalid_rejects_accepts_or_forwards() {
     for (what, status, passed_on) in
         [("reject", 401, false), ("accept", 200, false), ("forward", 207, true)]
     {
@@ -109,7 +109,7 @@ fn what_is_not_valid_is_taken_or_passed_on_where_that_is_asked_for() {
         let url = target.url("/");
         let listener = Listener::start(&["--on-invalid", what, "--forward-to", &url]);
         assert_eq!(listener.post("", &event("sub_1")).status(), status, "{what}");
-        // What passes something on has sent it by the time it ends.
+        // A listener that forwards has sent the request before it ends.
         assert_eq!(listener.terminate().code, Some(0));
         assert_eq!(target.is_silent(), !passed_on, "{what}");
     }
@@ -124,7 +124,7 @@ fn rejected_deliveries_do_not_count_as_attempts() {
         (signature(OTHER_SECRET, 0, &body), 401),
         (signature(SECRET, 0, &body), 503),
         (String::new(), 401),
-        // Anyone with one old delivery can repeat it.
+        // A third party can repeat an old delivery.
         (signature(SECRET, -320, &body), 401),
         (signature(SECRET, 0, &body), 200),
         (signature(OTHER_SECRET, 0, &body), 401),
@@ -136,7 +136,7 @@ fn rejected_deliveries_do_not_count_as_attempts() {
     let records = records(&said.stdout);
     let told: Vec<_> = of_type(&records, "delivery")
         .iter()
-        .map(|told| (told["attempt"].as_u64().unwrap(), told["gap_ms"].is_null()))
+        .map(|record| (record["attempt"].as_u64().unwrap(), record["gap_ms"].is_null()))
         .collect();
     let (first, later) = ((1, true), |attempt| (attempt, false));
     assert_eq!(told, [first, first, first, first, first, later(2), first]);
@@ -144,10 +144,10 @@ fn rejected_deliveries_do_not_count_as_attempts() {
 }
 
 #[test]
-fn attempts_of_each_submission_are_answered_in_turn() {
+fn responses_follow_the_attempts_of_each_submission() {
     let flags = ["--drop", "1", "--respond", "503,200", "--output", "ndjson"];
     let listener = Listener::start(&flags);
-    // Two submissions between each other have their own turns.
+    // The attempts of two interleaved submissions are counted separately.
     let answers = ["a", "b", "a", "b", "a", "b", "a"].map(|id| listener.deliver(&event(id)).0);
     let statuses = answers.map(|answer| answer.get(9..12).unwrap_or("").to_owned());
     assert_eq!(statuses, ["", "", "503", "503", "200", "200", "200"]);
@@ -155,7 +155,7 @@ fn attempts_of_each_submission_are_answered_in_turn() {
     let records = records(&said.stdout);
     let told: Vec<_> = of_type(&records, "delivery")
         .iter()
-        .map(|told| (told["attempt"].as_u64().unwrap(), told["duplicate"].as_bool().unwrap()))
+        .map(|record| (record["attempt"].as_u64().unwrap(), record["duplicate"].as_bool().unwrap()))
         .collect();
     let (fresh, again) = (false, true);
     let expected =
@@ -168,7 +168,7 @@ fn attempts_of_each_submission_are_answered_in_turn() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_its_rule() {
+fn invalid_flag_is_exit_2_with_its_rule() {
     for (flags, told) in [
         (&["--respond", "99"][..], "expected statuses from 200 to 599"),
         (&["--path", "hooks"], "expected a path that begins with `/`"),

@@ -1,4 +1,4 @@
-//! When a listener ends, and with which exit code.
+//! The conditions that end a listener, and their exit codes.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -46,7 +46,7 @@ fn count_accepts_exactly_that_many_deliveries() {
 }
 
 #[test]
-fn once_is_one_delivery() {
+fn once_ends_after_one_delivery() {
     let listener = Listener::start(&["--once"]);
     listener.deliver(&event("sub_1"));
     let said = listener.finish();
@@ -69,7 +69,7 @@ fn missing_deliveries_exit_11_after_max_time() {
         assert!(said.stderr.contains(expect), "{}", said.stderr);
     }
     let nothing = run(&["webhook", "listen", "--port=0", "--no-store", "--max-time=1ms"]);
-    assert_eq!(nothing.code, Some(0), "nothing was asked for: {}", nothing.stderr);
+    assert_eq!(nothing.code, Some(0), "no delivery is expected: {}", nothing.stderr);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn listener_ends_when_every_expectation_is_met() {
 }
 
 #[test]
-fn an_expectation_that_nothing_met_is_told_at_the_end() {
+fn unmet_expectation_is_exit_11() {
     let listener = Listener::start(&["--once", "--expect", "/data/Name = Grace"]);
     listener.deliver(&event("sub_1"));
     let said = listener.finish();
@@ -95,7 +95,7 @@ fn an_expectation_that_nothing_met_is_told_at_the_end() {
 }
 
 #[test]
-fn the_first_delivery_that_every_one_should_not_be_ends_it() {
+fn first_mismatch_of_expect_every_ends_the_listener() {
     let flags = ["--expect-every", "verdict=valid && status<300", "--output", "ndjson"];
     let listener = Listener::start(&flags);
     listener.deliver(&event("sub_1"));
@@ -109,7 +109,7 @@ fn the_first_delivery_that_every_one_should_not_be_ends_it() {
 }
 
 #[test]
-fn silence_ends_it_where_that_is_asked_for() {
+fn expect_within_ends_the_listener_after_silence() {
     let said = run(&["webhook", "listen", "--port=0", "--no-store", "--expect-within=1ms"]);
     assert_eq!(said.code, Some(11), "{}", said.stderr);
     assert!(
@@ -120,7 +120,7 @@ fn silence_ends_it_where_that_is_asked_for() {
 }
 
 #[test]
-fn whoever_reads_no_further_has_what_it_wants() {
+fn closed_pipe_ends_the_listener_with_exit_0() {
     let line = "$0 webhook listen --port 0 --no-store --ready-file \"$1\" | head -n 1";
     let folder = tempfile::tempdir().unwrap();
     let ready = folder.path().join("ready.json");
@@ -139,13 +139,13 @@ fn whoever_reads_no_further_has_what_it_wants() {
         read(&mut stream);
         std::io::Result::Ok(())
     };
-    // The line after the first finds nobody, and ends it.
+    // The listener ends when it writes the second line to the closed pipe.
     crate::support::within("the end of the listener", || send().is_err());
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
-fn a_signal_that_comes_twice_at_once_lets_it_finish_what_is_under_way() {
+fn immediate_second_signal_keeps_the_delivery_in_flight() {
     for number in 0..5 {
         let (has_come, come) = mpsc::channel();
         let (let_go, go_on) = mpsc::channel::<()>();
@@ -159,7 +159,7 @@ fn a_signal_that_comes_twice_at_once_lets_it_finish_what_is_under_way() {
         let (mut stream, body) = (listener.connect(), event("sub_1"));
         stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
         come.recv_timeout(PATIENCE).unwrap();
-        // As timeout(1) does it.
+        // timeout(1) also sends the signal twice.
         let id = listener.child().id().to_string();
         assert!(processes::command("kill").args(["-TERM", &id, &id]).status().unwrap().success());
         let_go.send(()).unwrap();

@@ -1,4 +1,4 @@
-//! Deliveries that are passed on: what their senders are told, and what holds up what.
+//! Forwarded deliveries: the responses that senders get, and the isolation of targets.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use crate::support::{PATIENCE, signal, within};
 use crate::webhook::recorder::{Recorder, answer};
 
 #[test]
-fn what_the_target_says_is_what_the_sender_is_told() {
+fn response_of_the_target_is_returned_to_the_sender() {
     let said = "x-of-target: 1\r\nretry-after: 7\r\n";
     let target = Recorder::start(Arc::new(move |at, _| {
         Some(answer([503, 201][at.min(1)], said, &format!("body {at}")))
@@ -28,21 +28,21 @@ fn what_the_target_says_is_what_the_sender_is_told() {
         let got = target.got();
         assert_eq!((&*got.line, &*got.body), ("POST /hook?a=b HTTP/1.1", body.as_bytes()));
     }
-    // What is not valid goes to nobody.
+    // An invalid delivery is not forwarded.
     assert_eq!(listener.post("", &body).status(), 401);
     assert!(target.is_silent());
     let stdout = listener.terminate().stdout;
     let records = records(&stdout);
     let deliveries = of_type(&records, "delivery");
-    let forwards = deliveries.iter().map(|told| told["forwards"][0]["status"].as_u64());
+    let forwards = deliveries.iter().map(|record| record["forwards"][0]["status"].as_u64());
     assert_eq!(forwards.collect::<Vec<_>>(), [Some(503), Some(201), None]);
-    let by: Vec<_> = deliveries.iter().map(|told| &told["answered_by"]).collect();
+    let by: Vec<_> = deliveries.iter().map(|record| &record["answered_by"]).collect();
     assert_eq!(by, ["target", "target", "listener"]);
     assert_eq!(of_type(&records, "summary")[0]["forwards_answered"], 2);
 }
 
 #[test]
-fn a_target_that_does_not_answer_is_502_or_504_and_told_why() {
+fn closed_target_is_502_and_silent_target_504() {
     let free = crate::support::closed_address();
     let dead = format!("http://{free}/");
     let listener = Listener::start(&["--forward-to", &dead]);
@@ -64,7 +64,7 @@ fn a_target_that_does_not_answer_is_502_or_504_and_told_why() {
 }
 
 #[test]
-fn a_target_that_answers_in_no_http_is_told_as_that() {
+fn target_without_http_is_502_and_reported() {
     let target = Recorder::start(Arc::new(|at, _| {
         let broken = b"HTTP/1.1 200 OK\r\nBroken Header\r\nContent-Length: 0\r\n\r\n".to_vec();
         Some(if at == 0 { broken } else { answer(200, "", "") })
@@ -80,7 +80,7 @@ fn a_target_that_answers_in_no_http_is_told_as_that() {
 }
 
 #[test]
-fn a_delivery_that_no_route_takes_is_told_and_one_that_is_taken_says_by_which_target() {
+fn delivery_shows_its_route_or_that_none_matches() {
     let target = Recorder::of(&[200]);
     let other = "--route=form_id=frm_other=http://localhost:1/other";
     let own = format!("--route=form_id=frm_1={}", target.url("/own"));
@@ -98,18 +98,18 @@ fn a_delivery_that_no_route_takes_is_told_and_one_that_is_taken_says_by_which_ta
     for body in [&body, &unrouted] {
         assert_eq!(listener.deliver(body).status(), 200);
     }
-    // What is refused was not to go on.
+    // A rejected delivery does not count as unrouted.
     assert_eq!(listener.post("", &unrouted).status(), 401);
     let stdout = listener.terminate().stdout;
     let records = records(&stdout);
     let by: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| &told["answered_by"]).collect();
+        of_type(&records, "delivery").iter().map(|record| &record["answered_by"]).collect();
     assert_eq!(by, ["target", "no_route", "listener"]);
     assert_eq!(of_type(&records, "summary")[0]["unrouted"], 1);
 }
 
 #[test]
-fn a_target_that_is_silent_holds_up_no_delivery_of_another() {
+fn silent_target_does_not_delay_another_target() {
     let silent = Recorder::start(Arc::new(|_, _| {
         loop {
             thread::park();
@@ -135,20 +135,21 @@ fn a_target_that_is_silent_holds_up_no_delivery_of_another() {
         assert_eq!(listener.deliver(&event(&format!("sub_quick_{id}"))).status(), 200);
     }
     drop(stuck);
-    // Nobody waits an hour: once it knows of the first signal, a second one ends it.
+    // The listener has handled the first signal when it refuses connections. A second signal then
+    // ends it without waiting for the target.
     signal(listener.child(), "TERM");
     let address = listener.address;
-    within("no more connections", || std::net::TcpStream::connect(address).is_err());
+    within("refused connections", || std::net::TcpStream::connect(address).is_err());
     let child = RefCell::new(listener.child());
-    // A signal that follows the first one at once counts as the same.
-    within("the end", || {
+    // A signal shortly after the first one counts as the same signal.
+    within("the end of the listener", || {
         signal(&child.borrow(), "TERM");
         child.borrow_mut().try_wait().unwrap().is_some()
     });
 }
 
 #[test]
-fn a_signal_in_the_middle_of_a_delivery_lets_it_finish() {
+fn signal_lets_a_delivery_in_flight_complete() {
     let ((came, comes), (go, goes)) = (channel(), channel::<()>());
     let both = Mutex::new((came, goes));
     let target = Recorder::start(Arc::new(move |_, _| {
@@ -161,14 +162,14 @@ fn a_signal_in_the_middle_of_a_delivery_lets_it_finish() {
     let body = event("sub_1");
     let mut sender = listener.connect();
     sender.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
-    // These would have 15 seconds each for what does not come.
+    // Each of these connections could wait 15 seconds for the rest of a request.
     let (idle, mut half) = (listener.connect(), listener.connect());
     half.write_all(b"POST / HTTP/1.1\r\n").unwrap();
     comes.recv_timeout(PATIENCE).unwrap();
     signal(listener.child(), "TERM");
-    // Once it takes no more connections, it knows.
+    // The listener has handled the signal when it refuses connections.
     let address = listener.address;
-    within("no more connections", || std::net::TcpStream::connect(address).is_err());
+    within("refused connections", || std::net::TcpStream::connect(address).is_err());
     go.send(()).unwrap();
     let answer = Answer(read(&mut sender));
     assert_eq!((answer.status(), answer.body()), (200, "done"));
@@ -180,7 +181,7 @@ fn a_signal_in_the_middle_of_a_delivery_lets_it_finish() {
 }
 
 #[test]
-fn what_a_target_says_acts_on_no_terminal() {
+fn response_of_a_target_is_sanitized() {
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2Jcleared\r\nforged \u{9b}31m\u{202e}";
     let target = Recorder::start(Arc::new(move |_, _| Some(answer(500, "", evil))));
     let flags = ["--forward-to", &target.url("/"), "--color", "always"];

@@ -1,4 +1,4 @@
-//! Senders that are slow, half-open, huge, malformed or many: none holds up another.
+//! Slow, half-open, oversized, malformed and concurrent requests: no sender delays another one.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -14,11 +14,11 @@ const QUICK: &[&str] = &["--read-timeout", "100ms", "--output", "ndjson"];
 fn codes(stdout: &str) -> Vec<String> {
     let records = records(stdout);
     let refused = of_type(&records, "refused");
-    refused.iter().map(|told| told["code"].as_str().unwrap().to_owned()).collect()
+    refused.iter().map(|record| record["code"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn a_head_that_does_not_come_ends_its_connection_and_no_other() {
+fn incomplete_head_closes_only_its_connection() {
     let listener = Listener::start(QUICK);
     let mut silent = listener.connect();
     let mut half = listener.connect();
@@ -28,11 +28,11 @@ fn a_head_that_does_not_come_ends_its_connection_and_no_other() {
     drops.shutdown(Shutdown::Write).unwrap();
     assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
     for stream in [&mut silent, &mut half, &mut drops] {
-        // Waits for the end.
+        // Reads until the listener closes the connection.
         let answer = read(stream);
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
-    // Nor is the next one waited for.
+    // The listener does not wait for a second request either.
     for next in ["", "GET /hea"] {
         let answer =
             listener.exchange(format!("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n{next}").as_bytes());
@@ -42,7 +42,7 @@ fn a_head_that_does_not_come_ends_its_connection_and_no_other() {
 }
 
 #[test]
-fn a_body_that_does_not_come_is_answered_408() {
+fn incomplete_body_is_408() {
     let listener = Listener::start(QUICK);
     let whole = request("/", &signature(SECRET, 0, "{}"), "{}");
     let mut slow = listener.connect();
@@ -59,7 +59,7 @@ fn a_body_that_does_not_come_is_answered_408() {
 }
 
 #[test]
-fn a_body_over_the_cap_is_answered_413_however_it_is_sent() {
+fn oversized_body_is_413() {
     let listener = Listener::start(&["--max-body", "1000", "--output", "ndjson"]);
     let head = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
     let plain = |length: usize| {
@@ -92,18 +92,19 @@ fn a_body_over_the_cap_is_answered_413_however_it_is_sent() {
         assert_eq!(answer.status(), status, "{}", answer.0);
         assert!(!answer.0.contains("100 Continue"), "{}", answer.0);
     }
-    // Far more than is worth reading: the connection may break before the answer is read.
+    // The body is so large that the listener may close the connection before the sender reads the
+    // response.
     listener.exchange(&chunked(1_000_000));
     let said = listener.terminate();
     assert!(codes(&said.stdout).iter().all(|code| code == "payload_too_large"));
     let records = records(&said.stdout);
     let sizes: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| &told["body_size"]).collect();
+        of_type(&records, "delivery").iter().map(|record| &record["body_size"]).collect();
     assert_eq!(sizes, [1_000, 1_000]);
 }
 
 #[test]
-fn chunks_and_requests_that_come_together_are_taken_apart() {
+fn chunked_and_pipelined_requests_are_separated() {
     let listener = Listener::start(&["--output", "ndjson"]);
     let body = event("sub_1");
     let (one, two) = body.split_at(40);
@@ -116,7 +117,7 @@ fn chunks_and_requests_that_come_together_are_taken_apart() {
     let pipelined = [chunked.as_bytes(), &request("/second", &header, &body)].concat();
     let answers = listener.exchange(&pipelined);
     assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
-    // In pieces of one byte it is the same.
+    // The same request in pieces of one byte.
     let mut stream = listener.connect();
     for byte in request("/third", &header, &body) {
         stream.write_all(&[byte]).unwrap();
@@ -126,14 +127,14 @@ fn chunks_and_requests_that_come_together_are_taken_apart() {
     let records = records(&said.stdout);
     let told: Vec<_> = of_type(&records, "delivery")
         .iter()
-        .map(|told| told["request_target"].as_str().unwrap())
+        .map(|record| record["request_target"].as_str().unwrap())
         .collect();
     assert_eq!(told, ["/", "/second", "/third"]);
-    assert!(of_type(&records, "delivery").iter().all(|told| told["valid"] == true));
+    assert!(of_type(&records, "delivery").iter().all(|record| record["valid"] == true));
 }
 
 #[test]
-fn what_is_not_http_is_refused_and_forgotten() {
+fn malformed_requests_are_refused() {
     let listener = Listener::start(&[]);
     let tls = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00";
     let many = format!("POST / HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(1_000));
@@ -160,7 +161,7 @@ fn what_is_not_http_is_refused_and_forgotten() {
 }
 
 #[test]
-fn two_hundred_at_once_are_all_taken() {
+fn two_hundred_concurrent_deliveries_are_accepted() {
     let listener = Listener::start(&["--output", "ndjson"]);
     let streams: Vec<_> = (0..200)
         .map(|id| {
@@ -170,7 +171,7 @@ fn two_hundred_at_once_are_all_taken() {
             (stream, request)
         })
         .collect();
-    // All are under way; their last bytes come together.
+    // All requests are in flight. Their last bytes are sent concurrently.
     let threads = streams.into_iter().map(|(mut stream, request)| {
         thread::spawn(move || {
             stream.write_all(&request[request.len() - 1..]).unwrap();
@@ -189,8 +190,8 @@ fn two_hundred_at_once_are_all_taken() {
 }
 
 #[test]
-fn more_than_there_may_be_are_told_to_come_again_and_a_second_signal_ends_it_at_once() {
-    // Whichever is taken first holds the only place until it is answered.
+fn excess_request_is_503_and_second_signal_ends_at_once() {
+    // The request that is accepted first occupies the only slot.
     let flags = ["--max-in-flight", "1", "--respond-delay", "1h"];
     let mut listener = Listener::start(&flags);
     let body = event("sub_1");
@@ -198,27 +199,31 @@ fn more_than_there_may_be_are_told_to_come_again_and_a_second_signal_ends_it_at_
     for _ in 0..2 {
         let (sent, mut stream) = (sent.clone(), listener.connect());
         stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
-        // The one that waits for its answer ends with the listener.
+        // The thread of the accepted request ends with the listener.
         thread::spawn(move || sent.send(read(&mut stream)));
     }
     let answer = Answer(came.recv_timeout(PATIENCE).unwrap());
     assert_eq!((answer.status(), answer.code().as_str()), (503, "busy"));
     assert!(answer.0.contains("retry-after: 1\r\n"), "{}", answer.0);
-    // The other would hold it up for ten seconds.
+    // Without a second signal, the accepted request would delay the end by ten seconds.
     let ended = loop {
         crate::support::signal(listener.child(), "TERM");
         if let Some(ended) = listener.child().try_wait().unwrap() {
             break ended;
         }
-        // Sleeps because polling without a pause takes the processor from what it waits for.
+        // Sleeps because polling without a pause slows down the process that the test waits for.
         thread::sleep(POLL);
     };
     assert_eq!(ended.code(), Some(143));
-    assert_eq!(came.recv_timeout(PATIENCE).unwrap(), "", "no answer was made up");
+    assert_eq!(
+        came.recv_timeout(PATIENCE).unwrap(),
+        "",
+        "the accepted request must get no response"
+    );
 }
 
 #[test]
-fn where_nobody_reads_senders_are_told_to_come_again_and_nothing_is_lost() {
+fn unread_output_is_503_and_loses_no_delivery() {
     let flags = ["--output", "ndjson", "--max-in-flight", "4"];
     let mut listener = Listener::unread(&flags, |command| {
         command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", SECRET)

@@ -1,4 +1,4 @@
-//! The lines for people: what stands in them, how wide they are, and that nothing in them acts.
+//! The lines on a terminal: content, width and sanitized text.
 
 use std::process::Command;
 
@@ -6,16 +6,17 @@ use super::listener::{Listener, OTHER_SECRET, SECRET, event, request, signature,
 use crate::support::formsvc;
 use crate::terminal::Terminal;
 
-/// What somebody may have typed into a form, as JSON has it.
+/// Control characters that a form could contain, as JSON escapes.
 const HOSTILE: &str =
     "\\u001b]0;owned\\u0007\\u001b[2J\\u001b[31mred\\r\\nforged line\\u202egpj.exe";
 
-/// A listener in a terminal, and where it listens.
+/// Starts a listener without a store in a terminal. Returns the terminal and the address of the
+/// listener.
 fn in_terminal(columns: u16, env: &[(&str, &str)], args: &[&str]) -> (Terminal, String) {
     in_terminal_with(columns, env, &[&["--no-store"], args].concat())
 }
 
-/// One that keeps what comes.
+/// Starts a listener in a terminal. Returns the terminal and the address of the listener.
 fn in_terminal_with(columns: u16, env: &[(&str, &str)], args: &[&str]) -> (Terminal, String) {
     let args = [&["webhook", "listen", "--port", "0"], args].concat();
     let mut command: Command = formsvc(&args);
@@ -35,7 +36,7 @@ fn send(address: &str, request: &[u8]) {
 }
 
 #[test]
-fn a_line_tells_what_came_and_how_it_was_answered() {
+fn line_has_the_delivery_its_verdict_and_the_response() {
     let listener = Listener::start(&[]);
     let body = event("sub_1");
     let twice = [listener.deliver(&body), listener.deliver(&body)];
@@ -56,7 +57,7 @@ fn a_line_tells_what_came_and_how_it_was_answered() {
 }
 
 #[test]
-fn with_quiet_nothing_is_said_and_json_is_still_told() {
+fn quiet_prints_nothing_except_ndjson() {
     let run = |args: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
         let ready = folder.path().join("ready.json");
@@ -81,7 +82,7 @@ fn with_quiet_nothing_is_said_and_json_is_still_told() {
 }
 
 #[test]
-fn lines_fit_their_window_and_ids_of_the_service_are_whole() {
+fn lines_fit_80_columns_with_complete_service_ids() {
     let id = "sub_0123456789abcdef0123456789abcdef";
     let long = format!("sub_{}", "0123456789abcdef".repeat(6));
     for (id, shown) in [(id, id), (&long, "sub_…")] {
@@ -98,7 +99,7 @@ fn lines_fit_their_window_and_ids_of_the_service_are_whole() {
         let ids = told.iter().filter(|line| line.contains(shown) && line.contains("abcdef"));
         assert_eq!(ids.count(), 2, "{told:#?}");
         let ends = told.iter().filter(|line| line.contains("valid") && line.ends_with("ms"));
-        assert_eq!(ends.count(), 2, "a line is broken: {told:#?}");
+        assert_eq!(ends.count(), 2, "a line is wrapped: {told:#?}");
         terminal.send(crate::terminal::CTRL_C);
         assert_eq!(terminal.finish(), Some(0));
         terminal.assert_restored();
@@ -106,7 +107,7 @@ fn lines_fit_their_window_and_ids_of_the_service_are_whole() {
 }
 
 #[test]
-fn what_is_said_is_folded_to_the_window_and_names_each_capture() {
+fn messages_are_wrapped_and_lines_have_capture_numbers() {
     let state = tempfile::tempdir().unwrap();
     let dead = crate::support::closed_address();
     let target = format!("http://{dead}/hook/of/somebody/with/a/path");
@@ -129,7 +130,7 @@ fn what_is_said_is_folded_to_the_window_and_names_each_capture() {
     }
     let hint = "         hint: `formsvc webhook verify --capture 3 --explain` finds the cause";
     assert!(rows.iter().any(|row| row == hint), "{rows:#?}");
-    // What a terminal breaks is broken within a word somewhere.
+    // The test compares words, because the terminal may wrap lines anywhere between them.
     let words: Vec<_> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
     let said = words.join(" ");
     for told in [
@@ -143,7 +144,7 @@ fn what_is_said_is_folded_to_the_window_and_names_each_capture() {
 }
 
 #[test]
-fn nothing_a_stranger_sends_acts_on_a_terminal() {
+fn hostile_delivery_is_sanitized_on_a_terminal() {
     let body = event(HOSTILE).replace("submission.created", HOSTILE).replace("frm_1", HOSTILE);
     for args in [&[][..], &["--output", "ndjson"], &["--jq", ".event"]] {
         for env in [&[][..], &[("NO_COLOR", "1")]] {
@@ -155,23 +156,24 @@ fn nothing_a_stranger_sends_acts_on_a_terminal() {
             terminal.send(crate::terminal::CTRL_C);
             assert_eq!(terminal.finish(), Some(0));
             let raw = String::from_utf8_lossy(terminal.raw()).into_owned();
-            let painted = raw.contains('\u{1b}');
-            assert_eq!(painted, env.is_empty() && args.is_empty(), "{args:?} {env:?}: {raw:?}");
+            let has_colors = raw.contains('\u{1b}');
+            assert_eq!(has_colors, env.is_empty() && args.is_empty(), "{args:?} {env:?}: {raw:?}");
             let text = anstream::adapter::strip_str(&raw).to_string();
-            // Of the colours nothing but colours is left out.
+            // Only color sequences were removed, so other sequences would still be visible.
             assert!(!raw.contains("\u{1b}]") && !raw.contains("\u{1b}[2J"), "{raw:?}");
-            let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\r') || c == '\u{202e}';
-            assert!(!text.contains(acts), "{args:?}: {text:?}");
+            let is_unsafe =
+                |c: char| c.is_control() && !matches!(c, '\n' | '\r') || c == '\u{202e}';
+            assert!(!text.contains(is_unsafe), "{args:?}: {text:?}");
             let forged = text.lines().any(|line| line.starts_with("forged"));
-            // What jq makes of a text has the text's own lines.
+            // Results of `--jq` may contain line feeds of the delivery.
             assert!(!forged || args.contains(&"--jq"), "{args:?}: {text}");
         }
     }
 }
 
 #[test]
-fn off_a_terminal_there_is_no_paint_unless_it_is_asked_for() {
-    for (flags, env, painted) in [
+fn colors_in_a_pipe_need_a_flag_or_variable() {
+    for (flags, env, has_colors) in [
         (&[][..], &[][..], false),
         (&["--color", "always"], &[], true),
         (&["--color", "always", "--output", "ndjson"], &[], false),
@@ -183,7 +185,7 @@ fn off_a_terminal_there_is_no_paint_unless_it_is_asked_for() {
         listener.post("", &event(HOSTILE));
         let said = listener.terminate();
         let escapes = said.stdout.contains('\u{1b}');
-        assert_eq!(escapes, painted, "{flags:?} {env:?}: {}", said.stdout);
+        assert_eq!(escapes, has_colors, "{flags:?} {env:?}: {}", said.stdout);
         assert!(!said.stdout.contains("\u{1b}[2J") && !said.stdout.contains('\u{7}'));
     }
 }

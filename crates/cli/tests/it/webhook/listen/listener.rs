@@ -1,4 +1,4 @@
-//! A listener in a process of its own, and somebody who sends to it.
+//! A listener process, and requests to it.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use crate::support::{PATIENCE, Said, formsvc, signal};
 pub(crate) const SECRET: &str = "whsec_of_the_listener_of_tests";
 pub(crate) const OTHER_SECRET: &str = "whsec_of_another_endpoint_altogether";
 
-/// A listener on a port of its own, terminated when dropped.
+/// A listener on a free port, terminated when dropped.
 pub(crate) struct Listener {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -26,12 +26,12 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Verifies with the secret, and keeps nothing on the disk.
+    /// Starts a listener that verifies with [`SECRET`] and stores nothing.
     pub(crate) fn start(args: &[&str]) -> Self {
         Self::with(args, |command| command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", SECRET))
     }
 
-    /// With more arguments and variables.
+    /// Starts a listener with `change` applied to its command.
     pub(crate) fn with(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         Self::unread(args, change).read()
     }
@@ -46,15 +46,16 @@ impl Listener {
         self
     }
 
-    /// One whose standard output nobody reads.
+    /// Starts a listener whose standard output is not read.
     pub(crate) fn unread(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         let mut command = formsvc(&["webhook", "listen", "--port", "0"]);
         command.args(args);
         change(&mut command);
-        Self::of(command)
+        Self::spawn(command)
     }
 
-    /// One that is started by a program which is given its command line: `sh -c … LISTENER…`.
+    /// Starts a listener through another program, which gets the command line of the listener as
+    /// its last arguments: `sh -c … LISTENER…`.
     pub(crate) fn under(
         starter: &[&str],
         args: &[&str],
@@ -69,10 +70,10 @@ impl Listener {
             .stdin(Stdio::null())
             .env_clear()
             .envs(command.get_envs().filter_map(|(name, to)| Some((name, to?))));
-        Self::of(starting).read()
+        Self::spawn(starting).read()
     }
 
-    fn of(mut command: Command) -> Self {
+    fn spawn(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut told = String::new();
@@ -112,15 +113,15 @@ impl Listener {
         stream
     }
 
-    /// Sends bytes as they are, and reads to the end of the connection.
+    /// Sends the bytes unchanged. Returns the bytes until the connection closes.
     pub(crate) fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // Whoever refuses early does not read to the end.
+        // Writing fails if the listener refuses the request before its end.
         let _ = stream.write_all(bytes);
         read(&mut stream)
     }
 
-    /// Sends a body with a header that is right, of now.
+    /// Sends a body with a valid, current signature.
     pub(crate) fn deliver(&self, body: &str) -> Answer {
         self.post(&signature(SECRET, 0, body), body)
     }
@@ -130,7 +131,7 @@ impl Listener {
         Answer(self.exchange(&request("/", signature, body)))
     }
 
-    /// Waits for the end, and for all that it said.
+    /// Waits for the end. Returns the exit code and all output.
     pub(crate) fn finish(mut self) -> Said {
         let stdout = self.stdout.take().map_or_else(String::new, |told| told.join().unwrap());
         self.stderr.read_to_string(&mut self.told).unwrap();
@@ -138,7 +139,7 @@ impl Listener {
         Said { code, stdout, stderr: std::mem::take(&mut self.told) }
     }
 
-    /// Terminates it, and waits for all that it said.
+    /// Terminates the listener. Returns the exit code and all output.
     pub(crate) fn terminate(self) -> Said {
         signal(&self.child, "TERM");
         self.finish()
@@ -152,7 +153,7 @@ impl Drop for Listener {
     }
 }
 
-/// An answer as it came.
+/// The bytes of a response.
 #[derive(Debug)]
 pub(crate) struct Answer(pub(crate) String);
 
@@ -163,7 +164,7 @@ impl Answer {
         status.unwrap_or_else(|| panic!("no answer: {:?}", self.0)).parse().unwrap()
     }
 
-    /// The code of an error.
+    /// Returns the error code in the body.
     #[track_caller]
     pub(crate) fn code(&self) -> String {
         let body: Value = serde_json::from_str(self.body()).unwrap();
@@ -175,13 +176,13 @@ impl Answer {
     }
 }
 
-/// All that comes; what was read before the connection broke counts.
+/// Reads until the connection closes. Bytes before an aborted connection count.
 pub(crate) fn read(stream: &mut TcpStream) -> String {
     let mut answer = Vec::new();
-    // A connection that is broken off ends as well.
+    // An aborted connection counts as closed.
     let over = stream.read_to_end(&mut answer).err().map(|error| error.kind());
     let waits = matches!(over, Some(ErrorKind::WouldBlock | ErrorKind::TimedOut));
-    assert!(!waits, "it is still open: {}", String::from_utf8_lossy(&answer));
+    assert!(!waits, "the connection is still open: {}", String::from_utf8_lossy(&answer));
     String::from_utf8(answer).unwrap()
 }
 
@@ -189,13 +190,13 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// The header that a secret makes, so many seconds from now.
+/// Returns a signature header with a time of `skew` seconds from now.
 pub(crate) fn signature(secret: &str, skew: i64, body: &str) -> String {
     let secret = SigningSecret::new(secret).unwrap();
     sign([&secret], now().saturating_add_signed(skew), body.as_bytes())
 }
 
-/// A delivery, to the byte.
+/// Returns the bytes of a delivery request.
 pub(crate) fn request(target: &str, signature: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let signature = match signature {
@@ -210,7 +211,7 @@ pub(crate) fn request(target: &str, signature: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The body of a delivery of a submission.
+/// Returns the body of a delivery of a submission.
 pub(crate) fn event(id: &str) -> String {
     format!(
         "{{\"event\":\"submission.created\",\"submission_id\":\"{id}\",\"form_id\":\"frm_1\",\
@@ -219,7 +220,7 @@ pub(crate) fn event(id: &str) -> String {
     )
 }
 
-/// A line with the ages of signatures left out: a second may pass anywhere.
+/// Returns a line without the ages of signatures, because a second may pass at any time.
 pub(crate) fn without_age(line: &str) -> String {
     let mut words: Vec<_> = line.split(' ').collect();
     words.retain(|word| {
@@ -229,15 +230,15 @@ pub(crate) fn without_age(line: &str) -> String {
     words.join(" ")
 }
 
-/// The lines of NDJSON.
+/// Parses the lines of NDJSON.
 #[track_caller]
 pub(crate) fn records(stdout: &str) -> Vec<Value> {
-    assert!(stdout.is_empty() || stdout.ends_with('\n'), "a line is cut: {stdout}");
+    assert!(stdout.is_empty() || stdout.ends_with('\n'), "the last line is truncated: {stdout}");
     let lines = stdout.split_terminator('\n');
     lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-/// Those of one type.
+/// Returns the records of one type.
 pub(crate) fn of_type<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
     records.iter().filter(|record| record["type"] == kind).collect()
 }

@@ -1,4 +1,4 @@
-//! The lines for programs: each parses, is as the schema says, and tells the body to the byte.
+//! The NDJSON lines: each is valid by the schema and contains the exact body.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use crate::processes;
 use crate::support::{Said, formsvc, succeed};
 use crate::webhook::recorder::Recorder;
 
-/// Bodies of all kinds: exact JSON, text that breaks readers, and none.
+/// Bodies of all kinds: JSON, invalid JSON, binary data and an empty body.
 fn bodies() -> Vec<Vec<u8>> {
     let pretty = "{\r\n  \"event\": \"submission.created\",\n\t\"n\": 12345678901234567890.10,\n \
                   \"path\": \"a\\/b\", \"é\": \"\\u00e9\\u2028\u{2028}\" }\n";
@@ -34,7 +34,7 @@ fn bodies() -> Vec<Vec<u8>> {
     ]
 }
 
-fn posted(body: &[u8]) -> Vec<u8> {
+fn signed_request(body: &[u8]) -> Vec<u8> {
     let key = SigningSecret::new(SECRET).unwrap();
     let mut request = request("/", &sign([&key], now(), body), "");
     let end = request.len() - "Content-Length: 0\r\n\r\n".len();
@@ -44,8 +44,8 @@ fn posted(body: &[u8]) -> Vec<u8> {
     request
 }
 
-/// Everything that a listener can write: also where one target answers and another does not.
-fn everything() -> (String, Vec<Vec<u8>>) {
+/// Returns a run with every kind of line, in which one target responds and the other does not.
+fn run_with_every_line_kind() -> (String, Vec<Vec<u8>>) {
     let live = Recorder::of(&[201]).url("/");
     let dead = crate::support::closed_address().to_string();
     let flags =
@@ -54,7 +54,7 @@ fn everything() -> (String, Vec<Vec<u8>>) {
     let listener = Listener::start(&[&flags[..], &targets].concat());
     let bodies = bodies();
     for body in &bodies {
-        listener.exchange(&posted(body));
+        listener.exchange(&signed_request(body));
     }
     for _ in 0..2 {
         listener.deliver(&event("sub_1"));
@@ -66,8 +66,8 @@ fn everything() -> (String, Vec<Vec<u8>>) {
     (said.stdout, bodies)
 }
 
-/// What a listener warns of before the first delivery.
-fn warnings() -> String {
+/// Returns the lines of a listener with every warning that is possible before the first delivery.
+fn run_with_every_warning() -> String {
     let flags = ["--output=ndjson", "--bind=0.0.0.0", "--timeout=20s"];
     let route = "--route=event=never=http://192.0.2.1/";
     let listener = Listener::with(&[&flags[..], &[route]].concat(), |command| {
@@ -78,18 +78,18 @@ fn warnings() -> String {
 
 #[test]
 fn lines_contain_every_kind_and_warning() {
-    let (stdout, _) = everything();
-    let records = [records(&stdout), records(&warnings())].concat();
+    let (stdout, _) = run_with_every_line_kind();
+    let records = [records(&stdout), records(&run_with_every_warning())].concat();
     let deliveries = of_type(&records, "delivery");
-    assert!(deliveries.iter().any(|told| told["status"].is_null()), "one is dropped");
-    assert!(deliveries.iter().any(|told| told["gap_ms"].is_number()), "one is a retry");
+    assert!(deliveries.iter().any(|record| record["status"].is_null()), "a delivery is dropped");
+    assert!(deliveries.iter().any(|record| record["gap_ms"].is_number()), "a delivery is a retry");
     let forwards: Vec<_> =
-        deliveries.iter().flat_map(|told| told["forwards"].as_array().unwrap()).collect();
-    let statuses: Vec<_> = forwards.iter().map(|told| &told["status"]).collect();
+        deliveries.iter().flat_map(|record| record["forwards"].as_array().unwrap()).collect();
+    let statuses: Vec<_> = forwards.iter().map(|record| &record["status"]).collect();
     assert_eq!(statuses, [&Value::from(201), &Value::Null]);
     assert_eq!(of_type(&records, "refused")[0]["code"], "method_not_allowed");
     let warned = of_type(&records, "warning");
-    let codes: Vec<_> = warned.iter().map(|told| told["code"].as_str().unwrap()).collect();
+    let codes: Vec<_> = warned.iter().map(|record| record["code"].as_str().unwrap()).collect();
     let expected =
         ["target_down", "not_verified", "reachable", "in_memory", "long_timeout", "plain_http"];
     assert_eq!(codes, expected);
@@ -128,7 +128,7 @@ fn listed_capture_equals_the_line_of_the_listener() {
 }
 
 #[test]
-fn an_independent_reader_of_schemas_agrees() {
+fn lines_are_valid_for_python_jsonschema() {
     let script = "import json,sys\ntry:\n import jsonschema\nexcept ImportError:\n sys.exit(0)\n\
         schema=json.load(open(sys.argv[1]))\n\
         jsonschema.Draft202012Validator.check_schema(schema)\n\
@@ -139,18 +139,18 @@ fn an_independent_reader_of_schemas_agrees() {
     std::fs::write(&schema, succeed(&["webhook", "listen", "--schema"])).unwrap();
     let mut python = processes::command("python3");
     python.args(["-c", script]).arg(&schema).stdin(Stdio::piped()).stderr(Stdio::piped());
-    // Without Python there is nobody to agree.
+    // Without Python, the test does nothing.
     let Ok(mut child) = python.spawn() else { return };
-    let (stdout, _) = everything();
-    // It may not have the library, and then reads nothing.
+    let (stdout, _) = run_with_every_line_kind();
+    // Without the `jsonschema` package, the program does not read its input.
     let _ = child.stdin.take().unwrap().write_all(stdout.as_bytes());
     let done = child.wait_with_output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 #[test]
-fn bodies_are_told_to_the_byte() {
-    let (stdout, bodies) = everything();
+fn lines_contain_exact_bodies() {
+    let (stdout, bodies) = run_with_every_line_kind();
     let records = records(&stdout);
     for (told, body) in of_type(&records, "delivery").into_iter().zip(&bodies) {
         let exact =
@@ -159,16 +159,16 @@ fn bodies_are_told_to_the_byte() {
         assert_eq!(told["body_sha256"], hex::encode(Sha256::digest(body)));
         assert_eq!(told["body_size"], body.len());
     }
-    // Numbers and keys stand in the line as they came.
+    // The line contains numbers and keys unchanged.
     let exact = r#""n":12345678901234567890.10,"path":"a\/b","é":"\u00e9\u2028"#;
     assert!(stdout.contains(exact), "{stdout}");
     let parsed =
-        of_type(&records, "delivery").iter().filter(|told| !told["body"].is_null()).count();
-    assert_eq!(parsed, 7, "four of the bodies, two retries and what another secret signed");
+        of_type(&records, "delivery").iter().filter(|record| !record["body"].is_null()).count();
+    assert_eq!(parsed, 7, "four of the bodies, two retries and the delivery with another secret");
 }
 
 #[test]
-fn signatures_are_masked_unless_they_are_asked_for() {
+fn signatures_are_masked_unless_reveal() {
     let body = event("sub_1");
     let header = signature(SECRET, 0, &body);
     for (flags, shown) in
@@ -178,12 +178,15 @@ fn signatures_are_masked_unless_they_are_asked_for() {
         assert_eq!(listener.post(&header, &body).status(), 200);
         let said = listener.terminate();
         assert_eq!(said.stdout.contains(&header), shown, "{}", said.stdout);
-        assert!(said.stdout.contains(header.split(',').next().unwrap()), "the time is no secret");
+        assert!(
+            said.stdout.contains(header.split(',').next().unwrap()),
+            "the time of the signature is shown"
+        );
     }
 }
 
 #[test]
-fn the_signature_that_would_be_right_is_nowhere() {
+fn expected_signature_is_never_printed() {
     let body = event("sub_1");
     let right = signature(SECRET, 0, &body);
     let wrong = signature(OTHER_SECRET, 0, &body);
@@ -200,7 +203,7 @@ fn the_signature_that_would_be_right_is_nowhere() {
 }
 
 #[test]
-fn jq_and_templates_make_of_each_line_what_they_will() {
+fn jq_and_template_apply_to_each_line() {
     for (flags, told) in [
         (["--jq", "select(.type==\"delivery\")|.submission_id"], "sub_1\n"),
         (["--template", "{{ item.type }}\n"], "ready\ndelivery\nsummary\n"),

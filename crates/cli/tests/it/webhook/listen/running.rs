@@ -1,4 +1,4 @@
-//! Where it runs: ports, files, folders, streams.
+//! The environment of a listener: ports, files, folders and streams.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -7,11 +7,11 @@ use super::listener::{Listener, SECRET, event, of_type, records, without_age};
 use crate::processes;
 use crate::support::{formsvc, run};
 
-/// Fails the test of the other loopback where there is none, which is skipped otherwise.
+/// If this variable is `1`, the test of `::1` fails without IPv6 instead of being skipped.
 const REQUIRE: &str = "FORMSVC_REQUIRE_IPV6";
 
 #[test]
-fn a_port_that_is_taken_is_told_with_a_free_one() {
+fn used_port_error_suggests_a_free_port() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let said = run(&["webhook", "listen", "--no-store", "--port", &port.to_string()]);
@@ -25,12 +25,12 @@ fn a_port_that_is_taken_is_told_with_a_free_one() {
 }
 
 #[test]
-fn both_loopbacks_are_this_machine() {
+fn listener_accepts_ipv4_and_ipv6_loopback() {
     let listener = Listener::start(&[]);
     let port = listener.address.port();
     if TcpListener::bind("[::1]:0").is_err() {
         let required = std::env::var_os(REQUIRE).is_some_and(|value| value == "1");
-        assert!(!required, "there is no ::1, and {REQUIRE}=1 asks for it");
+        assert!(!required, "there is no ::1, and {REQUIRE}=1 requires it");
         return;
     }
     let mut stream = std::net::TcpStream::connect(("::1", port)).unwrap();
@@ -40,13 +40,13 @@ fn both_loopbacks_are_this_machine() {
 }
 
 #[test]
-fn other_addresses_are_warned_of() {
+fn bind_to_all_addresses_is_a_warning() {
     let mut listener = Listener::start(&["--bind", "0.0.0.0"]);
     listener.wait_for("warning: other machines can reach the listener at 0.0.0.0");
 }
 
 #[test]
-fn the_ready_file_is_there_while_it_answers() {
+fn ready_file_exists_while_the_listener_runs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ready.json");
     let listener = Listener::start(&["--ready-file", path.to_str().unwrap(), "--path", "/hook"]);
@@ -62,7 +62,7 @@ fn the_ready_file_is_there_while_it_answers() {
 }
 
 #[test]
-fn deliveries_are_kept_by_number_and_their_hints_name_it() {
+fn captures_are_numbered_and_named_in_hints() {
     let state = tempfile::tempdir().unwrap();
     let keep = |flags: &[&str]| {
         Listener::with(flags, |command| {
@@ -74,7 +74,7 @@ fn deliveries_are_kept_by_number_and_their_hints_name_it() {
     listener.deliver(&event("sub_2"));
     let records = records(&listener.terminate().stdout);
     let numbers: Vec<_> =
-        of_type(&records, "delivery").iter().map(|told| &told["capture"]).collect();
+        of_type(&records, "delivery").iter().map(|record| &record["capture"]).collect();
     assert_eq!(numbers, [1, 2]);
     let listener = keep(&[]);
     let body = event("sub_3");
@@ -88,7 +88,7 @@ fn deliveries_are_kept_by_number_and_their_hints_name_it() {
 }
 
 #[test]
-fn where_nothing_can_be_kept_on_the_disk_it_is_kept_in_memory_and_told() {
+fn unwritable_state_folder_stores_in_memory_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -111,7 +111,7 @@ fn where_nothing_can_be_kept_on_the_disk_it_is_kept_in_memory_and_told() {
 }
 
 #[test]
-fn closed_streams_stop_nothing() {
+fn closed_stdin_and_stderr_do_not_stop_the_listener() {
     let folder = tempfile::tempdir().unwrap();
     let ready = folder.path().join("ready.json");
     let binary = formsvc(&[]).get_program().to_owned();
@@ -136,7 +136,7 @@ fn closed_streams_stop_nothing() {
 }
 
 #[test]
-fn a_demo_needs_nothing_set_up() {
+fn demo_listener_needs_no_setup() {
     let said = run(&["--demo", "webhook", "listen", "--once", "--no-store"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(without_age(&said.stdout).contains("✓ valid → 200 "), "{}", said.stdout);
