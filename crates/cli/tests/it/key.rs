@@ -213,7 +213,7 @@ fn commands_of_accounts_page_are_valid() {
     let commands = commands(&page);
     assert!(commands.len() > 10, "{commands:?}");
     for line in commands {
-        // The line may begin with a variable, whose value may contain the program name.
+        // The line may begin with a variable, and its value may contain the program name.
         let after =
             line.split_once(' ').filter(|(first, _)| first.contains('=') && !first.contains('$'));
         let (_, ours) = after.map_or(line, |(_, rest)| rest).split_once("formsvc ").unwrap();

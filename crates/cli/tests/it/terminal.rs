@@ -13,7 +13,7 @@
 //! assert!(terminal.screen().contains("signed in"));
 //! ```
 //!
-//! Commands come from `support::formsvc`, whose environment is empty. A test that needs `TERM`,
+//! Commands come from `support::formsvc`, with an empty environment. A test that needs `TERM`,
 //! `PAGER` or `HOME` sets it. [`Terminal::beside`] redirects a stream, as in `formsvc … > file`.
 //! Tests wait for output or for the end of the program, without sleeping. A wait longer than
 //! [`PATIENCE`] fails the test, which then prints the screen.

@@ -107,7 +107,7 @@ fn piped(mut command: Command, stdin: &str) -> Said {
     child.wait_with_output().unwrap().into()
 }
 
-/// The email address of the user whose API key the sandbox prints.
+/// The email address of the user with the API key that the sandbox prints.
 const OWNER: &str = "sandbox@formsvc.invalid";
 
 /// A response to `/api/v1/me`.

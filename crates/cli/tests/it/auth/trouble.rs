@@ -95,7 +95,7 @@ fn login_in_an_unwritable_home_is_exit_10() {
 const NOBODY: u32 = 65534;
 
 /// Returns the binary, run as a user for whom file modes apply. If the tests run as root, the home
-/// folder is given to `nobody`, who runs a copy of the binary in the returned folder.
+/// folder is given to `nobody`, which runs a copy of the binary in the returned folder.
 fn unprivileged(home: &Home, args: &[&str]) -> (Command, tempfile::TempDir) {
     let (mut ours, copied) = (home.formsvc(args), tempfile::tempdir().unwrap());
     if rustix::process::geteuid().is_root() {

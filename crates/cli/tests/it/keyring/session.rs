@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
         Self::with_bus(home, &format!("--config-file={}", config.display()))
     }
 
-    /// A session whose keyring accepts calls and never responds.
+    /// A session with a keyring that accepts calls and never responds.
     pub(super) fn silent(home: &'a Home) -> Self {
         let mut session = Self::without_a_keyring(home);
         let mut owner = session.program(PYTHON);

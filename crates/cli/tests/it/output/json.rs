@@ -7,7 +7,7 @@ use super::{titled, window};
 use crate::support::{Canned, Said, formsvc, one_form, page, run};
 use crate::terminal::CTRL_C;
 
-/// A service with one submission, whose numbers a floating point number cannot represent exactly.
+/// A service with one submission. A floating point number cannot represent its numbers exactly.
 fn exact() -> Canned {
     let answers = r#"{"n":12345678901234567890,"d":1.10,"s":"a\tb, \"c\"","l":[1,  2]}"#;
     let row =

@@ -14,7 +14,7 @@ use crate::processes;
 use crate::support::{Canned, Said, answer, formsvc};
 use crate::terminal::Terminal;
 
-/// A service whose forms have these titles. Their public ids are `form0`, `form1` and so on.
+/// A service with forms of these titles. Their public ids are `form0`, `form1` and so on.
 fn titled(titles: &[&str]) -> Canned {
     let forms: Vec<serde_json::Value> = titles
         .iter()

@@ -22,7 +22,7 @@ fn body(id: &str, name: &str) -> String {
     )
 }
 
-/// A home folder whose store has two valid captures and an invalid one.
+/// A home folder with two valid captures and an invalid one in its store.
 fn three_captures() -> Home {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);

@@ -32,7 +32,7 @@ const PRINTERS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
-/// A program whose change cannot be undone, because the original order of the answers is lost.
+/// A program that loses the original order of the answers, so its change cannot be undone.
 const SORTER: (&str, &[&str]) = (
     "python3",
     &["-c", "import json, sys; print(json.dumps(json.load(sys.stdin), indent=2, sort_keys=True))"],

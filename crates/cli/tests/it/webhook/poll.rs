@@ -16,7 +16,7 @@ const AVAILABLE: u8 = 0;
 const UNAVAILABLE: u8 = 1;
 const KEY_REVOKED: u8 = 2;
 
-/// A service whose API can fail, a receiver, and the state folder of a listener.
+/// A service with an API that can fail, a receiver, and the state folder of a listener.
 struct PollSetup {
     sandbox: Sandbox,
     between: Between,

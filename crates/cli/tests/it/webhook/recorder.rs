@@ -110,7 +110,7 @@ impl Recorder {
     }
 }
 
-/// Reads a request to the end of its body, whose length is in `Content-Length`.
+/// Reads a request to the end of its body. The length is in `Content-Length`.
 pub(super) fn read(stream: &mut impl Read) -> io::Result<Got> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use formsvc_protocol::signature::{SigningSecret, verify};
 
-/// A home folder whose store has two deliveries.
+/// A home folder with two deliveries in its store.
 fn two_deliveries() -> Home {
     let home = Home::new();
     let mut listener = Listener::start(&home, &[]);

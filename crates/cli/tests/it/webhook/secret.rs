@@ -8,7 +8,7 @@ use super::listen::listener::{Listener, OTHER_SECRET, SECRET, event, of_type, re
 use super::recorder::Recorder;
 use crate::support::{Said, formsvc};
 
-/// The home folder of a user who stores secrets in a file.
+/// The home folder of a user with the file as the store of secrets.
 struct Home(tempfile::TempDir);
 
 impl Home {

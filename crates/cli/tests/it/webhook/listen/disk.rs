@@ -70,7 +70,7 @@ fn file_size_limit_does_not_end_the_listener() {
     assert!(listed.iter().all(|capture| capture["body_size"].as_u64() >= Some(size as u64)));
 }
 
-/// Starts a listener whose state folder is a separate disk. Returns `None` if this process cannot
+/// Starts a listener with a separate disk as its state folder. Returns `None` if this process cannot
 /// mount one.
 fn start_on_disk(options: &str, state: &Path) -> Option<Listener> {
     let mounted = [&UNSHARED[..], &[MOUNTED, options, state.to_str().unwrap()]].concat();

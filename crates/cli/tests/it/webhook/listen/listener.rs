@@ -46,7 +46,7 @@ impl Listener {
         self
     }
 
-    /// Starts a listener whose standard output is not read.
+    /// Starts a listener without reading its standard output.
     pub(crate) fn unread(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Self {
         let mut command = formsvc(&["webhook", "listen", "--port", "0"]);
         command.args(args);
