@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the deliveries that come, and whether their signatures are right. Python alone, no packages.
+"""Prints each delivery and whether its signature is valid. Needs only Python, no packages.
 
     FORMSVC_SIGNING_SECRET=whsec_... python3 examples/receiver.py [PORT]
 
@@ -16,19 +16,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 VARIABLE = "FORMSVC_SIGNING_SECRET"
 TOLERANCE_SECONDS = 300
-BODY_MAX = 32 << 20
+BODY_MAX = 1 << 20
 SECRET = b""
 
 
 def verdict(header, body, secret, now):
-    """What the four steps of the specification (SPEC section 5) say."""
+    """Verifies the signature by the rules of SPEC section 5 and returns the result as text."""
     parts = [part.split("=", 1) for part in header.split(",") if "=" in part]
     times = [value for key, value in parts if key == "t"]
     signatures = [value for key, value in parts if key == "v1"]
     if len(times) != 1 or not (times[0].isascii() and times[0].isdigit()) or not signatures:
         return "malformed"
     expected = hmac.new(secret, times[0].encode() + b"." + body, hashlib.sha256).hexdigest()
-    # Without an early exit, so that the time it takes tells nothing.
+    # Compares all signatures, so that the response time does not depend on the result.
     matches = [hmac.compare_digest(expected.encode(), one.encode()) for one in signatures]
     if not any(matches):
         return "wrong signature"
@@ -44,7 +44,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.send_error(413)
         body = self.rfile.read(int(length))
         found = verdict(self.headers.get("X-Service-Signature", ""), body, SECRET, time.time())
-        # repr() keeps a stranger's text from reaching the terminal as it is.
+        # repr() escapes control characters, which would change the terminal.
         print(time.strftime("%H:%M:%S"), found, repr(body.decode("utf-8", "replace")), flush=True)
         self.send_response(200 if found == "verified" else 400)
         self.send_header("Content-Length", "0")
@@ -55,7 +55,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 def read_secret():
-    """The secret of the environment, or of whoever is asked; a pasted `export ...=` line will do."""
+    """Returns the secret from the environment, or asks for it. Accepts a pasted `export ...=` line."""
     try:
         text = os.environ.get(VARIABLE) or getpass.getpass("Signing secret: ")
     except EOFError:
@@ -89,5 +89,5 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        # Ctrl-C is how it ends.
+        # Users end the program with Ctrl-C.
         print(file=sys.stderr)
