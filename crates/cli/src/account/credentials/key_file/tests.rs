@@ -47,6 +47,10 @@ impl Fixture {
     }
 }
 
+fn text(error: &StoreError) -> String {
+    error.to_string()
+}
+
 fn account(profile: &str) -> Account {
     Account::new(profile, "https://forms.example").unwrap()
 }
@@ -125,7 +129,7 @@ fn symbolic_link_to_file_or_folder_is_refused() {
     let real = fixture.folder.with_file_name("real");
     fs::rename(&fixture.folder, &real).unwrap();
     symlink(&real, &fixture.folder).unwrap();
-    assert!(fixture.refused().to_string().contains("symbolic link"));
+    assert!(text(&fixture.refused()).contains("symbolic link"));
     for spelled in ["formsvc/", "formsvc/.", "./formsvc//"] {
         let file = KeyFile::new(Some(&fixture.folder.with_file_name(spelled)));
         assert!(file.get(&account("a")).is_err(), "{spelled}");
@@ -135,7 +139,7 @@ fn symbolic_link_to_file_or_folder_is_refused() {
     let elsewhere = fixture.folder.with_file_name("elsewhere.toml");
     fs::rename(fixture.path(), &elsewhere).unwrap();
     symlink(&elsewhere, fixture.path()).unwrap();
-    assert!(fixture.refused().to_string().contains("symbolic link"));
+    assert!(text(&fixture.refused()).contains("symbolic link"));
 }
 
 #[test]
@@ -157,10 +161,10 @@ fn pipe_or_folder_at_the_path_is_refused_without_waiting() {
     fs::remove_file(fixture.path()).unwrap();
     let made = std::process::Command::new("mkfifo").arg(fixture.path()).status();
     assert!(made.unwrap().success());
-    assert!(fixture.refused().to_string().contains("is not a file"));
+    assert!(text(&fixture.refused()).contains("is not a file"));
     fs::remove_file(fixture.path()).unwrap();
     fs::create_dir(fixture.path()).unwrap();
-    assert!(fixture.refused().to_string().contains("is not a file"));
+    assert!(text(&fixture.refused()).contains("is not a file"));
 }
 
 #[test]
@@ -176,15 +180,15 @@ fn invalid_file_error_shows_no_content() {
     ] {
         let fixture = Fixture::with(text);
         let error = fixture.file.get(&account("a")).unwrap_err();
-        assert!(error.to_string().contains(wrong), "{error}");
+        assert!(text(&error).contains(wrong), "{error}");
         assert!(!format!("{error:?}{error}").contains("SECRET"), "{error:?}");
     }
     let fixture = Fixture::with("");
     fs::write(fixture.path(), b"\xff\xfe").unwrap();
-    assert!(fixture.refused().to_string().contains("UTF-8"));
+    assert!(text(&fixture.refused()).contains("UTF-8"));
     let fixture = Fixture::with("\"https://forms.example\" = \"fsk_SECRETSECRET\"");
     let error = fixture.file.set(&account("a"), &KEY.into()).unwrap_err();
-    assert!(error.to_string().contains("not a table"), "{error}");
+    assert!(text(&error).contains("not a table"), "{error}");
 }
 
 #[test]
