@@ -47,7 +47,7 @@ impl Fixture {
     }
 }
 
-fn text(error: &StoreError) -> String {
+fn message(error: &StoreError) -> String {
     error.to_string()
 }
 
@@ -129,7 +129,7 @@ fn symbolic_link_to_file_or_folder_is_refused() {
     let real = fixture.folder.with_file_name("real");
     fs::rename(&fixture.folder, &real).unwrap();
     symlink(&real, &fixture.folder).unwrap();
-    assert!(text(&fixture.refused()).contains("symbolic link"));
+    assert!(message(&fixture.refused()).contains("symbolic link"));
     for spelled in ["formsvc/", "formsvc/.", "./formsvc//"] {
         let file = KeyFile::new(Some(&fixture.folder.with_file_name(spelled)));
         assert!(file.get(&account("a")).is_err(), "{spelled}");
@@ -139,7 +139,7 @@ fn symbolic_link_to_file_or_folder_is_refused() {
     let elsewhere = fixture.folder.with_file_name("elsewhere.toml");
     fs::rename(fixture.path(), &elsewhere).unwrap();
     symlink(&elsewhere, fixture.path()).unwrap();
-    assert!(text(&fixture.refused()).contains("symbolic link"));
+    assert!(message(&fixture.refused()).contains("symbolic link"));
 }
 
 #[test]
@@ -161,10 +161,10 @@ fn pipe_or_folder_at_the_path_is_refused_without_waiting() {
     fs::remove_file(fixture.path()).unwrap();
     let made = std::process::Command::new("mkfifo").arg(fixture.path()).status();
     assert!(made.unwrap().success());
-    assert!(text(&fixture.refused()).contains("is not a file"));
+    assert!(message(&fixture.refused()).contains("is not a file"));
     fs::remove_file(fixture.path()).unwrap();
     fs::create_dir(fixture.path()).unwrap();
-    assert!(text(&fixture.refused()).contains("is not a file"));
+    assert!(message(&fixture.refused()).contains("is not a file"));
 }
 
 #[test]
@@ -180,15 +180,15 @@ fn invalid_file_error_shows_no_content() {
     ] {
         let fixture = Fixture::with(text);
         let error = fixture.file.get(&account("a")).unwrap_err();
-        assert!(text(&error).contains(wrong), "{error}");
+        assert!(message(&error).contains(wrong), "{error}");
         assert!(!format!("{error:?}{error}").contains("SECRET"), "{error:?}");
     }
     let fixture = Fixture::with("");
     fs::write(fixture.path(), b"\xff\xfe").unwrap();
-    assert!(text(&fixture.refused()).contains("UTF-8"));
+    assert!(message(&fixture.refused()).contains("UTF-8"));
     let fixture = Fixture::with("\"https://forms.example\" = \"fsk_SECRETSECRET\"");
     let error = fixture.file.set(&account("a"), &KEY.into()).unwrap_err();
-    assert!(text(&error).contains("not a table"), "{error}");
+    assert!(message(&error).contains("not a table"), "{error}");
 }
 
 #[test]
