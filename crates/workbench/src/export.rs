@@ -122,8 +122,8 @@ impl Exporter {
             (
                 self.has_http_file_syntax,
                 "a request contains `{{`, or a body has a line that begins with `###`, `<` or `>`, \
-                 which is syntax in an HTTP file: check it before you send it, or use `--as har` or \
-                 `--as ndjson`",
+                 which is syntax in an HTTP file: check it before you send it, or use \
+                 `webhook events export --as har`",
             ),
         ];
         all.into_iter().filter(|(applies, _)| *applies).map(|(_, warning)| warning)

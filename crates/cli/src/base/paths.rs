@@ -6,7 +6,7 @@ use crate::base::env::{self, EnvVar, Lookup};
 
 /// Name of the folder of this program in each base folder.
 const FOLDER: &str = "formsvc";
-/// Name of the folder of captures in the state folder.
+/// Name of the folder for captures (stored webhook deliveries) in the state folder.
 const CAPTURES: &str = "webhook";
 
 /// The folders of this program, which need not exist. `None` if neither a variable nor a home folder gives

@@ -39,7 +39,7 @@ const MIN_MEMORY: usize = 256 << 20;
 /// Maximum number of rejected deliveries in flight. Rejected deliveries do not count for [`ListenLimits::in_flight`],
 /// so that requests without a valid signature do not block other deliveries.
 const MAX_REJECTED: usize = 16;
-/// Maximum number of deliveries by which a subscriber may lag behind.
+/// Maximum number of messages by which a subscriber may lag behind. A delivery is published twice.
 const BROADCAST_LEN: usize = 256;
 /// Number of consecutive stored deliveries after which the next failure counts as a new outage. A single success
 /// does not end an outage, because on an almost full disk small deliveries are still stored.

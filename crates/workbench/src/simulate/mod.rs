@@ -91,10 +91,7 @@ impl Simulation {
         stream::iter(0..self.count)
             .then(|index| async move {
                 if let Some(rate) = self.rate {
-                    #[expect(
-                        clippy::cast_precision_loss,
-                        reason = "53 bits hold the milliseconds of 285,000 years"
-                    )]
+                    #[expect(clippy::cast_precision_loss, reason = "no run sends 2^53 deliveries")]
                     let after = Duration::try_from_secs_f64(index as f64 / rate);
                     sleep_until(started + after.unwrap_or_default()).await;
                 }

@@ -21,7 +21,7 @@ const NAME_BYTES_MAX: usize = 4_096;
 #[derive(Debug)]
 pub(super) struct Statistics {
     labels: Vec<LabelStatistics>,
-    /// Indices in `labels`, by the hash of a label and of its number in a submission: JSON may repeat a label.
+    /// Indices in `labels`, by the hash of a label and its nth occurrence in a submission: JSON may repeat labels.
     by_hash: HashMap<u64, usize>,
     /// The indices of `labels` in the order of the form.
     order: Vec<usize>,

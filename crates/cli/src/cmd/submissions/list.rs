@@ -40,7 +40,7 @@ pub(crate) struct List {
     /// Only submissions older than this cursor or RFC 3339 instant
     #[arg(long, value_name = "CURSOR")]
     before: Option<String>,
-    /// Only submissions below this one in the list, which is of the last second before `--before`
+    /// With `--before`: only submissions below this one, which was made in the second before that time
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
     /// Leave out submissions that the service cannot list or that violate the API, name them, and end with

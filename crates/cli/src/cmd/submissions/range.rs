@@ -17,7 +17,7 @@ pub(crate) struct Range {
     /// 2h ago
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
-    /// Only submissions made before this time. Newer ones are read too, but not printed
+    /// Only submissions made before this time. Newer ones are read too, but left out
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<When>,
 }

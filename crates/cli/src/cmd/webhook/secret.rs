@@ -30,7 +30,7 @@ const WITHOUT_KEYRING: &str = "`--store file` stores it in a file that only you 
 /// Store the signing secrets of your endpoints, for `listen`, `verify`, `replay` and the inspector
 ///
 /// They are stored in the keyring of the system, or in a file that only you can read, separately for each profile.
-/// During a rotation, add the new secret and remove the old one later. All stored secrets verify deliveries; the newest one is the current one, whose signature comes first. Secrets in flags and variables take precedence. `trigger`,
+/// During a rotation, add the new secret and remove the old one later. All stored secrets verify deliveries; the newest one is the current one, with which `replay` signs first. Secrets in flags and variables take precedence. `trigger`,
 /// `sign` and `check` never use stored secrets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Secret {

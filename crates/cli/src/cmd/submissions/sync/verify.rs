@@ -47,7 +47,7 @@ pub(super) struct Verify {
     /// Hide submissions that the service does not have from views and exports
     #[arg(long, group = "deleted")]
     mark_deleted: bool,
-    /// Delete submissions that the service does not have any more, and hidden ones, also from the SQLite file
+    /// Delete submissions that the service lacks, and hidden ones; an SQLite file keeps no byte of them
     #[arg(long, group = "deleted")]
     purge_deleted: bool,
     /// Allow `--mark-deleted` and `--purge-deleted` if the service has no submissions at all

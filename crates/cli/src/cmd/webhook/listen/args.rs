@@ -79,7 +79,7 @@ pub(super) struct EndArgs {
     /// Exit after this time
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = END)]
     pub(super) max_time: Option<Duration>,
-    /// Exit when a delivery matches EXPR; exit code 11 if none did. Repeatable: each EXPR must match
+    /// Exit when a delivery matches EXPR; exit code 11 if none did. Repeatable: each EXPR needs a match
     #[arg(long, value_name = "EXPR", value_parser = Expression::parse, help_heading = END, long_help = expect_help())]
     expect: Vec<Expression>,
     /// Exit with code 11 at the first delivery that does not match EXPR; repeatable
@@ -191,7 +191,7 @@ impl LimitArgs {
 fn expect_help() -> String {
     format!(
         "Exit when a delivery matches EXPR, such as 'event=submission.created && status<300'; exit code 11 \
-         if none did. Repeatable: each EXPR must match\n\n{}",
+         if none did. Repeatable: each EXPR needs a match\n\n{}",
         DeliveryFilter::help()
     )
 }

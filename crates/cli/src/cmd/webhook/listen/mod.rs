@@ -54,8 +54,7 @@ const STORE_LIMITS: StoreLimits =
 
 /// Receive deliveries on this machine: verify, record, show and forward them
 ///
-/// Prints one line per delivery: time, event, verdict, attempt and response. `--output ndjson` prints JSON with
-/// the exact bytes of each delivery, which `--schema` describes. Everything else is printed on standard error.
+/// Prints one line per delivery: time, event, verdict, attempt and response. `--output ndjson` prints JSON with the exact body of each delivery, which `--schema` describes. Everything else is printed on standard error.
 /// Deliveries are stored for a week, and at most 256 MiB of them.
 ///
 /// Ctrl-C, SIGTERM or closing the terminal ends the listener with exit code 0, or with 11 if the deliveries of
@@ -66,7 +65,7 @@ const STORE_LIMITS: StoreLimits =
     after_help = "Examples:\n  formsvc webhook listen --sandbox contact --forward-to 4242\n  formsvc webhook listen --poll contact --forward-to 4242/hook\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc webhook listen --schema"
 )]
 pub(crate) struct Listen {
-    /// Port to listen on; 0 chooses a free one [default: 9000; with --demo 0]
+    /// Port to listen on; 0 chooses a free one [default: 9000, or 0 with --demo]
     #[arg(long, value_name = "PORT", value_parser = whole::<u16>(0..=65_535))]
     port: Option<u16>,
     /// Address to listen on [default: 127.0.0.1 and ::1, which only this machine can reach]

@@ -30,7 +30,7 @@ pub(super) struct VerifyRecord<'a> {
     capture: Option<CaptureNumber>,
     valid: bool,
     verdict: &'static str,
-    /// The ids of the causes.
+    /// The ids of the causes that `--explain` found.
     why: Option<String>,
     meaning: &'static str,
     secret: Option<&'a str>,
