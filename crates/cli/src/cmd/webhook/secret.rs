@@ -168,8 +168,7 @@ impl Remove {
     }
 }
 
-/// Returns the stored secrets. A keyring that cannot be read is not an error: its secrets are missing, and a
-/// warning says so.
+/// Returns the stored secrets. A keyring that cannot be read causes a warning, and its secrets are missing.
 pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliError> {
     let entry = load(cx, true).await?;
     let mut secrets = SigningSecrets::default();

@@ -96,7 +96,7 @@ fn record(check: &ReceiverCheck) -> CheckRecord<'_> {
     CheckRecord { check: id, section: format!("SPEC §{section}"), sends, wants, why, fix }
 }
 
-/// Returns what the check found, and after a warning or a failure what was expected.
+/// Returns the finding of a check. A warning or a failure also names the expected response.
 fn found(report: &ReceiverReport) -> String {
     let (found, check) = (&report.found, report.check);
     match report.outcome {
