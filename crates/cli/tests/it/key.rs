@@ -18,7 +18,6 @@ struct Home(tempfile::TempDir);
 impl Home {
     fn new() -> Self {
         let home = Self(tempfile::tempdir().unwrap());
-        home.run(&["config", "path"], &[]);
         std::fs::create_dir_all(home.folder()).unwrap();
         chmod(&home.folder(), 0o700);
         home.write(

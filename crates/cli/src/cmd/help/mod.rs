@@ -83,7 +83,7 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
 
 fn environment(width: usize) -> String {
     let about = "Flags take precedence over variables; an empty variable counts as unset. \
-                 `formsvc config list --show-origin` shows where each value comes from.";
+                 `formsvc config list` shows where each value comes from.";
     let rows = ENV_VARS.iter().map(|var| (var.name, format!("{}.", var.about)));
     format!(
         "{}\n{}\n{}",
