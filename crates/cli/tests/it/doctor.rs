@@ -164,10 +164,7 @@ fn failed_checks_exit_1_with_code_check_failed() {
     let failed = json.stdout.matches("\tfailed\t").count();
     let text = doctor("text").stderr;
     let all = json.stdout.lines().count();
-    assert!(
-        text.starts_with(&format!("error: {failed} of {all} checks failed: key")),
-        "{text}"
-    );
+    assert!(text.starts_with(&format!("error: {failed} of {all} checks failed: key")), "{text}");
 }
 
 #[test]

@@ -66,4 +66,3 @@ async fn check(cx: &Context, base_url: Option<&str>, source: Option<&KeySource>)
     }
     checks
 }
-
