@@ -21,7 +21,6 @@ use clap::Parser;
 use clap::Subcommand;
 
 pub use completion::completion_scripts;
-pub(crate) use help::topics;
 pub use man::man_pages;
 pub(crate) use submissions::range::{Range, place};
 

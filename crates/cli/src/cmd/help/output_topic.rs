@@ -74,7 +74,7 @@ or less. `false`, `cat` or --no-pager disables it.
   FORMSVC_PAGER='less -S' formsvc --demo submissions list randhie
 ";
 
-pub(super) fn text(_width: usize) -> String {
+pub(super) fn text() -> String {
     let format_line = |line: &str| match line.strip_prefix("# ") {
         Some(title) => page::heading(title),
         None => format!("{line}\n"),
