@@ -66,7 +66,10 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) {
     let page =
         Page::new(command.clone().override_usage(usage).after_help(None).after_long_help(None));
     // The renderer would omit an empty date, and `man` would read the next argument as the date.
-    let page = page.date("\"\"").source(concat!("formsvc ", env!("CARGO_PKG_VERSION")));
+    let page = page
+        .date("\"\"")
+        .manual("User Commands")
+        .source(concat!("formsvc ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render(&mut text).expect("a write to memory does not fail");
     let text = String::from_utf8(text).expect("the parts are text");

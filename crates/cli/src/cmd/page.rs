@@ -64,8 +64,8 @@ pub(crate) fn definitions<'a>(rows: impl IntoIterator<Item = (&'a str, String)>)
 
 /// Breaks a paragraph at spaces, and indents each line.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    let lines = text::wrap(text, WIDTH - indent);
-    lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
+    let lines = text::wrap(text, WIDTH - indent).join("\n");
+    textwrap::indent(&lines, &" ".repeat(indent)) + "\n"
 }
 
 #[cfg(test)]

@@ -24,8 +24,10 @@ pub(crate) struct Help {
     words: Vec<String>,
 }
 
-/// The pages about subjects that are not commands: names, and functions that return the text.
-const TOPICS: &[(&str, fn() -> String)] = &[
+/// A page about a subject that is not a command: its name, and a function that returns its text.
+type Topic = (&'static str, fn() -> String);
+
+const TOPICS: &[Topic] = &[
     ("environment", environment),
     ("output", output_topic::text),
     ("exit-codes", exit_codes),
