@@ -17,8 +17,8 @@ pub enum Refusal {
     TooLarge,
     TooSlow,
     Unreadable,
-    /// The limit of deliveries in flight is reached, or the program that runs the listener does not
-    /// read its events.
+    /// The limit of deliveries in flight or of the memory for bodies is reached, or the channel of events
+    /// stays full.
     Busy,
     /// The delivery is not valid, and the limit of rejected deliveries in flight is reached. Such a delivery is not
     /// stored.
