@@ -73,7 +73,7 @@ pub enum PollError {
     Client(#[from] Error),
     #[error("polled deliveries need a signing secret")]
     NoSecret,
-    #[error("the delivery of a polled submission panicked")]
+    #[error("polling ended with a panic")]
     Panicked,
 }
 
