@@ -36,7 +36,7 @@ variables! {
     BASE_URL = "FORMSVC_BASE_URL":
         "base URL of the service";
     ALLOW_HTTP = "FORMSVC_ALLOW_HTTP":
-        "hosts, besides this machine, that get requests and the API key over http, without encryption";
+        "hosts, separated by commas, that get requests and the API key over http, without encryption";
     API_KEY = "FORMSVC_API_KEY":
         "the API key; the `--api-key-…` flags take precedence";
     API_KEY_FILE = "FORMSVC_API_KEY_FILE":
