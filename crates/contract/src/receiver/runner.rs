@@ -7,6 +7,7 @@ use formsvc_protocol::signature::SigningSecret;
 use futures_util::future::join_all;
 use http::header::RETRY_AFTER;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use url::Url;
 
 use super::check::{Plan, ReceiverCheck, Step};
@@ -16,7 +17,7 @@ use super::leak::find_leak;
 use super::request::{CheckRequest, ID_PREFIX, TestSubmission};
 use super::signature_kind::Keys;
 use super::table::RECEIVER_CHECKS;
-use crate::report::Outcome;
+use crate::report::{Outcome, as_millis};
 use crate::send::{HttpSender, SendError, SendErrorKind};
 
 /// Repeats of a request that is answered with 503: as many as the service's retries (SPEC §6).
@@ -44,9 +45,10 @@ pub struct ReceiverOptions<'a> {
 }
 
 /// The result of a check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ReceiverReport {
     /// The check.
+    #[serde(flatten)]
     pub check: &'static ReceiverCheck,
     /// The result.
     pub outcome: Outcome,
@@ -55,6 +57,7 @@ pub struct ReceiverReport {
     /// Number of requests.
     pub requests: usize,
     /// Duration of the check.
+    #[serde(rename = "took_ms", serialize_with = "as_millis")]
     pub took: Duration,
 }
 
