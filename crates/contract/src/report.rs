@@ -114,7 +114,10 @@ impl Report {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn as_spec_section<S: Serializer>(section: &u8, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_spec_section<S: Serializer>(
+    section: &u8,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("SPEC §{section}"))
 }
 

@@ -86,7 +86,11 @@ fn properties(delivery: &Delivery, reveal: bool) -> Vec<(&'static str, String)> 
         (label, texts.trim().to_owned())
     });
     let received = ("received", format!("{:.3}, {source}", summary.received_at));
-    [received].into_iter().chain(lines).chain([("meaning", summary.verdict.description())]).collect()
+    [received]
+        .into_iter()
+        .chain(lines)
+        .chain([("meaning", summary.verdict.description())])
+        .collect()
 }
 
 /// Returns headers, body and forwards with their labels.

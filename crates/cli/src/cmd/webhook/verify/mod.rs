@@ -87,7 +87,7 @@ impl Verify {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let source = self.body_source()?;
-                // The demo's secret is that of its captures.
+        // The demo's secret is that of its captures.
         let secrets = if is_demo(cx) && self.capture.is_none() {
             self.secrets.read(cx).await?
         } else {
