@@ -209,7 +209,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Sends a request. Before the first check is complete, an unreachable receiver is an error of the run.
+    /// Sends a request. Before the first check is complete, a receiver that cannot be reached, or does not answer
+    /// in HTTP/1.1, is an error of the run.
     async fn exchange(
         &self,
         step: Step,
@@ -226,7 +227,7 @@ impl<'a> Runner<'a> {
                 clock_lead(&answer.headers, sent, received),
                 find_leak(answer, request.hidden_mac.as_deref(), secret.expose_secret()),
             ),
-            Err(error) if !self.was_reached && is_unreachable(error.kind) => {
+            Err(error) if !self.was_reached && error.kind != SendErrorKind::Timeout => {
                 return Err(error.clone());
             }
             Err(_) => (0, None),
@@ -243,12 +244,6 @@ impl<'a> Runner<'a> {
 fn skipped(check: &'static ReceiverCheck, reason: &str) -> ReceiverReport {
     let found = reason.to_owned();
     ReceiverReport { check, outcome: Outcome::Skipped, found, requests: 0, took: Duration::ZERO }
-}
-
-/// Returns true if the request did not reach a receiver.
-fn is_unreachable(kind: SendErrorKind) -> bool {
-    use SendErrorKind::{BadUrl, Connect, Dns, Proxy, Refused, Tls, Untrusted};
-    matches!(kind, BadUrl | Dns | Refused | Connect | Proxy | Tls | Untrusted)
 }
 
 /// Returns the pause that `Retry-After` asks for; without that header, the longest pause.

@@ -55,7 +55,8 @@ const LIST_FIELDS: &[Field] = &[
 /// Sends valid deliveries, which the receiver must accept, and invalid ones, which it must refuse. They are
 /// submissions of the form `frm_check` with ids that begin with `sub_check_`. The receiver stores or processes
 /// those that it accepts, so do not check a receiver in production. A response may take 10 seconds, as for the
-/// service, unless `--timeout` is given. Exits with 1 if a check fails, with 6 if the receiver cannot be reached.
+/// service, unless `--timeout` is given. Exits with 1 if a check fails, with 6 if the receiver cannot be reached
+/// or does not answer in HTTP/1.1.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook check\n  formsvc webhook check --list\n  formsvc webhook check 9000/hook --secret-file secret.txt\n  formsvc --demo webhook check --only stale,future --junit report.xml"
@@ -177,16 +178,18 @@ fn result(report: &ReceiverReport) -> Check {
     }
 }
 
-/// The error for a receiver that cannot be reached.
+/// The error for a receiver that cannot be reached, or does not answer in HTTP/1.1.
 fn unreachable(error: &SendError) -> CliError {
-    let code = match error.kind {
+    let (code, what) = match error.kind {
         SendErrorKind::BadUrl => return CliError::usage(error.to_string()),
-        SendErrorKind::Timeout => Code::Timeout,
-        _ => Code::Network,
+        SendErrorKind::Timeout => (Code::Timeout, "the receiver cannot be reached"),
+        SendErrorKind::BadAnswer => (Code::Network, "the receiver does not answer in HTTP/1.1"),
+        SendErrorKind::Closed => (Code::Network, "the receiver does not answer"),
+        _ => (Code::Network, "the receiver cannot be reached"),
     };
-    let unreachable = CliError::coded(code, "the receiver cannot be reached").because(error);
-    match advice(error) {
-        Some(hint) => unreachable.hint(hint),
-        None => unreachable,
-    }
+    let hint = match error.kind {
+        SendErrorKind::Closed => Some("read its log; if it uses TLS, its URL begins with https://"),
+        _ => advice(error),
+    };
+    CliError::coded(code, what).because(error).hint_unless_empty(hint.unwrap_or_default())
 }

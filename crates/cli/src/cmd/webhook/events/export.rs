@@ -70,7 +70,7 @@ impl Export {
             destination.publish()?;
         }
         for warning in exporter.warnings() {
-            cx.progress.warn(warning);
+            cx.progress.warn(&warning);
         }
         if let Some(file) = file {
             let captures = count(exporter.count() as u64, "capture");

@@ -1,5 +1,6 @@
 //! `formsvc webhook events tail`
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
@@ -30,9 +31,9 @@ const RESPONSE_MAX: SignedDuration = SignedDuration::from_secs(15);
 
 /// Print deliveries while listeners on this machine record them
 ///
-/// Prints the newest deliveries, then new ones in order of their arrival, until Ctrl-C. A delivery without a
-/// response delays the next ones by at most 15 seconds. The lines are those of `webhook listen`. In a pipe, each
-/// delivery is one line of JSON with its body and responses.
+/// Prints the newest deliveries, then each new delivery once it has a response, or after 15 seconds without one,
+/// until Ctrl-C. The lines are those of `webhook listen`. In a pipe, each delivery is one line of JSON with its
+/// body and responses.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events tail --count 3\n  formsvc --demo webhook events tail --count 2 --verdict invalid\n  formsvc webhook events tail --status failed"
@@ -62,6 +63,7 @@ impl Tail {
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
         }
+        cx.shutdown.run_until_stopped();
         tokio::select! {
             result = self.follow(cx, &printer, &filter) => result,
             // The program that reads the pipe has ended.
@@ -85,6 +87,8 @@ impl Tail {
                 0
             }
         };
+        // The numbers of printed deliveries that follow one without a response.
+        let mut printed = BTreeSet::new();
         let mut left = self.count.unwrap_or(u64::MAX);
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -95,14 +99,20 @@ impl Tail {
             }
             let Some(store) = &store else { continue };
             let query = CaptureQuery { after: Some(after), ..CaptureQuery::default() };
+            let mut has_pending = false;
             for summary in store.list(query).await?.iter().rev() {
+                let number = summary.number.unwrap_or_default();
                 let age = Timestamp::now().duration_since(summary.received_at);
-                if summary.response.is_none() && age < RESPONSE_MAX {
-                    break;
+                let is_pending = summary.response.is_none() && age < RESPONSE_MAX;
+                has_pending |= is_pending;
+                if !has_pending {
+                    after = number;
                 }
-                after = summary.number.unwrap_or_default();
+                if is_pending || !printed.insert(number) {
+                    continue;
+                }
                 // It may have been removed meanwhile.
-                let Some(delivery) = store.get(after).await? else { continue };
+                let Some(delivery) = store.get(number).await? else { continue };
                 if filter.matches(&delivery) {
                     self.print(printer, &delivery)?;
                     left -= 1;
@@ -111,6 +121,7 @@ impl Tail {
                     }
                 }
             }
+            printed.retain(|number| *number > after);
         }
     }
 
