@@ -298,7 +298,7 @@ async fn curl_without_target_uses_a_local_host_of_the_delivery() {
         page.insert(delivery).await;
         let curl = page.read_ok(&format!("api/curl?number={number}")).await;
         let command = curl["command"].as_str().unwrap();
-        assert!(command.contains(&format!(" {url} ")), "{host}: {command}");
+        assert!(command.contains(&format!(" '{url}?")), "{host}: {command}");
     }
 }
 
