@@ -2,7 +2,7 @@
 
 use secrecy::SecretString;
 
-use super::Check;
+use super::{Check, Outcome};
 use crate::account::credentials::{Account, Stores};
 use crate::account::key::{self, Key};
 use crate::base::env;
@@ -23,8 +23,8 @@ pub(crate) async fn keys(
         config_file(cx),
         profile(cx, base_url),
         environment(cx),
-        store(&stores, KeyStore::Keyring, chosen),
-        store(&stores, KeyStore::File, chosen),
+        store(cx, &stores, KeyStore::Keyring, chosen),
+        store(cx, &stores, KeyStore::File, chosen),
     ];
     let (check, key) = api_key(cx, base_url, source).await;
     checks.push(check);
@@ -81,7 +81,7 @@ fn environment(cx: &Context) -> Check {
 
 /// Checks that a store of keys is available, and that only its owner can read it. A store that the profile does
 /// not use fails only if it contains keys.
-fn store(stores: &Stores, store: KeyStore, chosen: Option<KeyStore>) -> Check {
+fn store(cx: &Context, stores: &Stores, store: KeyStore, chosen: Option<KeyStore>) -> Check {
     let (name, has_keys) = match store {
         KeyStore::Keyring => ("keyring", false),
         KeyStore::File => ("key file", stores.has_file()),
@@ -92,11 +92,13 @@ fn store(stores: &Stores, store: KeyStore, chosen: Option<KeyStore>) -> Check {
             Check::passed(name, format!("the profile uses {}", stores.place(store)))
         }
         Ok(()) => Check::passed(name, "available; the profile does not use it"),
-        Err(error) if is_used || has_keys => {
-            Check::failed(name, error.to_string()).hint(error.hint())
+        Err(_) if chosen.is_some() && !is_used && !has_keys => {
+            Check::skipped(name, "the profile does not use it")
         }
-        Err(_) if chosen.is_some() => Check::skipped(name, "the profile does not use it"),
-        Err(error) => Check::warning(name, error.to_string()).hint(error.hint()),
+        Err(error) => {
+            let outcome = if is_used || has_keys { Outcome::Failed } else { Outcome::Warning };
+            Check::new(name, outcome, error.to_string()).hint(key::store_hint(&cx.settings, &error))
+        }
     }
 }
 

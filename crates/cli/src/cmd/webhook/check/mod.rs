@@ -191,5 +191,5 @@ fn unreachable(error: &SendError) -> CliError {
         SendErrorKind::Closed => Some("read its log; if it uses TLS, its URL begins with https://"),
         _ => advice(error),
     };
-    CliError::coded(code, what).because(error).hint_unless_empty(hint.unwrap_or_default())
+    CliError::coded(code, what).because(error).hint(hint.unwrap_or_default())
 }
