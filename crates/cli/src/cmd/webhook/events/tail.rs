@@ -80,15 +80,14 @@ impl Tail {
         filter: &DeliveryFilter,
     ) -> Result<(), CliError> {
         let mut store = captures::open(cx).await?;
-        let mut after = match &store {
-            Some(store) => self.number_before(store, filter).await?,
-            None => {
-                cx.progress.remark(&captures::none_message(cx));
-                0
-            }
-        };
+        let mut after = 0;
+        if let Some(store) = &store {
+            after = self.number_before(store, filter).await?;
+        } else {
+            cx.progress.remark(&captures::none_message(cx));
+        }
         // The numbers of printed deliveries that follow one without a response.
-        let mut printed = BTreeSet::new();
+        let mut ahead = BTreeSet::new();
         let mut left = self.count.unwrap_or(u64::MAX);
         let mut ticks = interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -108,7 +107,7 @@ impl Tail {
                 if !has_pending {
                     after = number;
                 }
-                if is_pending || !printed.insert(number) {
+                if is_pending || !ahead.insert(number) {
                     continue;
                 }
                 // It may have been removed meanwhile.
@@ -121,7 +120,7 @@ impl Tail {
                     }
                 }
             }
-            printed.retain(|number| *number > after);
+            ahead.retain(|number| *number > after);
         }
     }
 
