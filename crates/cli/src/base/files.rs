@@ -23,8 +23,8 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 pub(crate) enum Trust {
     /// Any user, for content that can do no harm. The path must not be a link.
     AnyUser,
-    /// The user and root: no other user can change the file. The path may be a link; the linked file is
-    /// checked.
+    /// The user and root: no other user can change the file. The path may be a link of the user or of root;
+    /// the linked file is checked.
     OwnUser,
     /// The user alone: no other user can read or change the file or its folder, and neither is a link.
     Private,
@@ -71,6 +71,7 @@ pub(crate) fn open(path: &Path, trust: Trust) -> Result<Option<File>, FileError>
         Ok(metadata) if metadata.is_symlink() && trust != Trust::OwnUser => {
             return Err(FileError::is_link(path));
         }
+        Ok(metadata) if metadata.is_symlink() => check_access(&metadata, path, trust)?,
         _ => {}
     }
     let mut options = OpenOptions::new();
@@ -149,7 +150,9 @@ fn check_access(metadata: &Metadata, path: &Path, trust: Trust) -> Result<(), Fi
     use std::os::unix::fs::MetadataExt;
 
     let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
-    let Some(problem) = access_problem(trust, owner, metadata.mode(), user) else { return Ok(()) };
+    // Every user has all rights to a link, but only its owner can change it.
+    let mode = if metadata.is_symlink() { 0 } else { metadata.mode() };
+    let Some(problem) = access_problem(trust, owner, mode, user) else { return Ok(()) };
     let quoted = crate::base::shell::quoted(&path.display().to_string()).into_owned();
     let fix = match trust {
         _ if problem == OTHER_OWNER => {
@@ -360,6 +363,11 @@ mod tests {
         assert_eq!(problem(&link, Private), "is a symbolic link");
         set_mode(&real, 0o660);
         assert_eq!(problem(&link, OwnUser), "can be changed by other users");
+        set_mode(&real, 0o640);
+        // Only root can give a link to another user.
+        if std::os::unix::fs::lchown(&link, Some(12_345), None).is_ok() {
+            assert_eq!(problem(&link, OwnUser), OTHER_OWNER);
+        }
     }
 
     #[test]

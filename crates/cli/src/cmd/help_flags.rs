@@ -53,8 +53,9 @@ fn is_refused(command: &[&str], flag: &str) -> bool {
     match command {
         ["completion" | "man" | "help"] => flag != "color",
         ["auth", "login" | "logout" | "use" | "token"] => flag == "demo" || DATA.contains(&flag),
+        ["auth", "doctor"] => flag == "demo",
         ["submissions", "export"]
-        | ["config", "get" | "set" | "unset"]
+        | ["config", "get" | "set" | "unset" | "path"]
         | ["submissions", "exports", "clean"]
         | ["webhook", "events", "open" | "export"]
         | ["webhook", "secret", "add" | "remove"]

@@ -84,6 +84,7 @@ fn config_set_persists_in_a_private_file() {
     home.succeed("config unset output");
     assert_eq!(home.succeed("config get output"), "tsv\n");
     home.fail("config get base_url", 3, &["base_url"]);
+    assert_eq!(home.succeed("config path"), format!("{}\n", home.file().display()));
 }
 
 #[test]
@@ -401,9 +402,11 @@ fn missing_home_prevents_only_config_changes() {
         Said::from(command.output().unwrap())
     };
     for home in [None, Some(""), Some("relative")] {
-        let said = run(&["config", "set", "output", "json"], home);
-        assert_eq!(said.code, Some(10), "{}", said.stderr);
-        assert!(said.stderr.contains("FORMSVC_CONFIG_DIR"), "{}", said.stderr);
+        for args in [&["config", "set", "output", "json"][..], &["config", "path"]] {
+            let said = run(args, home);
+            assert_eq!(said.code, Some(10), "{}", said.stderr);
+            assert!(said.stderr.contains("FORMSVC_CONFIG_DIR"), "{}", said.stderr);
+        }
         assert_eq!(run(&["config", "get", "color"], home).stdout, "auto\n");
         assert_eq!(run(&["config", "list"], home).code, Some(0));
     }

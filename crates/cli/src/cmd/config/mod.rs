@@ -2,6 +2,7 @@
 
 mod get;
 mod list;
+mod path;
 mod set;
 mod unset;
 
@@ -25,6 +26,7 @@ pub(crate) enum Config {
     Get(get::Get),
     Set(set::Set),
     Unset(unset::Unset),
+    Path(path::Path),
 }
 
 impl Config {
@@ -42,6 +44,7 @@ impl Config {
             Self::Get(get) => get.run(cx),
             Self::Set(set) => set.run(cx),
             Self::Unset(unset) => unset.run(cx),
+            Self::Path(path) => path.run(cx),
         }
     }
 }
