@@ -3,36 +3,20 @@
 use std::convert::Infallible;
 
 use axum::Router;
-use axum::extract::{FromRef, State};
-use axum::response::IntoResponse;
 use axum::routing::post;
 use formsvc_receiver::inbox::MemoryInbox;
 use formsvc_receiver::{SubmissionCreated, Verified, Verifier, process_once};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
 
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// A running receiver. Dropping it stops it.
+/// A running receiver, which ends with the command.
 pub(super) struct DemoReceiver {
     pub(super) url: Url,
     pub(super) secret: SecretString,
-    serving: AbortHandle,
-}
-
-#[derive(Clone)]
-struct App {
-    verifier: Verifier,
-    inbox: MemoryInbox,
-}
-
-impl FromRef<App> for Verifier {
-    fn from_ref(app: &App) -> Self {
-        app.verifier.clone()
-    }
 }
 
 impl DemoReceiver {
@@ -45,26 +29,16 @@ impl DemoReceiver {
         let secret: SecretString = format!("whsec_{}", hex::encode(bytes)).into();
         let verifier = Verifier::new(secret.expose_secret()).map_err(|error| failed(&error))?;
         let inbox = MemoryInbox::new();
+        let accept = async move |submission: Verified<SubmissionCreated>| {
+            process_once(inbox, submission, |_, _| async { Ok::<(), Infallible>(()) }).await
+        };
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
         let address = listener.local_addr().map_err(|error| failed(&error))?;
         let url = format!("http://{address}/").parse().map_err(|error| failed(&error))?;
-        let router = Router::new().route("/", post(accept)).with_state(App { verifier, inbox });
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { url, secret, serving: serving.abort_handle() })
+        let router = Router::new().route("/", post(accept)).with_state(verifier);
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Ok(Self { url, secret })
     }
-}
-
-impl Drop for DemoReceiver {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
-async fn accept(
-    State(app): State<App>,
-    submission: Verified<SubmissionCreated>,
-) -> impl IntoResponse {
-    process_once(app.inbox, submission, |_, _| async { Ok::<(), Infallible>(()) }).await
 }
 
 #[cfg(test)]
