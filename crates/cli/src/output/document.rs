@@ -27,6 +27,43 @@ pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
     Ok(replace_unpaired_surrogates(json))
 }
 
+/// Indents JSON. Names and values keep their exact text, and repeated members stay. Returns `None` if the text is not
+/// JSON, or nested too deeply.
+pub(crate) fn pretty(json: &[u8]) -> Option<String> {
+    let json = std::str::from_utf8(json).ok()?;
+    readable(json).ok()?;
+    let (mut text, mut depth, mut in_string, mut is_escaped) = (String::new(), 0, false, false);
+    for c in json.chars() {
+        let is_quote = c == '"' && !is_escaped;
+        is_escaped = in_string && c == '\\' && !is_escaped;
+        in_string ^= is_quote;
+        if !in_string && matches!(c, '}' | ']') {
+            depth -= 1;
+            text.truncate(text.trim_end().len());
+            if !text.ends_with(['{', '[']) {
+                new_line(&mut text, depth);
+            }
+        }
+        match c {
+            _ if in_string || is_quote => text.push(c),
+            '{' | '[' | ',' => {
+                depth += usize::from(c != ',');
+                text.push(c);
+                new_line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => text.push(c),
+        }
+    }
+    Some(text + "\n")
+}
+
+fn new_line(text: &mut String, depth: usize) {
+    text.push('\n');
+    text.push_str(&"  ".repeat(depth));
+}
+
 fn replace_unpaired_surrogates(json: &str) -> Cow<'_, str> {
     let mut in_string = false;
     let mut replaced: Option<String> = None;
@@ -104,5 +141,33 @@ mod tests {
         assert!(readable(&flat).is_ok());
         let hidden = format!("# \"\n{}", nested(DEPTH_MAX + 1));
         assert!(readable(&hidden).is_err(), "brackets after a comment of jq");
+    }
+
+    #[test]
+    fn pretty_indents_json_and_keeps_every_text() {
+        let shown =
+            pretty(br#"{"a":1.50,"b" : [1,{"c":"x\"],{\\"}, [ ],{}],"a2":null,"a":"\u00e9"}"#)
+                .unwrap();
+        let lines: Vec<&str> = shown.lines().map(str::trim_start).collect();
+        let expected = [
+            "{",
+            "\"a\": 1.50,",
+            "\"b\": [",
+            "1,",
+            "{",
+            r#""c": "x\"],{\\""#,
+            "},",
+            "[],",
+            "{}",
+            "],",
+            "\"a2\": null,",
+            r#""a": "\u00e9""#,
+            "}",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(pretty(b"\"x\""), Some("\"x\"\n".to_owned()));
+        for text in [&b"<html>"[..], b"{} {}", b"\xff", &[b'['; 100]] {
+            assert_eq!(pretty(text), None);
+        }
     }
 }

@@ -115,14 +115,6 @@ impl Jq {
     }
 }
 
-/// Indents JSON. Numbers keep their spelling. Returns `None` if the text is not JSON.
-pub(crate) fn pretty(json: &[u8]) -> Option<String> {
-    let value = parse(std::str::from_utf8(json).ok()?).ok()?;
-    let mut out = Vec::new();
-    write_json(&mut out, &value, true).ok()?;
-    String::from_utf8(out).ok()
-}
-
 fn write_json(out: &mut dyn Write, value: &Val, indented: bool) -> io::Result<()> {
     let indent = indented.then(|| "  ".to_owned());
     let layout = write::Pp { indent, sep_space: indented, ..write::Pp::default() };
@@ -302,31 +294,6 @@ mod tests {
         for code in ["fromjson", "tonumber"] {
             let error = results(code, &nested(1 << 20)).unwrap_err();
             assert!(error.contains("levels deep"), "{error}");
-        }
-    }
-
-    #[test]
-    fn pretty_indents_json_and_keeps_numbers() {
-        let shown = pretty(br#"{"a":1.50,"b" : [1,{"c":"x\"],{\\"}, [ ],{}],"a2":null}"#).unwrap();
-        let lines: Vec<&str> = shown.lines().map(str::trim_start).collect();
-        let expected = [
-            "{",
-            "\"a\": 1.50,",
-            "\"b\": [",
-            "1,",
-            "{",
-            r#""c": "x\"],{\\""#,
-            "},",
-            "[],",
-            "{}",
-            "],",
-            "\"a2\": null",
-            "}",
-        ];
-        assert_eq!(lines, expected);
-        assert_eq!(pretty(b"\"x\""), Some("\"x\"\n".to_owned()));
-        for text in [&b"<html>"[..], b"{} {}", b"\xff", &[b'['; 100]] {
-            assert_eq!(pretty(text), None);
         }
     }
 }

@@ -29,8 +29,9 @@ mod writing;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) use detail::{Detail, Finding};
+pub(crate) use document::pretty;
 pub(crate) use field::Field;
-pub(crate) use jq::{Jq, pretty};
+pub(crate) use jq::Jq;
 pub(crate) use listing::{Listing, check_list_size, to_json};
 pub(crate) use live::{ItemPrinter, Live};
 pub(crate) use options::OutputOptions;
@@ -302,7 +303,6 @@ impl Output {
                 let environment = TemplateOutput {
                     terminal: self.screen.terminal,
                     paint: self.screen.paint,
-                    width: self.screen.width,
                     now: time::now(),
                 };
                 Some(Program::Template(Template::new(text, names, environment)?))
@@ -363,9 +363,8 @@ impl Output {
         if self.quiet {
             return;
         }
-        for (name, near) in listing.missing_labels() {
-            let near = near.map_or_else(String::new, |near| format!("; {near}"));
-            let text = format!("none of the items has `{name}`{near}");
+        for name in listing.missing_labels() {
+            let text = format!("none of the items has `{name}`");
             Message::warning(text).print(self.error_format);
         }
     }

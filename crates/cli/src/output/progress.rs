@@ -53,7 +53,7 @@ enum Mode {
 #[derive(Default)]
 struct MovingLine {
     is_active: bool,
-    /// True while a thread redraws the line.
+    /// True if a thread redraws the line.
     has_thread: bool,
     /// Cells of the line on the screen.
     drawn: usize,
@@ -158,7 +158,8 @@ impl Progress {
                 if !line.has_thread {
                     let shared = Arc::clone(&self.0);
                     let thread = thread::Builder::new().spawn(move || {
-                        while locked(&shared).redraw() {
+                        loop {
+                            locked(&shared).redraw();
                             thread::sleep(REDRAW_EVERY);
                         }
                     });
@@ -267,15 +268,12 @@ impl State {
         }
     }
 
-    /// Draws the current line. Returns false when the line has ended.
-    fn redraw(&mut self) -> bool {
-        let Mode::Moving(line) = &mut self.mode else { return false };
-        line.has_thread = line.is_active;
-        if line.is_active {
+    /// Draws the current line if an operation is in progress.
+    fn redraw(&mut self) {
+        if matches!(&self.mode, Mode::Moving(line) if line.is_active) {
             let text = self.line(Instant::now());
             self.draw(&one_line(&text));
         }
-        matches!(&self.mode, Mode::Moving(line) if line.has_thread)
     }
 
     /// Replaces the moving line on the screen. An empty text removes it.
