@@ -140,10 +140,15 @@ impl Progress {
     /// Reports a wait and its reason.
     pub(crate) fn waiting(&self, wait: Duration, why: &str) {
         let (mut state, now) = (self.state(), Instant::now());
-        state.waited += wait;
         state.began.get_or_insert(now);
-        state.wait = now.checked_add(wait).map(|until| (until, why.to_owned()));
-        self.show(state, Some(wait));
+        let Some(until) = now.checked_add(wait) else { return };
+        // Several requests can wait for the same reason at the same time.
+        let known = state.wait.take().filter(|(known, _)| *known > now);
+        state.waited +=
+            until.saturating_duration_since(known.as_ref().map_or(now, |known| known.0));
+        let is_repeated = known.is_some_and(|(_, reason)| reason == why);
+        state.wait = Some((until, why.to_owned()));
+        self.show(state, Some(wait).filter(|_| !is_repeated));
     }
 
     fn show(&self, mut state: MutexGuard<'_, State>, wait: Option<Duration>) {
@@ -340,6 +345,14 @@ mod tests {
             let now = until.checked_sub(Duration::from_millis(millis)).unwrap();
             assert_eq!(state.line(now), line);
         }
+    }
+
+    #[test]
+    fn waits_at_the_same_time_count_once() {
+        let progress = progress();
+        progress.waiting(Duration::from_secs(63), "your limit");
+        progress.waiting(Duration::from_secs(63), "your limit");
+        assert_eq!(progress.waited().as_secs(), 63);
     }
 
     #[test]

@@ -63,13 +63,13 @@ pub(crate) struct Export {
     limit: Option<u64>,
     #[command(flatten)]
     options: FormatOptions,
+    /// Write one file per month of UTC into the folder `--out` [formats: parquet]
     #[arg(
         long,
         value_name = "UNIT",
         conflicts_with = "all",
         requires = "out",
-        hide_short_help = true,
-        help = format_options::help("--partition", "Write one file per month of UTC into the folder `--out`")
+        hide_short_help = true
     )]
     partition: Option<Partition>,
     #[command(flatten)]
