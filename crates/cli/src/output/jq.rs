@@ -65,24 +65,8 @@ impl Jq {
         indented: bool,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        self.run_value(parse(json)?, indented, out)
-    }
-
-    /// Writes the results of the expression for an array of documents, like [`run`](Self::run). Parses the
-    /// documents one by one, so that the text of the array is never in memory.
-    pub(super) fn run_array(
-        &self,
-        items: impl Iterator<Item = String>,
-        indented: bool,
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
-        let items = items.map(|json| parse(&json)).collect::<Result<Val, _>>()?;
-        self.run_value(items, indented, out)
-    }
-
-    fn run_value(&self, input: Val, indented: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
-        for result in self.0.id.run((context, input)) {
+        for result in self.0.id.run((context, parse(json)?)) {
             match result {
                 Ok(Val::TStr(text)) => out.write_all(&text).and_then(|()| out.write_all(b"\n")),
                 Ok(value) => write_json(out, &value, indented),
@@ -259,18 +243,6 @@ mod tests {
         assert_eq!((failed.exit, &*out), (Exit::Usage, &b"1\n"[..]));
         assert_eq!(results("1, halt, 2", "null").unwrap(), "1\n");
         assert!(results("error(\"no\")", "null").unwrap_err().contains("causes: [\"no\"]"));
-    }
-
-    #[test]
-    fn array_of_documents_is_one_input() {
-        let mut out = Vec::new();
-        let items = [r#"{"a":1.10}"#, r#"{"a":"\ud800"}"#].map(str::to_owned);
-        let jq = Jq::new("length, .[].a").unwrap();
-        jq.run_array(items.into_iter(), false, &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "2\n1.10\n\u{fffd}\n");
-        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(jq.run_array([deep].into_iter(), false, &mut Vec::new()).is_err());
-        jq.run_array(std::iter::empty(), false, &mut Vec::new()).unwrap();
     }
 
     #[test]

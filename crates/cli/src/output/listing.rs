@@ -130,15 +130,6 @@ impl Listing {
         })
     }
 
-    /// Like [`json`](Self::json), but frees the items one by one during the iteration.
-    pub(super) fn into_json(mut self) -> impl Iterator<Item = String> {
-        let items = std::mem::take(&mut self.items);
-        items.into_iter().map(move |item| match &self.picks {
-            None => item,
-            Some(picks) => self.picked_json(&item, picks),
-        })
-    }
-
     fn picked_json(&self, item: &str, picks: &[Pick]) -> String {
         let members = members(item);
         let mut json = String::from("{");

@@ -164,18 +164,9 @@ impl Output {
 
     pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
         self.warn_of_missing_labels(&listing);
-        match self.program(None)? {
-            Some(Program::Jq(jq)) => {
-                let pretty = self.screen.terminal;
-                return self
-                    .screen
-                    .data(true, |out| jq.run_array(listing.into_json(), pretty, out));
-            }
-            Some(program) => {
-                let items: Vec<_> = listing.json().collect();
-                return self.run(&program, &format!("[{}]", items.join(",")), Shape::List);
-            }
-            None => {}
+        if let Some(program) = self.program(None)? {
+            let items: Vec<_> = listing.json().collect();
+            return self.run(&program, &format!("[{}]", items.join(",")), Shape::List);
         }
         match self.format {
             OutputFormat::Table => {
