@@ -100,21 +100,15 @@ impl Add {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
         // A wrong name or a locked keyring is reported before the secret is asked for.
         let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
-        if entry.secrets.iter().any(|(name, _)| *name == self.name) {
-            let what = format!("there is a signing secret with the name `{}` already", self.name);
-            return Err(CliError::usage(what).hint(format!(
-                "pass another name, or remove it: formsvc webhook secret remove {}",
-                self.name
-            )));
-        }
+        entry.check_unused(&self.name)?;
         let secret = read_secret().await?;
         // The rules of a secret are those of its use.
         SigningSecrets::default()
             .add(&self.name, secret.clone())
             .map_err(|error| CliError::usage(error.to_string()))?;
-        entry.add(&self.name, secret).map_err(|error| CliError::usage(error.to_string()))?;
+        entry.add(&self.name, secret)?;
         let stores = Stores::of(&cx.settings);
-        let store = self.store.or(entry.store).unwrap_or_else(|| stores.preferred());
+        let store = self.store.or(entry.store).unwrap_or_default();
         write(cx, entry, store).await?;
         let readable = if store == KeyStore::File { ", which only you can read" } else { "" };
         let place = stores.place(store);
@@ -155,8 +149,7 @@ impl Remove {
                     .hint("`formsvc webhook secret list` lists the names"));
             }
         }
-        let stores = Stores::of(&cx.settings);
-        let store = entry.store.unwrap_or_else(|| stores.preferred());
+        let store = entry.store.unwrap_or_default();
         write(cx, entry, store).await?;
         let removed = if self.all {
             "all stored signing secrets of this profile are removed".to_owned()
@@ -176,7 +169,7 @@ pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliEr
         secrets.add(&name, secret).map_err(|error| CliError::usage(error.to_string()))?;
     }
     if let Some(store) = entry.store.filter(|_| cx.settings.verbose > 0) {
-        cx.progress.remark(&format!("signing secrets from the {store}"));
+        cx.progress.remark(&format!("signing secrets from the {}", store.name()));
     }
     Ok(secrets)
 }
