@@ -81,7 +81,7 @@ pub(crate) fn print(
     for row in rows {
         listing.push(row);
     }
-    cx.output.list(listing)
+    cx.output.list(&listing)
 }
 
 /// Returns an error that names the failed checks, if any. `only` is the flag that selects checks, if the

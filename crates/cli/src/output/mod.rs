@@ -162,8 +162,8 @@ impl Output {
         Ok(listing)
     }
 
-    pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
-        self.warn_of_missing_labels(&listing);
+    pub(crate) fn list(&self, listing: &Listing) -> Result<(), CliError> {
+        self.warn_of_missing_labels(listing);
         if let Some(program) = self.program(None)? {
             let items: Vec<_> = listing.json().collect();
             return self.run(&program, &format!("[{}]", items.join(",")), Shape::List);
@@ -176,13 +176,13 @@ impl Output {
                 self.report_dropped(&dropped);
                 Ok(())
             }
-            OutputFormat::Json => self.json(|out| formats::json(out, &listing)),
-            _ => self.rows(&listing),
+            OutputFormat::Json => self.json(|out| formats::json(out, listing)),
+            _ => self.rows(listing),
         }
     }
 
     /// Prints a list if a flag or a setting chose the format of the output.
-    pub(crate) fn list_if_requested(&self, listing: Listing) -> Result<(), CliError> {
+    pub(crate) fn list_if_requested(&self, listing: &Listing) -> Result<(), CliError> {
         if self.is_requested() { self.list(listing) } else { Ok(()) }
     }
 

@@ -42,7 +42,7 @@ impl List {
         if listing.is_empty() {
             cx.progress.remark(&self.describe_empty(&forms));
         }
-        cx.output.list(listing)?;
+        cx.output.list(&listing)?;
         check_valid(&forms)
     }
 

@@ -98,7 +98,7 @@ impl ShowSchema {
         for label in statistics.labels() {
             listing.push(&LabelRow::new(label, of));
         }
-        cx.output.list(listing)?;
+        cx.output.list(&listing)?;
         cx.progress.remark(&match of {
             0 => "no submissions".to_owned(),
             _ if of == sample => {

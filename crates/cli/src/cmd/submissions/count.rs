@@ -102,7 +102,7 @@ impl Count {
         let complete = cx.until(cx.deadline(self.max_time), counting).await?;
         if self.by.is_some() {
             counter.rows(has_bars).iter().for_each(|row| listing.push(row));
-            cx.output.list(listing)?;
+            cx.output.list(&listing)?;
         } else {
             let Counter { total, first, last, .. } = counter;
             listing.push(&json!({ "count": total, "first": first, "last": last }));

@@ -74,7 +74,7 @@ impl List {
         if listing.is_empty() {
             cx.progress.remark("no submissions");
         }
-        cx.output.list(listing)?;
+        cx.output.list(&listing)?;
         if !items.is_finished() && cx.settings.terminal.stdout {
             let mut line = CommandLine::new(&cx.settings, &["submissions", "list", form.name()]);
             line.flag("--limit", &self.limit.saturating_mul(2).to_string());

@@ -91,8 +91,8 @@ impl View {
             }
             requests += 1;
             read += page.len() as u64;
-            let Some(last) = page.submissions().last() else { continue };
-            let oldest = last.created_at.as_str();
+            let Some(end) = page.submissions().last() else { continue };
+            let oldest = end.created_at.as_str();
             cx.progress.submissions(read, oldest);
             searched = format!("{} searched, back to {oldest}", counted(read, "submission"));
             let hint = format!("{searched}; {NEARER}");

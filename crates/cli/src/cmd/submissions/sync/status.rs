@@ -50,7 +50,7 @@ impl Status {
         for form in &forms {
             listing.push(&item(form));
         }
-        cx.output.list(listing)
+        cx.output.list(&listing)
     }
 }
 

@@ -88,7 +88,7 @@ pub(super) fn list(
     for check in checks {
         listing.push(&record(check));
     }
-    cx.output.list(listing)
+    cx.output.list(&listing)
 }
 
 fn record(check: &ReceiverCheck) -> CheckRecord<'_> {

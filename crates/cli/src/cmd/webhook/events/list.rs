@@ -55,7 +55,7 @@ impl List {
         for summary in &listed {
             listing.push(&DeliveryRecord::of_summary(summary, false));
         }
-        cx.output.list(listing)?;
+        cx.output.list(&listing)?;
         let last = listed.last().and_then(|last| last.number).filter(|_| has_more);
         if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
             cx.progress.remark(&format!("for older captures, add `--before {last}`"));
