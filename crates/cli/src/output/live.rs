@@ -60,12 +60,7 @@ impl Live<'_> {
         self.output.screen.width.filter(|_| self.output.screen.terminal)
     }
 
-    /// Prints one line.
-    pub(crate) fn line(&self, parts: &[(TextStyle, &str)]) -> Result<(), CliError> {
-        self.lines([parts])
-    }
-
-    /// Sanitizes styled parts and prints each list of parts as one line. Prints nothing with `--quiet`.
+    /// Sanitizes styled parts and prints several lines at once. Prints nothing with `--quiet`.
     pub(crate) fn lines<'l, T: AsRef<str> + 'l>(
         &self,
         lines: impl IntoIterator<Item = &'l [(TextStyle, T)]>,

@@ -5,7 +5,7 @@ use formsvc_protocol::{Timestamp, decode_string};
 
 /// Returns the type of an answer given as JSON. Returns `None` for an empty answer: null, or a text, list or object
 /// without content.
-pub fn answer_type(json: &str) -> Option<AnswerType> {
+pub(super) fn answer_type(json: &str) -> Option<AnswerType> {
     let is_empty = |open, close| {
         let inner = json.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
         inner.is_none_or(|inner| inner.trim_ascii().is_empty())

@@ -18,7 +18,7 @@ mod bodies;
 mod retries;
 mod submission;
 
-pub use answer_type::answer_type;
+use answer_type::answer_type;
 pub use bodies::{Bodies, BodySource, UnsignedDelivery};
 pub use retries::{AttemptResult, Retries};
 pub use submission::{
