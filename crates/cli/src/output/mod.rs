@@ -42,13 +42,12 @@ pub(crate) use stream::Stream;
 
 use jiff::tz::TimeZone;
 
-use self::paint::{Paint, has_colors};
+use self::paint::has_colors;
 use self::table::View;
 use self::template::{Shape, Template, TemplateOutput};
 use self::time::Times;
 use self::writing::Screen;
 use crate::base::env::{self, Lookup};
-use crate::base::sanitize::one_line;
 use crate::base::shell::quoted;
 use crate::base::text::count;
 use crate::base::when;
@@ -72,8 +71,6 @@ pub(crate) struct Output {
     times: TimeStyle,
     /// The local time zone; `None` without a terminal.
     zone: Option<TimeZone>,
-    /// Colours of standard error.
-    stderr_paint: Paint,
     error_format: ErrorFormat,
 }
 
@@ -100,7 +97,6 @@ impl Output {
             quiet: options.quiet,
             times: options.time_style,
             zone: options.stdout_is_terminal.then(when::zone),
-            stderr_paint: Paint(has_colors(options.color, env, options.stderr_is_terminal)),
             error_format: options.error_format,
         }
     }
@@ -372,13 +368,7 @@ impl Output {
             format!("--json {}", quoted(&format!("{first}{}", dropped.join(","))))
         };
         let text = format!("+{}: {advice}", count(dropped.len() as u64, "column"));
-        if self.error_format == ErrorFormat::Json {
-            let message = Message::info(text).with("hidden_columns", dropped.len());
-            return message.print(self.error_format);
-        }
-        let text = self.stderr_paint.put(TextStyle::Dim, &one_line(&text)) + "\n";
-        // A failed write to standard error cannot be reported.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        Message::info(text).with("hidden_columns", dropped.len()).print(self.error_format);
     }
 }
 

@@ -76,18 +76,10 @@ impl Tail {
         let start = async {
             let form = form_ref::resolve(cx, &self.form).await?;
             let client = cx.client().await?;
-            // Without older submissions to print, the list continues after the newest submission.
-            let newest = match (self.last, &since) {
-                (0, None) => {
-                    let list = client.form(&form.id).submissions().page_size(1);
-                    list.allow_incomplete(true).items().try_next().await?
-                }
-                _ => None,
-            };
             let handle = client.with_options(no_retry)?.form(&form.id);
-            Ok::<_, CliError>((form, handle, newest.as_ref().map(ListPosition::after)))
+            Ok::<_, CliError>((form, handle))
         };
-        let (form, handle, newest) = tokio::select! {
+        let (form, handle) = tokio::select! {
             start = start => start?,
             () = stdin::gone() => return Ok(()),
             () = passed(deadline) => return Err(CliError::new(Exit::Incomplete, NO_RESPONSE)),
@@ -96,13 +88,10 @@ impl Tail {
             cx.progress.share_terminal();
         }
         let query = handle.follow().interval(interval);
-        let query = match (&since, &self.after, &newest) {
-            (Some(since), Some(id), _) => query.after(since, id),
-            (Some(since), None, _) => query.since(since),
-            (None, _, Some(ListPosition { created_at, id: Some(id) })) => {
-                query.after(created_at, id)
-            }
-            (None, ..) => query.last(self.last),
+        let query = match (&since, &self.after) {
+            (Some(since), Some(id)) => query.after(since, id),
+            (Some(since), None) => query.since(since),
+            (None, _) => query.last(self.last),
         };
         let mut follower = Follower {
             cx,
@@ -110,7 +99,7 @@ impl Tail {
             items: query.items(),
             form,
             remaining: self.count,
-            position: since.map(|since| ListPosition { created_at: since, id: None }).or(newest),
+            position: since.map(|since| ListPosition { created_at: since, id: None }),
             args: self,
         };
         cx.shutdown.set_continuation(follower.command());
