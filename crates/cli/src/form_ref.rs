@@ -14,6 +14,7 @@ use crate::base::text::first_names;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
+use crate::form_cache;
 
 /// Maximum number of candidates in the error for an ambiguous name.
 const CANDIDATES_MAX: usize = 10;
@@ -77,13 +78,19 @@ pub(crate) fn all(listed: &Forms) -> (Vec<FormMatch>, Vec<SkippedItem>) {
     (forms, unusable)
 }
 
-/// Finds the form that FORM names, in the list of forms, or else by requesting it as an id.
+/// Finds the form that FORM names in the service of this command.
 pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<FormMatch, CliError> {
-    let forms = cx.forms().await?;
+    find(cx, cx.client().await?, text).await
+}
+
+/// Finds the form that FORM names, in the list of forms, or else by requesting it as an id.
+pub(crate) async fn find(cx: &Context, client: &Client, text: &str) -> Result<FormMatch, CliError> {
+    let forms = client.forms().await?.into_inner();
+    form_cache::save(&cx.settings, &forms);
     if let Some(form) = find_listed(cx, &forms, text)? {
         return Ok(form);
     }
-    find_unlisted(cx, cx.client().await?, text).await?.ok_or_else(|| not_found(&forms, text))
+    find_unlisted(cx, client, text).await?.ok_or_else(|| not_found(&forms, text))
 }
 
 /// Finds the form in the list. Reports to which form a prefix was completed, and that a form violates the
@@ -91,11 +98,7 @@ pub(crate) async fn resolve(cx: &Context, text: &str) -> Result<FormMatch, CliEr
 ///
 /// # Errors
 /// Fails if several forms match.
-pub(crate) fn find_listed(
-    cx: &Context,
-    forms: &Forms,
-    text: &str,
-) -> Result<Option<FormMatch>, CliError> {
+fn find_listed(cx: &Context, forms: &Forms, text: &str) -> Result<Option<FormMatch>, CliError> {
     let Some(form) = pick(forms, text)? else { return Ok(None) };
     if let Some(item) = &form.invalid {
         cx.progress.warn(&format!("the service lists a form that violates its API: {item}"));
@@ -122,7 +125,7 @@ fn pick(forms: &Forms, text: &str) -> Result<Option<FormMatch>, CliError> {
 
 /// Requests the submissions of a form that is not listed. Returns `None` if the text cannot be an id, or if
 /// the service responds with 404. Any other error leaves open whether the form exists, and is returned.
-pub(crate) async fn find_unlisted(
+async fn find_unlisted(
     cx: &Context,
     client: &Client,
     text: &str,
@@ -167,7 +170,7 @@ pub(crate) fn matching<'a, T>(
 
 /// Returns the error for a FORM that is neither listed nor known to the service, with similar names. If a
 /// form of the list lacks a name, FORM may be this name, so that it is not known whether FORM exists.
-pub(crate) fn not_found(forms: &Forms, text: &str) -> CliError {
+fn not_found(forms: &Forms, text: &str) -> CliError {
     let Some(text) = unless_a_key(text) else {
         let message = format!("no form `{KEY_PREFIX}…`, which is an API key");
         return CliError::coded(Code::FormNotFound, message).hint(KEY_TYPED);

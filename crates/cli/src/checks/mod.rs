@@ -106,7 +106,7 @@ pub(crate) fn print(
     for (check, report) in checks.iter().zip(reports) {
         listing.push(&Row { report, hint: check.hint.as_deref() });
     }
-    cx.output.list(listing)
+    cx.output.list(&listing)
 }
 
 /// Returns an error that names the failed checks, if any. `only` is the flag that selects checks, if the

@@ -20,22 +20,15 @@ pub const MESSAGE_FIELDS: &[FieldRow] = &[
     field("columns", "number", "columns of an export"),
     field("file", "string", "the file of an export"),
     field("seconds", "number", "duration of an export"),
-    field("guarded_cells", "number", "cells of an export that are guarded against formulas"),
     field("complete", "string", "`yes`, `no` or `unproven`: whether an export has all submissions"),
     field("hidden_columns", "number", "columns that a table does not show"),
 ];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
-    Info,
-    Warning,
-}
 
 /// A message. The text and the fields may contain data of the service, so they are sanitized when the message is
 /// printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
-    level: Level,
+    is_warning: bool,
     text: String,
     fields: Map<String, Value>,
     /// False for a command to copy, which stays on one line.
@@ -44,12 +37,12 @@ pub(crate) struct Message {
 
 impl Message {
     pub(crate) fn info(text: impl Into<String>) -> Self {
-        Self { level: Level::Info, text: text.into(), fields: Map::new(), may_wrap: true }
+        Self { is_warning: false, text: text.into(), fields: Map::new(), may_wrap: true }
     }
 
     /// Creates a warning from a text without a `warning:` prefix.
     pub(crate) fn warning(text: impl Into<String>) -> Self {
-        Self { level: Level::Warning, ..Self::info(text) }
+        Self { is_warning: true, ..Self::info(text) }
     }
 
     /// Creates a message with a command to copy, which is never wrapped.
@@ -77,7 +70,7 @@ impl Message {
     }
 
     fn wrapped(&self) -> String {
-        let prefix = if self.level == Level::Warning { "warning: " } else { "" };
+        let prefix = if self.is_warning { "warning: " } else { "" };
         let line = format!("{prefix}{}", one_line(&self.text));
         match stderr_width().filter(|_| self.may_wrap) {
             Some(width) => wrap_whole_words(&line, width).join("\n"),
@@ -86,7 +79,7 @@ impl Message {
     }
 
     fn to_json(&self) -> Value {
-        let level = if self.level == Level::Info { "info" } else { "warning" };
+        let level = if self.is_warning { "warning" } else { "info" };
         let mut json = Map::from_iter([("level".to_owned(), level.into())]);
         json.insert("message".to_owned(), one_line(&self.text).into());
         for (name, value) in &self.fields {

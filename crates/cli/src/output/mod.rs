@@ -29,8 +29,9 @@ mod writing;
 use std::io::{self, IsTerminal, Write};
 
 pub(crate) use detail::{Detail, Finding};
+pub(crate) use document::pretty;
 pub(crate) use field::Field;
-pub(crate) use jq::{Jq, pretty};
+pub(crate) use jq::Jq;
 pub(crate) use listing::{Listing, check_list_size, to_json};
 pub(crate) use live::{ItemPrinter, Live};
 pub(crate) use options::OutputOptions;
@@ -41,13 +42,12 @@ pub(crate) use stream::Stream;
 
 use jiff::tz::TimeZone;
 
-use self::paint::{Paint, has_colors};
+use self::paint::has_colors;
 use self::table::View;
 use self::template::{Shape, Template, TemplateOutput};
 use self::time::Times;
 use self::writing::Screen;
 use crate::base::env::{self, Lookup};
-use crate::base::sanitize::one_line;
 use crate::base::shell::quoted;
 use crate::base::text::count;
 use crate::base::when;
@@ -71,8 +71,6 @@ pub(crate) struct Output {
     times: TimeStyle,
     /// The local time zone; `None` without a terminal.
     zone: Option<TimeZone>,
-    /// Colours of standard error.
-    stderr_paint: Paint,
     error_format: ErrorFormat,
 }
 
@@ -99,7 +97,6 @@ impl Output {
             quiet: options.quiet,
             times: options.time_style,
             zone: options.stdout_is_terminal.then(when::zone),
-            stderr_paint: Paint(has_colors(options.color, env, options.stderr_is_terminal)),
             error_format: options.error_format,
         }
     }
@@ -161,20 +158,11 @@ impl Output {
         Ok(listing)
     }
 
-    pub(crate) fn list(&self, listing: Listing) -> Result<(), CliError> {
-        self.warn_of_missing_labels(&listing);
-        match self.program(None)? {
-            Some(Program::Jq(jq)) => {
-                let pretty = self.screen.terminal;
-                return self
-                    .screen
-                    .data(true, |out| jq.run_array(listing.into_json(), pretty, out));
-            }
-            Some(program) => {
-                let items: Vec<_> = listing.json().collect();
-                return self.run(&program, &format!("[{}]", items.join(",")), Shape::List);
-            }
-            None => {}
+    pub(crate) fn list(&self, listing: &Listing) -> Result<(), CliError> {
+        self.warn_of_missing_labels(listing);
+        if let Some(program) = self.program(None)? {
+            let items: Vec<_> = listing.json().collect();
+            return self.run(&program, &format!("[{}]", items.join(",")), Shape::List);
         }
         match self.format {
             OutputFormat::Table => {
@@ -184,13 +172,13 @@ impl Output {
                 self.report_dropped(&dropped);
                 Ok(())
             }
-            OutputFormat::Json => self.json(|out| formats::json(out, &listing)),
-            _ => self.rows(&listing),
+            OutputFormat::Json => self.json(|out| formats::json(out, listing)),
+            _ => self.rows(listing),
         }
     }
 
     /// Prints a list if a flag or a setting chose the format of the output.
-    pub(crate) fn list_if_requested(&self, listing: Listing) -> Result<(), CliError> {
+    pub(crate) fn list_if_requested(&self, listing: &Listing) -> Result<(), CliError> {
         if self.is_requested() { self.list(listing) } else { Ok(()) }
     }
 
@@ -302,7 +290,6 @@ impl Output {
                 let environment = TemplateOutput {
                     terminal: self.screen.terminal,
                     paint: self.screen.paint,
-                    width: self.screen.width,
                     now: time::now(),
                 };
                 Some(Program::Template(Template::new(text, names, environment)?))
@@ -363,9 +350,8 @@ impl Output {
         if self.quiet {
             return;
         }
-        for (name, near) in listing.missing_labels() {
-            let near = near.map_or_else(String::new, |near| format!("; {near}"));
-            let text = format!("none of the items has `{name}`{near}");
+        for name in listing.missing_labels() {
+            let text = format!("none of the items has `{name}`");
             Message::warning(text).print(self.error_format);
         }
     }
@@ -382,13 +368,7 @@ impl Output {
             format!("--json {}", quoted(&format!("{first}{}", dropped.join(","))))
         };
         let text = format!("+{}: {advice}", count(dropped.len() as u64, "column"));
-        if self.error_format == ErrorFormat::Json {
-            let message = Message::info(text).with("hidden_columns", dropped.len());
-            return message.print(self.error_format);
-        }
-        let text = self.stderr_paint.put(TextStyle::Dim, &one_line(&text)) + "\n";
-        // A failed write to standard error cannot be reported.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        Message::info(text).with("hidden_columns", dropped.len()).print(self.error_format);
     }
 }
 

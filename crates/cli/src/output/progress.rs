@@ -53,7 +53,7 @@ enum Mode {
 #[derive(Default)]
 struct MovingLine {
     is_active: bool,
-    /// True while a thread redraws the line.
+    /// True if a thread redraws the line.
     has_thread: bool,
     /// Cells of the line on the screen.
     drawn: usize,
@@ -140,10 +140,15 @@ impl Progress {
     /// Reports a wait and its reason.
     pub(crate) fn waiting(&self, wait: Duration, why: &str) {
         let (mut state, now) = (self.state(), Instant::now());
-        state.waited += wait;
         state.began.get_or_insert(now);
-        state.wait = now.checked_add(wait).map(|until| (until, why.to_owned()));
-        self.show(state, Some(wait));
+        let Some(until) = now.checked_add(wait) else { return };
+        // Several requests can wait for the same reason at the same time.
+        let known = state.wait.take().filter(|(known, _)| *known > now);
+        state.waited +=
+            until.saturating_duration_since(known.as_ref().map_or(now, |known| known.0));
+        let is_repeated = known.is_some_and(|(_, reason)| reason == why);
+        state.wait = Some((until, why.to_owned()));
+        self.show(state, Some(wait).filter(|_| !is_repeated));
     }
 
     fn show(&self, mut state: MutexGuard<'_, State>, wait: Option<Duration>) {
@@ -158,7 +163,8 @@ impl Progress {
                 if !line.has_thread {
                     let shared = Arc::clone(&self.0);
                     let thread = thread::Builder::new().spawn(move || {
-                        while locked(&shared).redraw() {
+                        loop {
+                            locked(&shared).redraw();
                             thread::sleep(REDRAW_EVERY);
                         }
                     });
@@ -267,15 +273,12 @@ impl State {
         }
     }
 
-    /// Draws the current line. Returns false when the line has ended.
-    fn redraw(&mut self) -> bool {
-        let Mode::Moving(line) = &mut self.mode else { return false };
-        line.has_thread = line.is_active;
-        if line.is_active {
+    /// Draws the current line if an operation is in progress.
+    fn redraw(&mut self) {
+        if matches!(&self.mode, Mode::Moving(line) if line.is_active) {
             let text = self.line(Instant::now());
             self.draw(&one_line(&text));
         }
-        matches!(&self.mode, Mode::Moving(line) if line.has_thread)
     }
 
     /// Replaces the moving line on the screen. An empty text removes it.
@@ -342,6 +345,14 @@ mod tests {
             let now = until.checked_sub(Duration::from_millis(millis)).unwrap();
             assert_eq!(state.line(now), line);
         }
+    }
+
+    #[test]
+    fn waits_at_the_same_time_count_once() {
+        let progress = progress();
+        progress.waiting(Duration::from_secs(63), "your limit");
+        progress.waiting(Duration::from_secs(63), "your limit");
+        assert_eq!(progress.waited().as_secs(), 63);
     }
 
     #[test]

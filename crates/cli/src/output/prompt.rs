@@ -15,10 +15,6 @@ use tokio::sync::oneshot;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Marks before and after pasted text (bracketed paste). The input contains them if the shell or an editor has left
-/// this mode of the terminal on.
-const PASTE_MARKS: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
-
 /// The value in the settings of a terminal that disables a special key (`_POSIX_VDISABLE`).
 #[cfg(unix)]
 const DISABLED_KEY: u8 =
@@ -31,23 +27,20 @@ pub(crate) async fn hidden(prompt: &str) -> Result<SecretString, CliError> {
 
 /// Prompts for a line. The input is hidden, including its length.
 pub(crate) async fn hidden_line(prompt: &str) -> Result<SecretString, CliError> {
-    use secrecy::ExposeSecret;
-
     let prompt = prompt.to_owned();
     let typed = run_on_thread(true, move || {
         // An empty line is accepted: otherwise the library would repeat the prompt forever at the end of input.
         let password = Password::new().with_prompt(prompt).allow_empty_password(true);
         password.interact().map_err(|dialoguer::Error::IO(error)| error)
     });
-    let typed: SecretString = typed.await?.into();
-    Ok(without_paste_marks(typed.expose_secret()).into())
+    Ok(typed.await?.trim().into())
 }
 
 /// Prompts for a line, with echo. Returns `None` if the line is empty or the input has ended.
 pub(crate) async fn line(prompt: &str) -> Result<Option<String>, CliError> {
     let prompt = format!("{prompt}: ");
     let typed = run_on_thread(false, move || read_line(&prompt)).await?;
-    let line = without_paste_marks(&typed);
+    let line = typed.trim();
     Ok((!line.is_empty()).then(|| line.to_owned()))
 }
 
@@ -141,7 +134,7 @@ fn read_line(prompt: &str) -> io::Result<String> {
 fn parse_key(typed: &SecretString) -> Result<SecretString, CliError> {
     use secrecy::ExposeSecret;
 
-    let key = without_paste_marks(typed.expose_secret());
+    let key = typed.expose_secret().trim();
     let wrong = if key.is_empty() {
         "is empty".to_owned()
     } else if key.contains(|c: char| c.is_whitespace() || c.is_control()) {
@@ -154,15 +147,8 @@ fn parse_key(typed: &SecretString) -> Result<SecretString, CliError> {
     Err(CliError::new(Exit::Auth, format!("the API key from the terminal {wrong}")))
 }
 
-fn without_paste_marks(typed: &str) -> &str {
-    let typed = typed.trim();
-    let typed = typed.strip_prefix(PASTE_MARKS[0]).unwrap_or(typed);
-    typed.strip_suffix(PASTE_MARKS[1]).unwrap_or(typed).trim()
-}
-
 fn is_yes(typed: &str) -> bool {
-    let typed = without_paste_marks(typed);
-    ["y", "yes"].iter().any(|yes| typed.eq_ignore_ascii_case(yes))
+    ["y", "yes"].iter().any(|yes| typed.trim().eq_ignore_ascii_case(yes))
 }
 
 #[cfg(test)]
@@ -173,14 +159,7 @@ mod tests {
 
     #[test]
     fn key_is_read_from_typed_or_pasted_text() {
-        for typed in [
-            "fsk_1",
-            " fsk_1 ",
-            "fsk_1\r",
-            "\u{1b}[200~fsk_1\u{1b}[201~",
-            "\u{1b}[200~fsk_1\n\u{1b}[201~",
-            "\u{1b}[200~ fsk_1",
-        ] {
+        for typed in ["fsk_1", " fsk_1 ", "fsk_1\r"] {
             assert_eq!(parse_key(&typed.into()).unwrap().expose_secret(), "fsk_1", "{typed:?}");
         }
     }

@@ -16,6 +16,9 @@ use crate::base::text::{truncate, wrap_whole_words};
 /// Largest width of a text column if the output has no width.
 const COLUMN_MAX: usize = 100;
 
+/// Least width to which a heading is truncated.
+const HEADING_MIN: usize = 8;
+
 /// The presentation of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
@@ -61,14 +64,14 @@ impl<'g> TableColumn<'g> {
     }
 
     fn width(&self, view: View<'_>) -> ColumnWidth {
-        let (kind, heading) = (self.column.kind, self.heading.width());
-        let is_whole = kind.is_whole() || self.is_numeric();
-        if view.width.is_some() {
-            return ColumnWidth::new(self.cells, heading, is_whole, fit::READABLE);
+        let heading = self.heading.width();
+        let max = self.cells.max(heading);
+        let is_whole = self.column.kind.is_whole() || self.is_numeric();
+        if is_whole {
+            return ColumnWidth { min: self.cells.max(heading.min(HEADING_MIN)), max };
         }
-        let all = self.cells.max(heading);
-        let width = if is_whole { all } else { all.min(COLUMN_MAX) };
-        ColumnWidth { min: width, max: width }
+        let max = if view.width.is_none() { max.min(COLUMN_MAX) } else { max };
+        ColumnWidth { min: max.min(fit::READABLE), max }
     }
 }
 
@@ -93,7 +96,7 @@ pub(super) fn list(
     }
     let wanted: Vec<_> = columns.iter().map(|column| column.width(view)).collect();
     let widths = fit::fit(&wanted, view.width.unwrap_or(usize::MAX >> 1));
-    let shown: Vec<_> = columns.iter().zip(widths.iter().map_while(|width| *width)).collect();
+    let shown: Vec<_> = columns.iter().zip(widths).collect();
     let headings = shown.iter().map(|(column, width)| FittedCell {
         width: *width,
         is_right: column.is_numeric(),
@@ -151,7 +154,7 @@ pub(super) fn item(out: &mut dyn Write, grid: &Grid<'_>, view: View<'_>) -> io::
             }
             let text = one_line(&cell.text);
             let times = view.times.filter(|_| column.kind == Kind::Time);
-            let time = times.and_then(|times| times.format_long(&text));
+            let time = times.and_then(|times| times.format(&text));
             let lines = match time {
                 Some(time) => vec![format!("{text} ({time})")],
                 None if column.kind.is_whole() => vec![text.into_owned()],
@@ -292,7 +295,7 @@ mod tests {
         assert_eq!(lines(&grid, View { times, ..PLAIN }).0, ["MADE", "2026-06-15 12:00:00"]);
         let mut out = Vec::new();
         item(&mut out, &grid, View { times, ..PLAIN }).unwrap();
-        assert_eq!(out, b"made: 2026-06-15T10:00:00.000Z (2026-06-15 12:00:00 +02:00)\n");
+        assert_eq!(out, b"made: 2026-06-15T10:00:00.000Z (2026-06-15 12:00:00)\n");
     }
 
     proptest! {

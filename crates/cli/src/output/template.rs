@@ -27,8 +27,6 @@ pub(super) struct TemplateOutput {
     /// True for a terminal: data is sanitized.
     pub(super) terminal: bool,
     pub(super) paint: Paint,
-    /// Width of the lines of `tablerow`.
-    pub(super) width: Option<usize>,
     /// The current time in microseconds since 1970.
     pub(super) now: i64,
 }
@@ -143,10 +141,9 @@ fn explain(what: &str, error: &minijinja::Error, template: &str) -> CliError {
 mod tests {
     use super::*;
 
-    const PIPE: TemplateOutput =
-        TemplateOutput { terminal: false, paint: Paint(false), width: None, now: 0 };
+    const PIPE: TemplateOutput = TemplateOutput { terminal: false, paint: Paint(false), now: 0 };
     const TERMINAL: TemplateOutput =
-        TemplateOutput { terminal: true, paint: Paint(true), width: Some(20), now: 7_200_000_000 };
+        TemplateOutput { terminal: true, paint: Paint(true), now: 7_200_000_000 };
 
     fn rendered(text: &str, json: &str, output: TemplateOutput) -> Result<String, String> {
         let shape = if json.starts_with('[') { Shape::List } else { Shape::Item };
@@ -249,7 +246,7 @@ mod tests {
     fn rows_are_aligned_on_a_terminal_else_tab_separated() {
         let list = r#"[{"id":"a","t":"short"},{"id":"bb","t":"rather a long title"}]"#;
         let each = "{% for it in items %}{{ tablerow(it.id, it.t) }}{% endfor %}";
-        assert_eq!(rendered(each, list, TERMINAL).unwrap(), "a   short\nbb  rather a long t…\n");
+        assert_eq!(rendered(each, list, TERMINAL).unwrap(), "a   short\nbb  rather a long title\n");
         assert_eq!(rendered(each, list, PIPE).unwrap(), "a\tshort\nbb\trather a long title\n");
         let twice = "{{ tablerow('a') }}{{ tablerender() }}end";
         assert_eq!(rendered(twice, list, PIPE).unwrap(), "a\nend\n");

@@ -1,7 +1,6 @@
 //! Formats of instants on a terminal.
 
 use formsvc_protocol::Timestamp;
-use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use crate::base::text::count;
@@ -30,7 +29,7 @@ pub(super) fn relative(instant: &str, now: i64) -> Option<String> {
     Some(if past >= 0 { format!("{distance} ago") } else { format!("in {distance}") })
 }
 
-/// The format of instants on a terminal. Its methods return `None` for text that is not an RFC 3339 instant.
+/// The format of instants on a terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Times<'a> {
     /// The time between the instant and the current time. The value is the current time in microseconds since 1970.
@@ -40,30 +39,17 @@ pub(super) enum Times<'a> {
 }
 
 impl Times<'_> {
+    /// Formats an instant; `None` if the text is not an RFC 3339 instant.
     pub(super) fn format(self, instant: &str) -> Option<String> {
         match self {
             Self::Relative(now) => relative(instant, now),
             Self::Absolute(zone) => {
-                Some(local(instant, zone)?.strftime("%Y-%m-%d %H:%M:%S").to_string())
+                let micros = instant.parse::<Timestamp>().ok()?.unix_micros();
+                let local = jiff::Timestamp::from_microsecond(micros).ok()?.to_zoned(zone.clone());
+                Some(local.strftime("%Y-%m-%d %H:%M:%S").to_string())
             }
         }
     }
-
-    /// Like `format`, but a local time includes its offset from UTC.
-    pub(super) fn format_long(self, instant: &str) -> Option<String> {
-        match self {
-            Self::Relative(now) => relative(instant, now),
-            Self::Absolute(zone) => {
-                Some(local(instant, zone)?.strftime("%Y-%m-%d %H:%M:%S %:z").to_string())
-            }
-        }
-    }
-}
-
-/// Returns the local time of an RFC 3339 instant; `None` if the text is not an instant.
-pub(super) fn local(instant: &str, zone: &TimeZone) -> Option<Zoned> {
-    let micros = instant.parse::<Timestamp>().ok()?.unix_micros();
-    Some(jiff::Timestamp::from_microsecond(micros).ok()?.to_zoned(zone.clone()))
 }
 
 /// Returns the current time in microseconds since 1970.
@@ -97,7 +83,6 @@ mod tests {
         let clock = Times::Absolute(&berlin);
         let instant = "2026-03-29T01:00:00.500Z";
         assert_eq!(clock.format(instant).as_deref(), Some("2026-03-29 03:00:00"));
-        assert_eq!(clock.format_long(instant).as_deref(), Some("2026-03-29 03:00:00 +02:00"));
         assert_eq!(clock.format("yesterday"), None);
         assert_eq!(relative("yesterday", now), None);
         assert_eq!(relative("", now), None);

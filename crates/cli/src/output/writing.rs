@@ -1,5 +1,6 @@
 //! Standard output: a terminal with a width and a pager, or a pipe or file.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 
 use anstream::{AutoStream, ColorChoice};
@@ -80,12 +81,11 @@ impl Screen {
     }
 
     /// Removes the escape sequences of styles if the output is a terminal without colours.
-    fn in_colors(&self, text: &[u8]) -> Vec<u8> {
+    fn in_colors<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         if self.terminal && !self.paint.0 {
-            anstream::adapter::strip_bytes(text).into_vec()
-        } else {
-            text.to_vec()
+            return anstream::adapter::strip_bytes(text).into_vec().into();
         }
+        text.into()
     }
 
     /// Sanitizes data and writes it, through the pager if it is long.

@@ -48,6 +48,6 @@ impl List {
         if names.is_empty() {
             cx.progress.remark("no profiles: `formsvc auth login` adds one");
         }
-        cx.output.list(listing)
+        cx.output.list(&listing)
     }
 }

@@ -38,6 +38,6 @@ impl List {
                 at: row.origin.to_string(),
             });
         }
-        cx.output.list(listing)
+        cx.output.list(&listing)
     }
 }

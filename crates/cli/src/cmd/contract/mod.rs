@@ -43,7 +43,7 @@ impl Contract {
             Self::List => {
                 let mut listing = cx.output.listing(LIST_FIELDS)?;
                 checks().for_each(|check| listing.push(check));
-                cx.output.list(listing)
+                cx.output.list(&listing)
             }
         }
     }

@@ -43,7 +43,7 @@ impl List {
                 None => "no forms".to_owned(),
             });
         }
-        cx.output.list(listing)?;
+        cx.output.list(&listing)?;
         check_valid(&forms)
     }
 }

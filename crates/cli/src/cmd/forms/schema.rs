@@ -88,7 +88,7 @@ impl ShowSchema {
                 of,
             });
         }
-        cx.output.list(listing)?;
+        cx.output.list(&listing)?;
         cx.progress.remark(&match of {
             0 => "no submissions".to_owned(),
             _ if of == sample => {

@@ -12,13 +12,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::database::{Database, DatabaseSource, check_stored};
-use super::export::{stored_json, time_zone};
+use super::export::time_zone;
 use super::incomplete_list;
 use super::range::{Bounds, Range};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
-use crate::output::{Field, Jq, to_json};
+use crate::output::Field;
 use crate::settings::args::duration;
 
 /// The fields of the result without `--by`.
@@ -46,9 +46,6 @@ pub(crate) struct Count {
     by: Option<Period>,
     #[command(flatten)]
     range: Range,
-    /// Count the submissions for which this jq expression is true, such as `(.data.Age | tonumber?) > 30`
-    #[arg(long = "where", value_name = "JQ")]
-    filter: Option<String>,
     /// Time zone of the periods, such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE", requires = "by")]
     time_zone: Option<String>,
@@ -70,7 +67,6 @@ enum Period {
 struct Counter {
     by: Option<Period>,
     zone: TimeZone,
-    filter: Option<Jq>,
     total: u64,
     first: Option<String>,
     last: Option<String>,
@@ -95,9 +91,8 @@ impl Count {
             Some(_) => &PERIOD_FIELDS[..2],
         })?;
         let bounds = self.range.bounds(cx)?;
-        let filter = self.filter.as_deref().map(Jq::new).transpose()?;
         let zone = self.time_zone.as_deref().map_or(Ok(TimeZone::UTC), time_zone)?;
-        let mut counter = Counter::new(self.by, zone, filter);
+        let mut counter = Counter::new(self.by, zone);
         let counting = async {
             match self.source.open(cx).await? {
                 Some(database) => self.count_stored(cx, &database, &bounds, &mut counter).await,
@@ -107,7 +102,7 @@ impl Count {
         let complete = cx.until(cx.deadline(self.max_time), counting).await?;
         if self.by.is_some() {
             counter.rows(has_bars).iter().for_each(|row| listing.push(row));
-            cx.output.list(listing)?;
+            cx.output.list(&listing)?;
         } else {
             let Counter { total, first, last, .. } = counter;
             listing.push(&json!({ "count": total, "first": first, "last": last }));
@@ -130,8 +125,7 @@ impl Count {
         let (mut pages, mut read) = (bounds.limit(list).pages(), 0);
         while let Some(page) = pages.try_next().await? {
             for row in &page {
-                counter
-                    .add(row.created_at.as_str(), row.created_at.unix_micros(), || to_json(row))?;
+                counter.add(row.created_at.as_str(), row.created_at.unix_micros());
             }
             read += page.len() as u64;
             if let Some(last) = page.submissions().last() {
@@ -152,31 +146,21 @@ impl Count {
     ) -> Result<Result<(), CliError>, CliError> {
         let form = database.find(&self.form)?;
         let rows = database.rows(cx, form, bounds.rows()).await?;
-        let mut failure = None;
         rows.for_each(&mut |row| {
-            let added = counter.add(row.created_at, row.instant, || stored_json(&row));
-            failure = failure.take().or(added.err());
+            counter.add(row.created_at, row.instant);
             Ok(())
         })?;
-        failure.map_or_else(|| Ok(check_stored(&rows, form)), Err)
+        Ok(check_stored(&rows, form))
     }
 }
 
 impl Counter {
-    fn new(by: Option<Period>, zone: TimeZone, filter: Option<Jq>) -> Self {
-        Self { by, zone, filter, total: 0, first: None, last: None, periods: BTreeMap::new() }
+    fn new(by: Option<Period>, zone: TimeZone) -> Self {
+        Self { by, zone, total: 0, first: None, last: None, periods: BTreeMap::new() }
     }
 
-    /// Adds the next older submission, if the filter selects its JSON; `micros` is its time since 1970.
-    fn add(
-        &mut self,
-        created_at: &str,
-        micros: i64,
-        json: impl FnOnce() -> String,
-    ) -> Result<(), CliError> {
-        if !self.filter.as_ref().map_or(Ok(true), |filter| filter.is_true(&json()))? {
-            return Ok(());
-        }
+    /// Adds the next older submission; `micros` is its time since 1970.
+    fn add(&mut self, created_at: &str, micros: i64) {
         self.total += 1;
         self.last.get_or_insert_with(|| created_at.to_owned());
         self.first = Some(created_at.to_owned());
@@ -184,7 +168,6 @@ impl Counter {
             let date = self.zone.to_datetime(at).date();
             *self.periods.entry(by.first_day(date)).or_default() += 1;
         }
-        Ok(())
     }
 
     /// Returns all periods from the first to the last one, oldest first.
@@ -239,10 +222,10 @@ mod tests {
     use super::*;
 
     fn count(by: Period, zone: &str, times: &[&str]) -> Vec<(String, u64, String)> {
-        let mut counter = Counter::new(Some(by), TimeZone::get(zone).unwrap(), None);
+        let mut counter = Counter::new(Some(by), TimeZone::get(zone).unwrap());
         for time in times {
             let instant: Timestamp = time.parse().unwrap();
-            counter.add(time, instant.unix_micros(), String::new).unwrap();
+            counter.add(time, instant.unix_micros());
         }
         let rows = counter.rows(true).into_iter();
         rows.map(|row| (row.period, row.count, row.bar.unwrap_or_default())).collect()

@@ -1,11 +1,14 @@
 //! `--from`: a database of `submissions sync`, which is read instead of the service.
 
 use std::convert::Infallible;
+use std::io;
 use std::path::Path;
 
 use clap::Args;
 use formsvc_client::Completeness;
-use formsvc_export::{ExportError, FormRows, Format, RowRange, SyncStatus, SyncStore, SyncTarget};
+use formsvc_export::{
+    ExportError, FormRows, Format, RowRange, StoreProblem, SyncStatus, SyncStore, SyncTarget,
+};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::export::spools;
@@ -47,6 +50,10 @@ pub(super) fn read_target(
     let target = url.parse::<SyncTarget>().map_err(|error| {
         let error = CliError::from(error);
         // Other text could contain a password.
+        if url.starts_with("duckdb:") {
+            return error
+                .hint("for DuckDB, export a Parquet file with `formsvc submissions export`");
+        }
         let is_file = Format::from_path(Path::new(url)) == Some(Format::Sqlite);
         if is_file && !url.contains([':', '@']) {
             error.hint(format!("for an SQLite file, use `{flag} sqlite:{url}`"))
@@ -73,12 +80,27 @@ pub(super) async fn open_store(
     Ok(store)
 }
 
+/// Returns the forms of a database.
+pub(super) async fn stored_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, CliError> {
+    store.status().await.map_err(|error| {
+        let is_missing = match &error {
+            ExportError::Store(error) => match error.problem() {
+                StoreProblem::Io(error) => error.kind() == io::ErrorKind::NotFound,
+                _ => false,
+            },
+            _ => false,
+        };
+        let hint = "`formsvc submissions sync FORM --to sqlite:PATH` creates the database";
+        CliError::from(error).hint(if is_missing { hint } else { "" })
+    })
+}
+
 impl DatabaseSource {
     /// Opens the database; `None` without `--from`.
     pub(super) async fn open(&self, cx: &Context) -> Result<Option<Database>, CliError> {
         let Some(url) = &self.from else { return Ok(None) };
         let store = open_store(cx, &read_target("--from", url, self.schema.as_deref())?).await?;
-        let forms = store.status().await?;
+        let forms = stored_forms(&store).await?;
         Ok(Some(Database { store, forms }))
     }
 }

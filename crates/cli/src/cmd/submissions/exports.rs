@@ -68,7 +68,7 @@ fn list(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
     for spool in &spools {
         listing.push(&item(spool, cx.output.is_for_reading()));
     }
-    cx.output.list(listing)?;
+    cx.output.list(&listing)?;
     // A command is too long for a column.
     for content in spools.iter().filter_map(|spool| spool.content.as_ref().ok()) {
         if let Some(command) = &content.command {

@@ -6,12 +6,11 @@ use clap::Args;
 use formsvc_client::event::SkippedItem;
 use formsvc_client::{Cursor, Submission, SubmissionId};
 use formsvc_export::{ExportError, RowRange, RowSource as _};
-use indicatif::HumanCount;
 
 use super::database::{Database, DatabaseSource, check_stored};
 use super::export::stored_json;
-use super::incomplete_list;
 use super::list::FIELDS;
+use super::{counted, incomplete_list};
 use crate::account::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 use crate::base::when::{When, now};
 use crate::context::Context;
@@ -23,6 +22,8 @@ use crate::settings::args::duration;
 
 /// Requests before the remark about the progress of the search.
 const SILENT_REQUESTS: u64 = 5;
+/// Advice for a long search.
+const NEARER: &str = "`--around TIME` starts nearer";
 
 /// Show one submission with all its answers
 ///
@@ -75,7 +76,9 @@ impl View {
             list = list.start_at(Cursor::new(end.as_str()));
         }
         cx.progress.begin();
-        let (mut pages, mut requests, mut read, mut oldest) = (list.pages(), 0, 0, None);
+        cx.shutdown.set_saved(format!("no submission was read; {NEARER}"));
+        let (mut pages, mut requests, mut read) = (list.pages(), 0, 0);
+        let mut searched = String::new();
         while let Some(page) = pages.try_next().await? {
             if let Some(found) = page.submissions().iter().find(|row| row.id == self.id) {
                 cx.progress.end();
@@ -88,25 +91,19 @@ impl View {
             }
             requests += 1;
             read += page.len() as u64;
-            if let Some(last) = page.submissions().last() {
-                oldest = Some(last.created_at.to_string());
-            }
-            let Some(oldest) = &oldest else { continue };
+            let Some(end) = page.submissions().last() else { continue };
+            let oldest = end.created_at.as_str();
             cx.progress.submissions(read, oldest);
+            searched = format!("{} searched, back to {oldest}", counted(read, "submission"));
+            let hint = format!("{searched}; {NEARER}");
             if requests == SILENT_REQUESTS && !pages.is_finished() {
-                let read = HumanCount(read);
-                cx.progress.remark(&format!(
-                    "looked back to {oldest}, {read} submissions; `--around TIME` starts nearer"
-                ));
+                cx.progress.remark(&hint);
             }
+            cx.shutdown.set_saved(hint);
         }
         // The submission may be one that the list leaves out.
         incomplete_list(&pages).map_err(|error| error.hint("the submission may be one of them"))?;
-        let read = HumanCount(read);
-        Err(self.missing(&match oldest {
-            Some(oldest) => format!("none of the {read} searched, back to {oldest}"),
-            None => "there are none".to_owned(),
-        }))
+        Err(self.missing(if searched.is_empty() { "there are none" } else { &searched }))
     }
 
     /// Finds the submission in a database.

@@ -134,7 +134,7 @@ impl List {
             cx.progress
                 .remark("no stored signing secrets: `formsvc webhook secret add` stores one");
         }
-        cx.output.list(listing)
+        cx.output.list(&listing)
     }
 }
 

@@ -10,12 +10,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Rows, TemplateOutput};
 use crate::base::text::truncate;
-use crate::output::fit::{self, ColumnWidth, GAP};
+use crate::output::fit::GAP;
 use crate::output::paint::TextStyle;
 use crate::output::time;
-
-/// Least width of a text column of `tablerow`.
-const TEXT_MIN: usize = 8;
 
 /// The styles of the filter `color`, by name. The colours are readable in light and dark themes.
 const COLORS: &[(&str, Style)] = &[
@@ -69,39 +66,20 @@ fn color(value: &Value, name: &str, output: TemplateOutput) -> Result<String, Er
 pub(super) fn table(rows: &Rows, output: TemplateOutput) -> String {
     let rows = std::mem::take(&mut *rows.lock().unwrap_or_else(PoisonError::into_inner));
     let mut shown = String::new();
-    if !output.terminal {
-        for row in &rows {
-            shown.push_str(&row.join("\t"));
-            shown.push('\n');
-        }
-        return shown;
-    }
-    let rows: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| cell.replace(['\n', '\t', '\r'], " ")).collect())
-        .collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let cells = |at: usize| rows.iter().filter_map(move |row| row.get(at));
-    // A styled cell is never truncated, because that would remove the escape sequence that ends the style.
-    let is_styled: Vec<bool> =
-        (0..columns).map(|at| cells(at).any(|cell| cell.contains('\u{1b}'))).collect();
-    let wanted: Vec<ColumnWidth> = (0..columns)
-        .map(|at| {
-            let widest = cells(at).map(|cell| visible(cell)).max().unwrap_or(0);
-            ColumnWidth::new(widest, 0, is_styled[at], TEXT_MIN)
-        })
-        .collect();
-    let widths = fit::fit(&wanted, output.width.unwrap_or(usize::MAX >> 1));
     for row in &rows {
-        let mut line = String::new();
-        for (cell, (width, is_styled)) in row.iter().zip(widths.iter().zip(&is_styled)) {
-            let Some(width) = width else { continue };
-            let cell = if *is_styled { cell.clone() } else { truncate(cell, *width) };
-            let space = width.saturating_sub(visible(&cell)) + GAP;
-            line.push_str(&cell);
-            line.push_str(&" ".repeat(space));
+        if output.terminal {
+            let mut line = String::new();
+            for (at, cell) in row.iter().enumerate() {
+                let cell = cell.replace(['\n', '\t', '\r'], " ");
+                let column = rows.iter().filter_map(|row| row.get(at));
+                let width = column.map(|cell| visible(cell)).max().unwrap_or(0);
+                line += &cell;
+                line += &" ".repeat(width.saturating_sub(visible(&cell)) + GAP);
+            }
+            shown += line.trim_end_matches(' ');
+        } else {
+            shown += &row.join("\t");
         }
-        shown.push_str(line.trim_end_matches(' '));
         shown.push('\n');
     }
     shown

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use super::{titled, window};
 use crate::support::{Canned, Said, formsvc, one_form, page, run};
-use crate::terminal::CTRL_C;
+use crate::terminal::{CTRL_C, Terminal};
 
 /// A service with one submission. A floating point number cannot represent its numbers exactly.
 fn exact() -> Canned {
@@ -161,9 +161,36 @@ fn template_cannot_include_files() {
 fn label_of_no_item_is_a_warning() {
     let list = ["--demo", "submissions", "list", "penguins", "-L", "2"];
     let said = run(&[&list[..], &["--json", "id,data.Species,data.species"]].concat());
-    let told = "warning: none of the items has `data.Species`; did you mean `species`?\n";
+    let told = "warning: none of the items has `data.Species`\n";
     assert_eq!((said.code, &*said.stderr), (Some(0), told));
     assert!(said.stdout.contains("\"data.Species\":null"), "{}", said.stdout);
     let quiet = run(&[&list[..], &["--json", "data.Species", "--quiet"]].concat());
     assert_eq!((quiet.code, &*quiet.stderr), (Some(0), ""));
+}
+
+#[test]
+fn json_on_a_terminal_keeps_repeated_members() {
+    let row =
+        r#"{"id":"sub_1","data":{"a":1.50,"a":"\u00e9"},"created_at":"2026-01-01T08:00:00.000Z"}"#;
+    let service = Canned::start(vec![one_form(), page(row, None)]);
+    let list = ["submissions", "list", "survey", "--output", "json", "--no-pager"];
+    let mut terminal = Terminal::start(service.formsvc(&list), (100, 40));
+    assert_eq!(terminal.finish(), Some(0));
+    let screen = terminal.screen();
+    assert!(screen.contains("\"a\": 1.50,"), "{screen}");
+    assert!(screen.contains(r#""a": "\u00e9""#), "{screen}");
+}
+
+#[test]
+fn long_values_are_whole_in_json_and_ndjson() {
+    let long = "x".repeat(5_000);
+    let row = format!(
+        r#"{{"id":"sub_1","data":{{"a":"{long}"}},"created_at":"2026-01-01T08:00:00.000Z"}}"#
+    );
+    for format in ["json", "ndjson"] {
+        let service = Canned::start(vec![one_form(), page(&row, None)]);
+        let mut list = service.formsvc(&["submissions", "list", "survey", "--output", format]);
+        let said = Said::from(list.env("COLUMNS", "40").output().unwrap());
+        assert!(said.stdout.contains(&row), "{format}: {}", said.stderr);
+    }
 }

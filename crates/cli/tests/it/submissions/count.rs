@@ -56,18 +56,14 @@ fn bars_are_on_a_terminal_only() {
 }
 
 #[test]
-fn range_and_filter_select_counted_submissions() {
+fn range_selects_counted_submissions() {
     let count = ["submissions", "count", "survey", "--json", "count"];
-    for (flags, expected) in [
-        (&["--where", ".data.Age > 30"][..], 2),
-        (&["--since", "2026-01-01T12:00:00Z"], 2),
-        (&["--until", "2026-01-02T00:00:00Z", "--where", ".data.Age > 30"], 1),
-    ] {
+    for (flags, expected) in
+        [(&["--since", "2026-01-01T12:00:00Z"][..], 2), (&["--until", "2026-01-02T00:00:00Z"], 2)]
+    {
         let said = service().run(&[&count[..], flags].concat());
         assert_eq!(said.stdout.trim_end(), format!("{{\"count\":{expected}}}"), "{}", said.stderr);
     }
-    let wrong = run(&["--demo", "submissions", "count", "penguins", "--where", ".a |"]);
-    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
     let no_period = run(&["--demo", "submissions", "count", "penguins", "--time-zone", "UTC"]);
     assert_eq!(no_period.code, Some(2), "{}", no_period.stderr);
 }
@@ -95,7 +91,7 @@ fn count_of_a_database_makes_no_request() {
     assert_eq!(run(&["sync", "survey", "--to", &to]).code, Some(0));
     service.pending();
     let count = ["count", "survey", "--from", &to];
-    let said = run(&[&count[..], &["--where", ".data.Age > 30", "--json", "count"]].concat());
+    let said = run(&[&count[..], &["--since", "2026-01-01T12:00:00Z", "--json", "count"]].concat());
     assert_eq!(said.stdout.trim_end(), r#"{"count":2}"#, "{}", said.stderr);
     let said = run(&[&count[..], &["--by", "month", "--output", "csv"]].concat());
     assert_eq!(said.stdout, "period,count\n2026-01,3\n", "{}", said.stderr);

@@ -282,6 +282,10 @@ fn wrong_format_or_output_names_the_argument_to_use() {
             vec!["--demo", "submissions", "sync", "penguins", "--to", "demo.db"],
             "for an SQLite file, use `--to sqlite:demo.db`",
         ),
+        (
+            vec!["--demo", "submissions", "sync", "penguins", "--to", "duckdb:demo.db"],
+            "for DuckDB, export a Parquet file",
+        ),
     ] {
         let said = run(&args);
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);

@@ -287,25 +287,3 @@ fn invalid_flags_are_exit_2() {
         assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{flags:?}: {}", said.stderr);
     }
 }
-
-#[test]
-fn tail_retries_an_outage_at_the_start() {
-    let busy = || answer("503 Service Unavailable", "", "busy");
-    let service =
-        Canned::start(vec![busy(), busy(), one_form(), page(&rows(&[("a", 1_000)]), None)]);
-    let said = tail(&service, &["--count", "1"]);
-    assert_eq!((said.code, ids(&said.stdout)), (Some(0), vec!["a".to_owned()]), "{}", said.stderr);
-    let lines: Vec<&str> = said.stderr.lines().collect();
-    assert!(lines[0].ends_with("; retrying until the service responds"), "{lines:#?}");
-    assert!(lines.len() == 2 && lines[1].starts_with("the service is back after "), "{lines:#?}");
-    // No server listens there, and the time is limited.
-    let args = ["--base-url", "http://127.0.0.1:1", "--max-time", "200ms"];
-    let gone = tail(&service, &args);
-    assert_eq!(gone.code, Some(8), "{}", gone.stderr);
-    assert!(gone.stderr.contains("did not respond within the time limit"), "{}", gone.stderr);
-    // A permanent error ends the command at once.
-    for (status, exit) in [("401 Unauthorized", 4), ("404 Not Found", 5), ("403 Forbidden", 5)] {
-        let refused = tail(&Canned::start(vec![answer(status, "", "{}")]), &[]);
-        assert_eq!(refused.code, Some(exit), "{}", refused.stderr);
-    }
-}

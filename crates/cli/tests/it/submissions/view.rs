@@ -62,7 +62,7 @@ fn missing_submission_is_exit_3_with_the_range_read() {
     let said = run(&["--demo", "submissions", "view", "penguins", "sub_gone"]);
     assert_eq!((said.code, &*said.stdout), (Some(3), ""));
     assert!(said.stderr.contains("no submission `sub_gone`"), "{}", said.stderr);
-    assert!(said.stderr.contains("none of the 344 searched, back to 20"), "{}", said.stderr);
+    assert!(said.stderr.contains("344 submissions searched, back to 20"), "{}", said.stderr);
     let view = ["--demo", "submissions", "view", "penguins", "sub_gone", "--around"];
     let before = run(&[&view[..], &["1990-01-01T00:00:00Z"]].concat());
     assert_eq!(before.code, Some(3));
@@ -88,7 +88,7 @@ fn long_search_reports_its_progress_and_around() {
     // Each page but the first repeats one submission.
     let oldest = rows[495]["created_at"].as_str().unwrap();
     let progress =
-        format!("looked back to {oldest}, 496 submissions; `--around TIME` starts nearer\n");
+        format!("496 submissions searched, back to {oldest}; `--around TIME` starts nearer\n");
     assert_eq!(found.stderr, progress);
     let near =
         sandbox.run(&[&view[..], &["--around", row["created_at"].as_str().unwrap()]].concat());
@@ -120,4 +120,7 @@ fn max_time_ends_a_search_with_exit_8() {
         Canned::start(vec![one_form(), page(row, Some("2026-01-01T08:00:00.000Z")), None]);
     let said = service.run(&["submissions", "view", "survey", "sub_0", "--max-time", "300ms"]);
     assert_eq!(said.code, Some(8), "{}", said.stderr);
+    let searched =
+        "1 submission searched, back to 2026-01-01T08:00:00.000Z; `--around TIME` starts nearer";
+    assert!(said.stderr.contains(searched), "{}", said.stderr);
 }

@@ -17,50 +17,27 @@ use crate::exit::Exit;
 use crate::output::{Jq, labels};
 use crate::settings::args::whole;
 
-/// Returns true if a format uses an option.
-type IsUsed = fn(Format) -> bool;
-
-/// The options that only some formats use, and the formats that use each.
-const OPTION_FORMATS: [(&str, IsUsed); 9] = [
-    ("--columns", Format::is_table),
-    ("--column-map", Format::is_table),
-    ("--max-columns", Format::is_table),
-    ("--lists", Format::is_table),
-    ("--time-zone", Format::is_table),
-    ("--csv-profile", is_csv),
-    ("--delimiter", is_csv),
-    ("--formula-guard", is_csv),
-    ("--partition", |format| format == Format::Parquet),
-];
+/// The options that only tables use, and those that only CSV and TSV use.
+const TABLE_OPTIONS: [&str; 5] =
+    ["--columns", "--column-map", "--max-columns", "--lists", "--time-zone"];
+const CSV_OPTIONS: [&str; 3] = ["--csv-profile", "--delimiter", "--formula-guard"];
 
 fn is_csv(format: Format) -> bool {
     matches!(format, Format::Csv | Format::Tsv)
 }
 
-/// Lists the formats that use an option.
-fn formats_of(is_used: IsUsed) -> String {
-    let names = FORMATS.iter().filter(|row| is_used(row.format)).map(|row| row.name);
-    names.collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the help of an option that only some formats use.
-pub(super) fn help(option: &str, text: &str) -> String {
-    let row = OPTION_FORMATS.iter().find(|(name, _)| *name == option);
-    row.map_or_else(String::new, |(_, is_used)| {
-        format!("{text} [formats: {}]", formats_of(*is_used))
-    })
-}
-
 /// Returns a usage error for an option of the command that the format does not use.
 pub(super) fn check_options(format: Format) -> Result<(), CliError> {
-    let typed = typed_args();
-    let unused = OPTION_FORMATS
-        .iter()
-        .find(|(name, is_used)| !is_used(format) && typed.iter().any(|(typed, _)| typed == name));
-    let Some((option, is_used)) = unused else { return Ok(()) };
+    let has_effect = |option: &str| {
+        (format.is_table() || !TABLE_OPTIONS.contains(&option))
+            && (is_csv(format) || !CSV_OPTIONS.contains(&option))
+            && (format == Format::Parquet || option != "--partition")
+    };
+    let Some((option, _)) = typed_args().into_iter().find(|(typed, _)| !has_effect(typed)) else {
+        return Ok(());
+    };
     let what = format!("`{option}` has no effect on the format `{}`", format.name());
-    let hint = format!("omit it; formats that use it: {}", formats_of(*is_used));
-    Err(CliError::usage(what).hint(hint))
+    Err(CliError::usage(what).hint("omit it; its help lists the formats that use it"))
 }
 
 #[derive(Debug, Args)]
@@ -68,26 +45,40 @@ pub(super) struct FormatOptions {
     /// The format [default: the ending of the output's name, else csv]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     format: Option<Format>,
-    #[arg(long, value_name = "LABELS", help = help("--columns", "Columns of the answers with these labels only, separated by commas; `\\,` is a comma in a label"))]
+    /// Columns of the answers with these labels only, separated by commas; `\,` is a comma in a label
+    /// [formats: csv, tsv, xlsx, sqlite, parquet]
+    #[arg(long, value_name = "LABELS")]
     columns: Option<String>,
-    #[arg(long, value_name = "FILE", help = help("--column-map", "Rename or merge labels: a JSON object of old and new labels"))]
+    /// Rename or merge labels: a JSON object of old and new labels [formats: csv, tsv, xlsx, sqlite, parquet]
+    #[arg(long, value_name = "FILE")]
     column_map: Option<PathBuf>,
     #[arg(skip)]
     new_labels: HashMap<String, String>,
     /// Export the submissions for which this jq expression is true, such as `(.data.Age | tonumber?) > 30`
     #[arg(long = "where", value_name = "JQ")]
     filter: Option<String>,
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=100_000), hide_short_help = true, help = help("--max-columns", "Columns for this many labels at most; the other answers share the column `other_answers` [default: 2500]"))]
+    /// Columns for this many labels at most; the other answers share the column `other_answers` [default:
+    /// 2500] [formats: csv, tsv, xlsx, sqlite, parquet]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=100_000), hide_short_help = true)]
     max_columns: Option<usize>,
-    #[arg(long, value_name = "STYLE", value_parser = ["json", "join", "columns"], hide_short_help = true, help = help("--lists", "How lists are written: `json` is one cell of JSON, `join` separates the items by `; `, `columns` adds one column per choice [default: json]"))]
+    /// How lists are written: `json` is one cell of JSON, `join` separates the items by `; `, `columns` adds
+    /// one column per choice [default: json] [formats: csv, tsv, xlsx, sqlite, parquet]
+    #[arg(long, value_name = "STYLE", value_parser = ["json", "join", "columns"], hide_short_help = true)]
     lists: Option<String>,
-    #[arg(long, value_name = "ZONE", hide_short_help = true, help = help("--time-zone", "Add the column `created_at_local` in this time zone, such as Europe/Berlin"))]
+    /// Add the column `created_at_local` in this time zone, such as Europe/Berlin [formats: csv, tsv, xlsx,
+    /// sqlite, parquet]
+    #[arg(long, value_name = "ZONE", hide_short_help = true)]
     time_zone: Option<String>,
-    #[arg(long, value_name = "PROFILE", value_parser = ["rfc4180", "excel"], hide_short_help = true, help = help("--csv-profile", "The dialect of CSV: `excel` has lines that end in CR LF, and a byte order mark [default: rfc4180]"))]
+    /// The dialect of CSV: `excel` has lines that end in CR LF, and a byte order mark [default: rfc4180]
+    /// [formats: csv, tsv]
+    #[arg(long, value_name = "PROFILE", value_parser = ["rfc4180", "excel"], hide_short_help = true)]
     csv_profile: Option<String>,
-    #[arg(long, value_name = "CHAR", hide_short_help = true, help = help("--delimiter", "The character between cells"))]
+    /// The character between cells [formats: csv, tsv]
+    #[arg(long, value_name = "CHAR", hide_short_help = true)]
     delimiter: Option<String>,
-    #[arg(long, value_name = "on|off", value_parser = ["on", "off"], help = help("--formula-guard", "Put an apostrophe before text that a spreadsheet would run as a formula [default: on]"))]
+    /// Put an apostrophe before text that a spreadsheet would run as a formula [default: on] [formats: csv,
+    /// tsv]
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     formula_guard: Option<String>,
 }
 
@@ -196,21 +187,4 @@ pub(in crate::cmd::submissions) fn stored_json(row: &StoredRow<'_>) -> String {
     let data = row.data;
     let extra = row.extra.strip_prefix('{').map_or("}".to_owned(), |extra| format!(",{extra}"));
     format!("{{\"id\":{id},\"data\":{data},\"created_at\":{created_at}{extra}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn help_of_an_option_names_its_formats() {
-        let command = crate::cmd::command();
-        let export = command.find_subcommand("submissions").unwrap();
-        let export = export.find_subcommand("export").unwrap();
-        for (option, is_used) in OPTION_FORMATS {
-            let arg = export.get_arguments().find(|arg| arg.get_long() == Some(&option[2..]));
-            let help = arg.unwrap().get_help().unwrap().to_string();
-            assert!(help.ends_with(&format!("[formats: {}]", formats_of(is_used))), "{help}");
-        }
-    }
 }

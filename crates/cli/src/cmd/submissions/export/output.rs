@@ -1,6 +1,6 @@
 //! The output of an export: format, path and summary.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,32 +26,19 @@ const STDOUT_NAMES: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd
 
 /// Returns standard output. If it is a terminal, text is sanitized.
 pub(super) fn stdout(cx: &Context) -> Destination<'static> {
-    let (out, progress) = (io::stdout(), cx.progress.clone());
     if cx.settings.terminal.stdout {
-        let on_first_write = Some(move || progress.share_terminal());
-        Destination::stream(Box::new(SanitizingWriter::new(Stdout { out, on_first_write })))
+        Destination::stream(Box::new(SanitizingWriter::new(io::stdout())))
     } else {
-        let on_first_write = Some(move || progress.stop_moving());
-        Destination::stream(Box::new(Stdout { out, on_first_write }))
+        Destination::stream(Box::new(io::stdout()))
     }
 }
 
-/// Standard output, and a function that removes the progress line before the first write.
-struct Stdout<F> {
-    out: io::Stdout,
-    on_first_write: Option<F>,
-}
-
-impl<F: FnOnce()> Write for Stdout<F> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(on_first_write) = self.on_first_write.take() {
-            on_first_write();
-        }
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+/// Removes the progress line before data is written to standard output.
+pub(super) fn leave_terminal(cx: &Context) {
+    if cx.settings.terminal.stdout {
+        cx.progress.share_terminal();
+    } else {
+        cx.progress.stop_moving();
     }
 }
 

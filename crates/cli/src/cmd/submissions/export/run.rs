@@ -9,7 +9,7 @@ use formsvc_export::{
 };
 use tokio::time::Instant;
 
-use super::output::{manifest_path, report_rendered, stdout, summary};
+use super::output::{leave_terminal, manifest_path, report_rendered, stdout, summary};
 use super::typed::typed_args;
 use super::{Export, counted, failure};
 use crate::cmd::submissions::incomplete;
@@ -112,6 +112,7 @@ impl Run<'_> {
         options: RenderOptions,
     ) -> Result<Exported, ExportError> {
         let Self { cx, .. } = self;
+        leave_terminal(cx);
         cx.shutdown.set_saved(failure::PARTIAL_STREAM.to_owned());
         let on_event = |event: ExportEvent<'_>| {
             if let ExportEvent::Page(page) = event {
@@ -164,6 +165,7 @@ impl Run<'_> {
                 cx.progress.submissions(page.rows, page.reached.as_str());
                 page.rows
             }
+            ExportEvent::Rendering if path.is_none() => return leave_terminal(cx),
             ExportEvent::Rendering => return cx.progress.doing("writing the output"),
             _ => return,
         };

@@ -89,7 +89,7 @@ impl Run {
                     left_out.add(&form.title, &summary.pull.left_out);
                 }
                 if !done.is_empty() {
-                    cx.output.list_if_requested(listing)?;
+                    cx.output.list_if_requested(&listing)?;
                 }
                 round?;
                 return incomplete(&left_out);

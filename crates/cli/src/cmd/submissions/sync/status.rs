@@ -5,6 +5,7 @@ use formsvc_export::SyncStatus;
 use serde_json::{Value, json};
 
 use super::{Target, open_store};
+use crate::cmd::submissions::database::stored_forms;
 use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
 use crate::error::CliError;
@@ -42,14 +43,14 @@ impl Status {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(&FIELDS)?;
         let store = open_store(cx, &self.target.read()?).await?;
-        let forms = store.status().await?;
+        let forms = stored_forms(&store).await?;
         if forms.is_empty() {
             cx.progress.remark("no forms");
         }
         for form in &forms {
             listing.push(&item(form));
         }
-        cx.output.list(listing)
+        cx.output.list(&listing)
     }
 }
 

@@ -34,7 +34,9 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
 ///
 /// Synchronizes the form, then reads all of its submissions. Missing and different ones are stored.
 /// Submissions that the service does not have stay, unless `--mark-deleted` hides them from views and
-/// exports, or `--purge-deleted` removes them. Both fail if the list may be incomplete. Ends with exit 9 if submissions are missing, changed, or deleted without a mark.
+/// exports, or `--purge-deleted` removes them. Both fail if the list may be incomplete. Ends with exit 9 if
+/// it found a difference: a submission that was missing, had other content, was wrongly marked as deleted,
+/// or is in the database only and not marked or removed by this run.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc submissions sync verify survey --to sqlite:survey.db\n  formsvc submissions sync verify survey --to sqlite:survey.db --mark-deleted\n  formsvc submissions sync verify survey --to sqlite:survey.db --purge-deleted"
@@ -99,7 +101,7 @@ impl Verify {
             "purged": summary.purged,
             "complete": completeness_name(summary.completeness),
         }));
-        cx.output.list_if_requested(listing)?;
+        cx.output.list_if_requested(&listing)?;
         if let Some(log) = summary.log.as_deref() {
             if self.purge_deleted {
                 let what =

@@ -89,7 +89,7 @@ impl CheckReceiver {
             let mut listing = cx.output.listing(LIST_FIELDS)?;
             let wanted = RECEIVER_CHECKS.iter().filter(|check| self.is_wanted(check));
             wanted.for_each(|check| listing.push(check));
-            return cx.output.list(listing);
+            return cx.output.list(&listing);
         }
         let listing = cx.output.listing(FIELDS)?;
         let (url, secret) = self.receiver(cx).await?;

@@ -59,7 +59,7 @@ impl Diff {
             for difference in &differences {
                 listing.push(difference);
             }
-            cx.output.list(listing)?;
+            cx.output.list(&listing)?;
         }
         if differences.is_empty() {
             cx.progress.remark("no difference");

@@ -51,7 +51,7 @@ impl List {
         for summary in &listed {
             listing.push(&DeliveryRecord::of_summary(summary, false));
         }
-        cx.output.list(listing)?;
+        cx.output.list(&listing)?;
         if has_more && cx.settings.terminal.stdout {
             cx.progress.remark("there are older captures: `--limit N` lists more");
         }

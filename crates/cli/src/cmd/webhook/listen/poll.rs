@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::account::key::aside;
 use crate::base::when::{local, zone};
-use crate::cmd::submissions::tail::outage::{OutageBackoff, default_interval};
+use crate::cmd::submissions::tail::default_interval;
 use crate::cmd::webhook::args::SECRET_ADVICE;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
-use crate::form_ref::FormMatch;
+use crate::form_ref::{self, FormMatch};
 use crate::settings::Service;
 use crate::settings::args::duration;
 use crate::settings::args::format_duration;
@@ -75,8 +75,8 @@ impl PollArgs {
             Some(client) => client,
             None => cx.client().await?,
         };
+        let form = form_ref::find(cx, client, name).await?;
         let client = client.with_options(no_retries)?;
-        let form = OutageBackoff::new(cx, interval).find_form(&client, name).await?;
         let mut mark = open_mark(cx, &form, path).await?;
         let is_continued = mark.is_known();
         let handle = client.form(&form.id);

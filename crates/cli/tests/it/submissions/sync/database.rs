@@ -122,3 +122,13 @@ fn long_view_name_is_whole_in_a_pipe() {
         assert!(said.stdout.contains(&format!("frm_{long}")), "{format}: {}", said.stdout);
     }
 }
+
+#[test]
+fn status_of_a_missing_database_names_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = format!("sqlite:{}", folder.path().join("gone.db").display());
+    let said = run(&["submissions", "sync", "status", "--to", &to]);
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+    let hint = "`formsvc submissions sync FORM --to sqlite:PATH` creates the database";
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
+}

@@ -1,7 +1,5 @@
 //! `formsvc submissions tail`
 
-pub(in crate::cmd) mod outage;
-
 use std::time::Duration;
 
 use clap::Args;
@@ -16,19 +14,21 @@ use crate::base::when::{When, now};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::form_ref::FormMatch;
+use crate::form_ref::{self, FormMatch};
 use crate::output::{OutputFormat, Stream};
-use crate::settings::args::{duration, whole};
+use crate::settings::Service;
+use crate::settings::args::{Rate, duration, format_duration, whole};
 use crate::settings::repeat_command::CommandLine;
-use crate::settings::{Service, args::format_duration};
-use outage::{OutageBackoff, default_interval};
+
+/// Shortest default interval between two requests for new submissions.
+const INTERVAL_MIN: Duration = Duration::from_secs(2);
 
 /// Print new submissions as they arrive, oldest first
 ///
 /// Starts with the newest existing submissions, or those since a time. Then prints each new one once, until
 /// Ctrl-C. In a pipe, a line is a JSON object, written at once; on a terminal, it has the local time, the id
-/// if it fits, and the answers. If the service cannot be reached or is busy, the command retries, also at
-/// the start, and loses nothing. `--jq` and `--template` get each submission separately.
+/// if it fits, and the answers. If the service cannot be reached or is busy later, the command retries and
+/// loses nothing. `--jq` and `--template` get each submission separately.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions tail penguins -n 3 --count 3\n  formsvc --demo submissions tail anes96 --count 2 --jq .id\n  formsvc submissions tail contact --since 2h --interval 10s"
@@ -69,21 +69,17 @@ impl Tail {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let stream = output.stream(&FIELDS)?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        // `OutageBackoff` retries, and reports an outage only once.
+        // The follower retries by itself, and reports an outage only once.
         let no_retry = RequestOptions::new().retry(RetryPolicy::none());
         let deadline = cx.deadline(self.max_time);
-        let client = cx.until(deadline, cx.client()).await?.with_options(no_retry)?;
         let interval = self.interval.unwrap_or_else(|| default_interval(cx.settings.max_rate));
-        let backoff = OutageBackoff::new(cx, interval);
         let start = async {
-            let form = backoff.find_form(&client, &self.form).await?;
-            let handle = client.form(&form.id);
-            // Without older submissions to print, the list continues after the newest submission.
-            let is_from_now = self.last == 0 && since.is_none();
-            let newest = if is_from_now { backoff.newest(&handle).await? } else { None };
-            Ok::<_, CliError>((form, handle, newest.as_ref().map(ListPosition::after)))
+            let form = form_ref::resolve(cx, &self.form).await?;
+            let client = cx.client().await?;
+            let handle = client.with_options(no_retry)?.form(&form.id);
+            Ok::<_, CliError>((form, handle))
         };
-        let (form, handle, newest) = tokio::select! {
+        let (form, handle) = tokio::select! {
             start = start => start?,
             () = stdin::gone() => return Ok(()),
             () = passed(deadline) => return Err(CliError::new(Exit::Incomplete, NO_RESPONSE)),
@@ -92,13 +88,10 @@ impl Tail {
             cx.progress.share_terminal();
         }
         let query = handle.follow().interval(interval);
-        let query = match (&since, &self.after, &newest) {
-            (Some(since), Some(id), _) => query.after(since, id),
-            (Some(since), None, _) => query.since(since),
-            (None, _, Some(ListPosition { created_at, id: Some(id) })) => {
-                query.after(created_at, id)
-            }
-            (None, ..) => query.last(self.last),
+        let query = match (&since, &self.after) {
+            (Some(since), Some(id)) => query.after(since, id),
+            (Some(since), None) => query.since(since),
+            (None, _) => query.last(self.last),
         };
         let mut follower = Follower {
             cx,
@@ -106,7 +99,7 @@ impl Tail {
             items: query.items(),
             form,
             remaining: self.count,
-            position: since.map(|since| ListPosition { created_at: since, id: None }).or(newest),
+            position: since.map(|since| ListPosition { created_at: since, id: None }),
             args: self,
         };
         cx.shutdown.set_continuation(follower.command());
@@ -116,6 +109,15 @@ impl Tail {
             () = stdin::gone() => Ok(()),
             () = passed(deadline) => follower.end_of_time(),
         }
+    }
+}
+
+/// Returns the default interval: 2 s, or the time of two requests at the rate of `--max-rate`, which leaves
+/// requests for other programs with the same key.
+pub(in crate::cmd) fn default_interval(max_rate: Option<Rate>) -> Duration {
+    match max_rate {
+        Some(Rate::PerMinute(rate)) => (Duration::from_secs(120) / rate.get()).max(INTERVAL_MIN),
+        Some(Rate::Off) | None => INTERVAL_MIN,
     }
 }
 
