@@ -122,6 +122,15 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
+/// Formats an estimated duration: `~40 s`, `~12 min`, `~3 h`.
+pub(crate) fn approximate(duration: Duration) -> String {
+    match duration.as_secs().max(1) {
+        seconds @ 0..=99 => format!("~{seconds} s"),
+        seconds @ 100..=5_999 => format!("~{} min", (seconds + 30) / 60),
+        seconds => format!("~{} h", (seconds + 1_800) / 3_600),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -225,6 +234,9 @@ mod tests {
             (9_000_000_000, "2 h 30 min"),
         ] {
             assert_eq!(duration(Duration::from_micros(micros)), text);
+        }
+        for (seconds, text) in [(0, "~1 s"), (99, "~99 s"), (100, "~2 min"), (7_300, "~2 h")] {
+            assert_eq!(approximate(Duration::from_secs(seconds)), text);
         }
     }
 

@@ -11,7 +11,7 @@ const EVERYDAY: &[(&str, &str)] = &[
     ("webhook check", "only list junit header secret-file"),
     ("webhook events export", "as out last status event since"),
     ("webhook events tail", "last count max-time status verdict event"),
-    ("submissions export", "all out since until limit format columns where from"),
+    ("submissions export", "all out since until limit format columns where from dry-run"),
     ("contract check", "form only junit max-time deliveries spend-quota"),
     ("sandbox", "port ready-file generate database webhook fault submit-every"),
 ];

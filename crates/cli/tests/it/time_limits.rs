@@ -47,7 +47,7 @@ fn silent_service_ends_with_exit_8() {
         [&export[..], &["survey", "-o", "/dev/null"]].concat(),
         [&export[..], &["survey", "contact"], &out].concat(),
         [&export[..], &["--all"], &out].concat(),
-        [&export[..], &["survey"]].concat(),
+        [&export[..], &["survey", "--dry-run"]].concat(),
         [&sync[..], &["survey"], &to].concat(),
         [&sync[..], &["survey", "--watch"], &to].concat(),
         [&sync[..], &["verify", "survey"], &to].concat(),
@@ -59,7 +59,7 @@ fn silent_service_ends_with_exit_8() {
     .map(|args| (silent(), args))
     // The service responds to the first request, for the forms, and not to the next one.
     .chain([
-        (Canned::start(vec![one_form(), None]), [&export[..], &["survey"]].concat()),
+        (Canned::start(vec![one_form(), None]), [&export[..], &["survey", "--dry-run"]].concat()),
         (
             Canned::start(vec![one_form(), None]),
             [&export[..], &["other", "-o", "/dev/null"]].concat(),

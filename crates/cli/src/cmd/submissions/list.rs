@@ -1,15 +1,18 @@
 //! `formsvc submissions list`
 
 use clap::Args;
-use formsvc_client::{Cursor, PAGE_SIZE_MAX};
+use formsvc_client::list::Submissions;
+use formsvc_client::{Cursor, Error, FormHandle, PAGE_SIZE_MAX, Submission};
 use formsvc_export::LeftOut;
+use formsvc_protocol::FormInstant;
 
 use super::incomplete;
-use super::range::Range;
+use super::range::{Bounds, Range};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
-use crate::output::Field;
+use crate::output::{Field, Listing};
+use crate::settings::Service;
 use crate::settings::args::whole;
 use crate::settings::repeat_command::CommandLine;
 
@@ -19,7 +22,7 @@ pub(in crate::cmd) const FIELDS: [Field; 3] =
 
 /// List the newest submissions of a form
 ///
-/// Newest first. On a terminal, the last line is the command that lists more. Each label of the
+/// Newest first. On a terminal, the last line is the command that lists the next ones. Each label of the
 /// answers is a column: the 200 most common labels in a table, 2,500 in CSV and TSV, where the column
 /// `other_answers` has the rest as JSON.
 #[derive(Debug, Args)]
@@ -37,6 +40,9 @@ pub(crate) struct List {
     /// Only submissions older than this cursor or RFC 3339 instant
     #[arg(long, value_name = "CURSOR")]
     before: Option<String>,
+    /// With `--before`: only submissions below this one, which was made in the second before that time
+    #[arg(long, value_name = "ID", requires = "before")]
+    after: Option<String>,
     /// Leave out submissions that the service cannot list or that violate the API, name them, and end with
     /// exit 9
     #[arg(long)]
@@ -44,6 +50,13 @@ pub(crate) struct List {
     /// Columns for the answers with these labels only, separated by commas; `\,` is a comma in a label
     #[arg(long, value_name = "LABELS")]
     columns: Option<String>,
+}
+
+/// The end of a list.
+struct ListEnd {
+    oldest: Option<Submission>,
+    has_more: bool,
+    left_out: LeftOut,
 }
 
 impl List {
@@ -58,29 +71,24 @@ impl List {
         let bounds = self.range.bounds(cx)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        // If submissions are skipped, more than `--limit` are read, so full pages are requested.
-        let has_end = bounds.until.is_some();
-        let page_size = if has_end { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
-        let mut list = client.form(form.id.clone()).submissions().page_size(page_size);
-        if let Some(before) = &self.before {
-            list = list.start_at(Cursor::new(before.clone()));
-        }
-        let mut items = bounds.limit(list.allow_incomplete(self.allow_incomplete)).items();
-        for _ in 0..self.limit {
-            let Some(row) = items.try_next().await? else { break };
-            listing.try_push(&row)?;
-        }
-        let left_out = LeftOut::new(items.tie_overflows(), items.skipped(), items.skipped_count());
+        let end = self.fill(&client.form(form.id.clone()), &bounds, &mut listing).await?;
+        let ListEnd { oldest, has_more, left_out } = end;
         if listing.is_empty() {
             cx.progress.remark("no submissions");
         }
         cx.output.list(&listing)?;
-        if !items.is_finished() && cx.settings.terminal.stdout {
+        // The service of `--demo` ends with this command.
+        let is_demo = matches!(cx.settings.service, Service::Demo);
+        if let Some(last) = oldest
+            && has_more
+            && !is_demo
+            && cx.settings.terminal.stdout
+        {
             let mut line = CommandLine::new(&cx.settings, &["submissions", "list", form.name()]);
-            line.flag("--limit", &self.limit.saturating_mul(2).to_string());
+            line.flag("--limit", &self.limit.to_string());
             bounds.repeat(&mut line);
             line.maybe("--columns", self.columns.as_deref());
-            line.maybe("--before", self.before.as_deref());
+            line.flag("--before", &next_second(&last)).flag("--after", last.id.as_str());
             if self.allow_incomplete {
                 line.switch("--allow-incomplete");
             }
@@ -90,4 +98,73 @@ impl List {
         }
         incomplete(&left_out)
     }
+
+    /// Adds the submissions to a listing.
+    async fn fill(
+        &self,
+        form: &FormHandle,
+        bounds: &Bounds,
+        listing: &mut Listing,
+    ) -> Result<ListEnd, CliError> {
+        // If submissions are skipped, more than `--limit` are read, so full pages are requested.
+        let skips_rows = bounds.until.is_some() || self.after.is_some();
+        let page_size = if skips_rows { PAGE_SIZE_MAX } else { self.limit.min(PAGE_SIZE_MAX) };
+        let mut list = form.submissions().page_size(page_size);
+        if let Some(before) = &self.before {
+            list = list.start_at(Cursor::new(before.clone()));
+        }
+        let mut items = bounds.limit(list.allow_incomplete(self.allow_incomplete)).items();
+        let limit = self.limit as usize;
+        let first = match &self.after {
+            Some(id) => skip_to(&mut items, id, limit).await?,
+            None => Vec::new(),
+        };
+        let (mut first, mut oldest) = (first.into_iter(), None);
+        for _ in 0..limit {
+            let next = match first.next() {
+                Some(row) => Some(row),
+                None => items.try_next().await?,
+            };
+            let Some(row) = next else { break };
+            listing.try_push(&row)?;
+            oldest = Some(row);
+        }
+        let has_more = first.len() > 0 || !items.is_finished();
+        let left_out = LeftOut::new(items.tie_overflows(), items.skipped(), items.skipped_count());
+        Ok(ListEnd { oldest, has_more, left_out })
+    }
+}
+
+/// Skips the submissions up to the one with this id, which is in the first second of the list. If it was
+/// deleted, returns the submissions read so far: nothing is skipped. Of the first second, it returns at most
+/// one more than `limit`.
+async fn skip_to(
+    items: &mut Submissions,
+    id: &str,
+    limit: usize,
+) -> Result<Vec<Submission>, Error> {
+    let second = |row: &Submission| row.created_at.unix_micros().div_euclid(SECOND);
+    let mut rows: Vec<Submission> = Vec::new();
+    while let Some(row) = items.try_next().await? {
+        if row.id == id {
+            return Ok(Vec::new());
+        }
+        let is_older = rows.first().is_some_and(|first| second(first) != second(&row));
+        if is_older || rows.len() <= limit {
+            rows.push(row);
+        }
+        if is_older {
+            break;
+        }
+    }
+    Ok(rows)
+}
+
+const SECOND: i64 = 1_000_000;
+
+/// Returns the start of the second after a submission. A list that continues before this time contains all
+/// submissions of that second, whether the service's cursors have microseconds or only seconds.
+fn next_second(submission: &Submission) -> String {
+    let seconds = submission.created_at.unix_micros().div_euclid(SECOND) + 1;
+    FormInstant::from_micros(seconds * SECOND).to_cursor().as_str().to_owned()
 }

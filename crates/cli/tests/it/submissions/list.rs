@@ -81,7 +81,7 @@ fn list_requests_no_more_than_it_shows() {
 
 #[test]
 fn newer_rows_are_skipped_in_whole_pages() {
-    let answers = {
+    let answers = || {
         let newer = page(&rows(&[("g", 9), ("f", 8)]), Some("2026-01-01T00:00:08.000Z"));
         let mixed = [("f", 8), ("e", 5), ("d", 4), ("c", 3), ("b", 2)];
         let mixed = page(&rows(&mixed), Some("2026-01-01T00:00:02.000Z"));
@@ -89,7 +89,7 @@ fn newer_rows_are_skipped_in_whole_pages() {
         vec![one_form(), newer, mixed, again]
     };
     let list = ["submissions", "list", "survey", "-L", "2", "--until", "2026-01-01T00:00:05Z"];
-    let service = Canned::start(answers);
+    let service = Canned::start(answers());
     let said = service.run(&list);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let ids: Vec<&str> = said.stdout.lines().map(|line| &line[..1]).collect();
@@ -97,6 +97,12 @@ fn newer_rows_are_skipped_in_whole_pages() {
     let asked: Vec<String> = (0..3).map(|_| service.request()).collect();
     assert!(asked[1..].iter().all(|asked| asked.contains("limit=100")), "{asked:?}");
     assert!(service.asked_nothing());
+    // On a terminal, the command that lists the next rows needs no request.
+    let service = Canned::start(answers());
+    let mut terminal = Terminal::start(service.formsvc(&list), (200, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    let screen = terminal.screen();
+    assert!(screen.contains("--before 2026-01-01T00:00:04.000Z --after c"), "{screen}");
 }
 
 #[test]
@@ -142,7 +148,7 @@ fn empty_range_or_invalid_time_is_exit_2() {
 }
 
 #[test]
-fn list_on_a_terminal_shows_the_command_for_more() {
+fn list_on_a_terminal_shows_the_next_command() {
     let first = || page(&rows(&[("b", 2), ("a", 1)]), Some("2026-01-01T00:00:01.000123Z"));
     let shown = |answers: Vec<Option<String>>, flags: &[&str]| {
         let service = Canned::start(answers);
@@ -152,7 +158,8 @@ fn list_on_a_terminal_shows_the_command_for_more() {
         assert_eq!(terminal.finish(), Some(0));
         terminal.screen()
     };
-    let more = "more: formsvc submissions list survey --limit 4 --since 2025-01-01T00:00:00.000Z";
+    let more = "more: formsvc submissions list survey --limit 2 --since 2025-01-01T00:00:00.000Z \
+                --before 2026-01-01T00:00:02.000Z --after a";
     let some = shown(vec![one_form(), first()], &["--limit", "2"]);
     assert!(some.contains(more), "{some}");
     let all = shown(vec![one_form(), page(&rows(&[("b", 2), ("a", 1)]), None)], &["--limit", "2"]);
@@ -161,4 +168,18 @@ fn list_on_a_terminal_shows_the_command_for_more() {
     let service = Canned::start(vec![one_form(), first()]);
     let said = service.run(&["submissions", "list", "survey", "--limit", "2"]);
     assert_eq!((said.code, &*said.stderr), (Some(0), ""));
+}
+
+#[test]
+fn list_continues_after_id_without_losing_its_second() {
+    // Three rows share the second in which the first list ended.
+    let tied = [("d", 4), ("c", 3), ("b", 3), ("a", 3)];
+    let list = ["submissions", "list", "survey", "--before", "2026-01-01T00:00:04Z", "--after"];
+    for (after, shown) in [("c", &["b", "a"][..]), ("gone", &["c", "b", "a"][..])] {
+        let service = Canned::start(vec![one_form(), page(&rows(&tied[1..]), None)]);
+        let said = service.run(&[&list[..], &[after]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let ids: Vec<&str> = said.stdout.lines().map(|line| &line[..1]).collect();
+        assert_eq!(ids, shown);
+    }
 }

@@ -216,6 +216,49 @@ fn rows_and_columns_are_selected() {
 }
 
 #[test]
+fn dry_run_requests_one_page_and_writes_nothing() {
+    let (sandbox, folder) =
+        (Sandbox::start(&["--generate", "big=2000"]), tempfile::tempdir().unwrap());
+    let out = folder.path().join("rows.csv");
+    let plan = ["submissions", "export", "big", "--dry-run", "-o", out.to_str().unwrap()];
+    let said = run(&mut sandbox.formsvc(&plan), folder.path());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("more than 100 submissions"), "{}", said.stderr);
+    // The density of a page that covers a short time is no basis for an estimate of 25 years.
+    let said = run(sandbox.formsvc(&plan).args(["--since", "2000-01-01"]), folder.path());
+    assert!(said.stderr.contains("cannot be estimated"), "{}", said.stderr);
+    let first = page(&format!("{NEWER},{OLDER}"), CURSOR);
+    let service = Canned::start(vec![one_form(), first]);
+    let plan = ["submissions", "export", "survey", "--since", "2025-06-01", "--dry-run"];
+    let said = run(service.formsvc(&plan).env("TZ", "UTC"), folder.path());
+    let estimate = "~430 submissions in ~5 requests, ~";
+    for expected in [estimate, "at 300 requests in 60 s", "the newest 2 submissions"] {
+        assert!(said.stderr.contains(expected), "no {expected:?} in {}", said.stderr);
+    }
+    assert!(!out.exists());
+    // The number of submissions of a single page is exact.
+    let service = Canned::start(vec![one_form(), page(&format!("{NEWER},{OLDER}"), None)]);
+    let plan = ["submissions", "export", "survey", "--since", "2026-01-02", "--dry-run"];
+    let said = run(service.formsvc(&plan).env("TZ", "UTC"), folder.path());
+    let expected = "Survey: 1 submission in 1 request, ~1 s at 300 requests in 60 s";
+    assert!(said.stderr.contains(expected), "{}", said.stderr);
+    assert_eq!(service.pending(), 2);
+}
+
+#[test]
+fn dry_run_marks_a_number_that_a_filter_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (filter, expected) in [(&[][..], "Survey: 1 submission in"), (&["--where", ".id"], "~1 ")] {
+        let service = Canned::start(vec![one_form(), page(NEWER, None)]);
+        let plan = [&["submissions", "export", "survey", "--dry-run"], filter].concat();
+        let said = run(&mut service.formsvc(&plan), folder.path());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stderr.contains(expected), "{}", said.stderr);
+        assert!(said.stderr.contains(" in 1 request, "), "{}", said.stderr);
+    }
+}
+
+#[test]
 fn changed_submission_of_a_continued_export_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("rows.csv");

@@ -1,5 +1,6 @@
 //! `formsvc submissions export`
 
+mod dry_run;
 mod failure;
 mod format_options;
 mod output;
@@ -85,6 +86,9 @@ pub(crate) struct Export {
     /// Write NAME.manifest.json beside the file: form, range, rows, requests, SHA-256, completeness
     #[arg(long, conflicts_with = "from")]
     manifest: bool,
+    /// Estimate the requests and the time, and export nothing
+    #[arg(long, conflicts_with = "from")]
+    dry_run: bool,
     /// Write the output without the submissions that the service cannot list, that violate the API, or that
     /// the database of `--from` lacks, and end with exit 9
     #[arg(long)]
@@ -109,13 +113,20 @@ impl Export {
         let format = self.format()?;
         self.check(format)?;
         // Opened first, so that an output that cannot be written costs no request.
-        let output = (!self.is_to_folder()).then(|| self.output(cx, self.file())).transpose()?;
+        let is_single = !self.is_to_folder() && !self.dry_run;
+        let output = is_single.then(|| self.output(cx, self.file())).transpose()?;
         if let Some(database) = self.source.open(cx).await? {
             return self.export_stored(cx, &database, output, format, &bounds).await;
         }
         let client = cx.client().await?;
         let (forms, unusable) = self.find_forms(cx).await?;
         let run = Run { cx, args: self, client, bounds: &bounds, format, deadline };
+        if self.dry_run {
+            for form in &forms {
+                run.report_estimate(form).await?;
+            }
+            return Ok(());
+        }
         run.export_forms(forms, output).await?;
         if unusable.is_empty() {
             return Ok(());
