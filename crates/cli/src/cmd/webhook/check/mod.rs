@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::settings::Service;
 
-use super::args::{SecretArgs, SenderArgs, require, response_timeout};
+use super::args::{SecretArgs, SenderArgs, response_timeout};
 use demo::DemoReceiver;
 pub(in crate::cmd) use report::FIELDS;
 
@@ -89,7 +89,7 @@ impl Check {
                     .hint("pass it: `formsvc webhook check URL`; `--demo` has a receiver to try")
             })?;
             let junit = junit()?;
-            let secrets = require(self.secrets.read(cx).await?, "signing")?;
+            let secrets = self.secrets.read_for_signing(cx, "signing").await?;
             // During a rotation, the current secret is the first.
             let secret = secrets.texts().into_iter().next().unwrap_or_default();
             let reports = self.check(cx, &url, &secret).await?;
@@ -116,7 +116,7 @@ impl Check {
     ) -> Result<Vec<ReceiverReport>, CliError> {
         cx.check_network(url.as_str())?;
         let timeout = response_timeout(cx);
-        let sender = self.requests.sender(cx, timeout, ANSWER_MAX)?;
+        let sender = self.requests.sender(cx, ANSWER_MAX)?;
         let run_id = format!("{:08x}", fastrand::u32(..));
         let (sender, clock) = (&sender, &SystemTime::now);
         let options = ReceiverOptions { sender, url, secret, timeout, clock, run_id: &run_id };

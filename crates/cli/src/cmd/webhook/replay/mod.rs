@@ -16,7 +16,6 @@ use url::Url;
 use self::send::ReplayRun;
 use super::args::{
     CapturesArgs, ChangeArgs, SECRET_ADVICE, SecretArgs, SenderArgs, export_format, require,
-    response_timeout,
 };
 use super::captures;
 use crate::base::text::count;
@@ -93,10 +92,9 @@ impl Replay {
             let mut targets = plan.sends.iter();
             targets.try_for_each(|(_, target)| cx.check_network(target.url.as_str()))?;
         }
-        let timeout = response_timeout(cx);
         let run = ReplayRun {
             cx,
-            sender: self.requests.sender(cx, timeout, ANSWER_MAX)?,
+            sender: self.requests.sender(cx, ANSWER_MAX)?,
             secrets: self.secrets(cx).await?,
             store,
             plan,

@@ -142,23 +142,17 @@ impl ReplayRun<'_> {
         record: &ReplayRecord<'_>,
         replayed: Option<&Replayed<'_>>,
     ) -> Result<(), CliError> {
-        let is_expected = record.status.is_some() && self.args.expect.contains(record.status);
-        let (style, status) = match record.status {
-            _ if replayed.is_none() => (TextStyle::Dim, "not sent".to_owned()),
-            Some(status) if is_expected => (TextStyle::Success, status.to_string()),
-            Some(status) => (TextStyle::Failure, status.to_string()),
-            None => (TextStyle::Failure, "no response".to_owned()),
-        };
-        let mut request = vec![(TextStyle::Heading, format!("#{}", record.capture))];
-        request.extend(record.submission_id.map(|id| (TextStyle::Plain, id.to_owned())));
-        request.push((TextStyle::Dim, record.to.clone()));
+        let mut parts = vec![(TextStyle::Heading, format!("#{}", record.capture))];
+        parts.extend(record.submission_id.map(|id| (TextStyle::Plain, id.to_owned())));
+        parts.push((TextStyle::Dim, record.to.clone()));
+        parts.push(match replayed {
+            Some(_) => line::status(record.status, self.args.expect),
+            None => (TextStyle::Dim, "→ not sent".to_owned()),
+        });
         let before = record.before.map(|status| (TextStyle::Dim, format!("(before: {status})")));
         let took = replayed.map(|replayed| (TextStyle::Dim, line::took(replayed.took)));
-        let mut result = vec![(TextStyle::Dim, "→".to_owned()), (style, status)];
-        result.extend(before.into_iter().chain(took));
-        let mut lines = line::wrapped([request, result], live.width());
-        lines.extend(record.error.iter().flat_map(|error| line::note_lines(error, live.width())));
-        live.lines(lines.iter().map(Vec::as_slice))
+        parts.extend(before.into_iter().chain(took));
+        line::print(live, parts, record.error.as_slice())
     }
 
     /// Returns the most frequent cause of an unexpected status.
