@@ -21,9 +21,13 @@ fn listed_layers(document: &str, name: &str) -> BTreeMap<String, usize> {
     lines.flat_map(module).collect()
 }
 
-/// Returns code without comments and unit tests.
+/// Returns code without comments and unit tests, which are the last item of a file.
 fn code(source: &str) -> String {
-    without_comments(source.split("#[cfg(test)]\nmod ").next().unwrap_or_default())
+    let tests = source.match_indices("#[cfg(test)]\nmod ").find(|(at, declaration)| {
+        let name = source[at + declaration.len()..].lines().next().unwrap_or_default();
+        name.ends_with('{')
+    });
+    without_comments(tests.map_or(source, |(at, _)| &source[..at]))
 }
 
 fn without_comments(source: &str) -> String {
@@ -178,6 +182,11 @@ fn import_of_upper_or_same_layer_is_found() {
         ("top.rs", "use crate::{left::{A, B}, low};\nuse crate::Foreign;", None),
         ("left.rs", "// crate::top\nfn f() { crate::low::g() }", None),
         ("left.rs", "#[cfg(test)]\nmod tests {\n    use crate::top;\n}", None),
+        (
+            "left.rs",
+            "#[cfg(test)]\nmod tests;\nuse crate::top;",
+            Some("`top` is not on a lower line"),
+        ),
         ("low/inner.rs", "use crate::left::X;", Some("`left` is not on a lower line")),
         ("left.rs", "use crate::{low, right};", Some("`right` is not on a lower line")),
         ("low.rs", "use crate::{low::{A, B}, Renamed};", Some("`top` is not on a lower line")),
