@@ -142,7 +142,7 @@ impl Shutdown {
         let error = CliError::new(exit, message);
         match (state.continuation.clone(), state.saved.clone()) {
             (Some(command), Some(saved)) => error.hint(saved).continued_by(command),
-            (Some(command), None) => error.resumed_by(command),
+            (Some(command), None) => error.continued_by(command),
             (None, Some(saved)) => error.hint(saved),
             (None, None) => error,
         }

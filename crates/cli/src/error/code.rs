@@ -47,6 +47,8 @@ pub(crate) enum Code {
     IncompleteResult,
     /// A file, a pipe or the disk failed.
     LocalIo,
+    /// Another process uses the form or the database.
+    Busy,
     /// A signature is invalid.
     VerificationFailed,
     /// An expectation was not met.
@@ -98,6 +100,7 @@ pub const CODES: &[CodeRow] = &[
     row(Code::Incomplete, "incomplete", Exit::Incomplete, "not complete; `resume` continues"),
     row(Code::IncompleteResult, "incomplete_result", Exit::DataPolicy, "incomplete, as allowed"),
     row(Code::LocalIo, "local_io", Exit::LocalIo, "a file, a pipe or the disk failed"),
+    row(Code::Busy, "busy", Exit::LocalIo, "another process uses the form or the database"),
     row(Code::Unmet, "unmet", Exit::Unmet, "an expectation, such as `--expect`, was not met"),
     row(Code::VerificationFailed, "verification_failed", Exit::Unmet, "invalid signature"),
     row(Code::Interrupted, "interrupted", Exit::Interrupted, "SIGINT"),

@@ -105,15 +105,9 @@ impl CliError {
         self
     }
 
+    /// Sets the hint; none if the text is empty.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-
-    /// Sets the hint, unless the text is empty.
-    #[must_use]
-    pub(crate) fn hint_unless_empty(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into()).filter(|hint| !hint.is_empty());
         self
     }
@@ -121,40 +115,22 @@ impl CliError {
     /// Sets the hint if there is none.
     #[must_use]
     pub(crate) fn hint_if_none(mut self, hint: &str) -> Self {
-        if self.exit != Exit::Done {
-            self.hint.get_or_insert_with(|| hint.to_owned());
-        }
+        self.hint.get_or_insert_with(|| hint.to_owned());
         self
     }
 
     /// Appends a text to the hint.
     #[must_use]
-    pub(crate) fn hint_too(mut self, hint: &str) -> Self {
-        if self.exit != Exit::Done {
-            self.hint = Some(match self.hint.take() {
-                Some(before) => format!("{before}; {hint}"),
-                None => hint.to_owned(),
-            });
+    pub(crate) fn hint_too(self, hint: &str) -> Self {
+        match self.hint.clone() {
+            Some(before) => self.hint(format!("{before}; {hint}")),
+            None => self.hint(hint),
         }
-        self
     }
 
-    /// Sets the command that continues the work. If there is no hint, the command becomes the hint.
-    #[must_use]
-    pub(crate) fn resumed_by(mut self, command: String) -> Self {
-        let hint = format!("continue with: {command}");
-        if self.exit != Exit::Done {
-            self.details.resume = Some(command);
-        }
-        self.hint_if_none(&hint)
-    }
-
-    /// Sets the command that continues with the saved data, and appends the command to the hint.
+    /// Sets the command that continues the work, and appends it to the hint.
     #[must_use]
     pub(crate) fn continued_by(mut self, command: String) -> Self {
-        if self.exit == Exit::Done {
-            return self;
-        }
         let hint = format!("continue with: {command}");
         self.details.resume = Some(command);
         self.hint_too(&hint)
@@ -177,6 +153,12 @@ impl CliError {
     pub(crate) fn brief(&self) -> String {
         let causes = self.causes.iter().map(|cause| format!(": {cause}"));
         causes.fold(self.message.clone(), |brief, cause| brief + &cause)
+    }
+
+    /// Returns true if the same command may succeed later without a change by the user.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.code == Code::Busy
+            || matches!(self.exit, Exit::Service | Exit::Network | Exit::RateLimited)
     }
 
     pub(crate) fn advice(&self) -> Option<&str> {
@@ -304,7 +286,7 @@ hint: try
       or do without
 ";
         assert_eq!(shown(&error), expected);
-        let resumed = CliError::new(Exit::Network, "no").resumed_by("x ".repeat(40));
+        let resumed = CliError::new(Exit::Network, "no").continued_by("x ".repeat(40));
         assert_eq!(shown(&resumed).lines().count(), 2);
     }
 

@@ -7,7 +7,7 @@ use super::CliError;
 impl From<NetworkError> for CliError {
     fn from(error: NetworkError) -> Self {
         let hint = error.hint().unwrap_or_default();
-        Self::usage(error.to_string()).because_of(&error).hint_unless_empty(hint)
+        Self::usage(error.to_string()).because_of(&error).hint(hint)
     }
 }
 

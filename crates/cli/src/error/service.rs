@@ -15,10 +15,9 @@ const STILL_LIMITED: &str =
 
 impl From<formsvc_client::Error> for CliError {
     fn from(error: formsvc_client::Error) -> Self {
-        let (exit, hint) = exit_and_hint(&error);
+        let (code, hint) = code_and_hint(&error);
         let mut converted =
-            Self::new(exit, describe(error.kind(), &error.to_string())).because_of(&error);
-        converted.code = code_of(&error, exit);
+            Self::coded(code, describe(error.kind(), &error.to_string())).because_of(&error);
         *converted.details = ErrorDetails {
             http_status: error.status().map(|status| status.as_u16()),
             content_type: error.content_type().map(str::to_owned),
@@ -36,75 +35,74 @@ impl From<formsvc_client::Error> for CliError {
         if error.kind() == ErrorKind::TieOverflow {
             converted = converted.cause(MISSING_UNKNOWN);
         }
-        match redirect_hint(&error) {
-            Some(hint) => converted.hint(hint),
-            None => converted.hint_unless_empty(hint),
-        }
+        converted.hint(redirect_hint(&error).unwrap_or_else(|| hint.to_owned()))
     }
 }
 
-/// Returns the exit code and the hint. An empty text means that there is no hint.
-fn exit_and_hint(error: &formsvc_client::Error) -> (Exit, &'static str) {
+/// Returns the code and the hint. An empty text means that there is no hint.
+fn code_and_hint(error: &formsvc_client::Error) -> (Code, &'static str) {
     match error.kind() {
-        ErrorKind::Api => api_exit_and_hint(error),
-        ErrorKind::Config => (Exit::Usage, ""),
-        ErrorKind::Connect => (Exit::Network, connect_hint(error).unwrap_or_default()),
-        ErrorKind::Timeout => (Exit::Network, "allow more time with `--timeout`"),
-        ErrorKind::Transport => (Exit::Network, ""),
+        ErrorKind::Api => api_code_and_hint(error),
+        ErrorKind::Config => (Code::Usage, ""),
+        ErrorKind::Connect => (Code::Network, connect_hint(error).unwrap_or_default()),
+        ErrorKind::Timeout => (Code::Timeout, "allow more time with `--timeout`"),
+        ErrorKind::Transport => (Code::Network, ""),
         ErrorKind::RateLimitWait => {
-            (Exit::RateLimited, "wait longer with `--max-wait`, or try again later")
+            (Code::RateLimited, "wait longer with `--max-wait`, or try again later")
         }
-        ErrorKind::TieOverflow => {
-            (Exit::Service, "keep the other submissions with `--allow-incomplete` (exit code 9)")
-        }
+        ErrorKind::TieOverflow => (
+            Code::TieOverflow,
+            "keep the other submissions with `--allow-incomplete` (exit code 9)",
+        ),
         ErrorKind::InvalidItem => {
-            (Exit::Service, "leave such submissions out with `--allow-incomplete` (exit code 9)")
+            (Code::BadAnswer, "leave such submissions out with `--allow-incomplete` (exit code 9)")
         }
         ErrorKind::Decode if error.is_retryable() => (
-            Exit::Service,
+            Code::BadAnswer,
             "try again later: the service, or a proxy in front of it, sent a part of a response",
         ),
         // A response with members of the API comes from the service, not from a proxy.
         ErrorKind::Decode if error.json_path().is_some_and(|path| path != ".") => (
-            Exit::Service,
+            Code::BadAnswer,
             "report this to the operator of the service: its response breaks the API",
         ),
-        ErrorKind::Decode => {
-            (Exit::Service, "check the service address: a login page or a proxy may have responded")
-        }
-        _ => (Exit::Service, ""),
+        ErrorKind::Decode => (
+            Code::BadAnswer,
+            "check the service address: a login page or a proxy may have responded",
+        ),
+        _ => (Code::BadAnswer, ""),
     }
 }
 
-/// Returns the exit code and the hint of an error response.
-fn api_exit_and_hint(error: &formsvc_client::Error) -> (Exit, &'static str) {
+/// Returns the code and the hint of an error response.
+fn api_code_and_hint(error: &formsvc_client::Error) -> (Code, &'static str) {
     let status = error.status().map(|status| status.as_u16());
     match (error.code(), status) {
-        (Some(ErrorCode::BadRequest), _) => (Exit::Usage, ""),
+        (Some(ErrorCode::BadRequest), _) => (Code::Usage, ""),
         (Some(ErrorCode::MissingAuthorization | ErrorCode::InvalidKey), _) => {
-            (Exit::Auth, "check the key: copy it again, or create a new one")
+            (Code::KeyRefused, "check the key: copy it again, or create a new one")
         }
         (Some(ErrorCode::KeyRevoked), _) => {
-            (Exit::Auth, "create a new key: a revoked key stays invalid")
+            (Code::KeyRefused, "create a new key: a revoked key stays invalid")
         }
         (Some(ErrorCode::FormNotFound), _) => {
-            (Exit::NotFound, "`formsvc forms list` shows the forms this key can read")
+            (Code::FormNotFound, "`formsvc forms list` shows the forms this key can read")
         }
         (Some(ErrorCode::NotFound), _) => (
-            Exit::Usage,
+            Code::Usage,
             "check the service address: the service has no such path; the address does not include /api/v1",
         ),
-        (Some(ErrorCode::RateLimited), _) | (_, Some(429)) => (Exit::RateLimited, STILL_LIMITED),
-        (_, Some(204)) => (Exit::Service, "check the service address: this response has no body"),
-        (_, Some(401)) => (Exit::Auth, ""),
+        (Some(ErrorCode::RateLimited), _) | (_, Some(429)) => (Code::RateLimited, STILL_LIMITED),
+        (_, Some(204)) => (Code::Service, "check the service address: this response has no body"),
+        (_, Some(401)) => (Code::KeyRefused, ""),
         (_, Some(403)) => (
-            Exit::Service,
+            Code::Service,
             "the key has no permission for this, or a proxy in front of the service refuses it",
         ),
         // A 404 without an error code does not come from the service.
-        (None, Some(404)) => (Exit::Service, "check the service address"),
-        (_, Some(404)) => (Exit::NotFound, ""),
-        _ => (Exit::Service, ""),
+        (None, Some(404)) => (Code::BadAnswer, "check the service address"),
+        (_, Some(404)) => (Code::NotFound, ""),
+        _ => (Code::Service, ""),
     }
 }
 
@@ -138,25 +136,10 @@ fn redirect_hint(error: &formsvc_client::Error) -> Option<String> {
     })
 }
 
-fn code_of(error: &formsvc_client::Error, exit: Exit) -> Code {
-    let is_strange_404 = error.is_not_found() && error.code().is_none();
-    match (error.kind(), exit) {
-        (ErrorKind::Api, Exit::NotFound) if error.code() == Some(&ErrorCode::FormNotFound) => {
-            Code::FormNotFound
-        }
-        (ErrorKind::Api, Exit::Auth) => Code::KeyRefused,
-        (ErrorKind::Api, Exit::Service) if is_strange_404 => Code::BadAnswer,
-        (ErrorKind::Timeout, _) => Code::Timeout,
-        (ErrorKind::TieOverflow, _) => Code::TieOverflow,
-        (ErrorKind::Api, _) => Code::of(exit),
-        (_, Exit::Service) => Code::BadAnswer,
-        _ => Code::of(exit),
-    }
-}
-
 impl From<ExportError> for CliError {
     fn from(error: ExportError) -> Self {
-        match error {
+        let is_conflict = error.is_conflict();
+        let mut converted = match error {
             ExportError::Service(error) => error.into(),
             ExportError::ReaderClosed => Self::silent(Exit::Done),
             ExportError::Unsupported(Unsupported::Format(format)) => {
@@ -175,7 +158,11 @@ impl From<ExportError> for CliError {
                 Self::new(postgres_exit(&error), error.to_string()).because_of(&error)
             }
             _ => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
+        };
+        if is_conflict {
+            converted.code = Code::Busy;
         }
+        converted
     }
 }
 
@@ -195,7 +182,7 @@ impl From<SyncError> for CliError {
             SyncError::Locked(_) => (Exit::LocalIo, "wait until the other run has ended"),
             _ => (Exit::LocalIo, ""),
         };
-        Self::new(exit, error.to_string()).because_of(&error).hint_unless_empty(hint)
+        Self::new(exit, error.to_string()).because_of(&error).hint(hint)
     }
 }
 

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use formsvc_protocol::EventKind;
 use formsvc_protocol::signature::SECRET_PREFIX;
 
 use super::{CliError, Code};
@@ -21,6 +20,31 @@ pub(crate) const KEY_TYPED: &str =
 const SECRET_TYPED: &str =
     "other users can read arguments: replace this signing secret, and use `--secret-file`";
 
+/// Hints for words that users know from other programs: the end of the command's name, the command, flag or
+/// `--flag value` that was typed, and the hint.
+const HINTS: &[(&str, &str, &str)] = &[
+    ("", "--format", "the output format is `--output`, such as `--output json`"),
+    ("formsvc", "get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
+    ("formsvc", "init", "`formsvc auth login` saves the service and your API key"),
+    ("formsvc", "ls", "did you mean `formsvc forms list`?"),
+    ("formsvc", "setup", "`formsvc auth login` saves the service and your API key"),
+    ("formsvc", "version", "`formsvc --version` prints the version"),
+    ("submissions export", "--format excel", "did you mean `xlsx`?"),
+    ("submissions export", "--format xls", "did you mean `xlsx`?"),
+    ("submissions export", "--format txt", "did you mean `csv` or `tsv`?"),
+    (
+        "webhook trigger",
+        "[URL] submission.created",
+        "name the event with `--event submission.created`",
+    ),
+    ("webhook trigger", "submission.created", "name the event with `--event submission.created`"),
+];
+
+fn known_mistake(command: &str, typed: &str) -> Option<String> {
+    let is_typed = |(end, word, _): &&(&str, &str, &str)| *word == typed && command.ends_with(end);
+    HINTS.iter().find(is_typed).map(|(.., hint)| (*hint).to_owned())
+}
+
 /// Converts an error of the parser.
 pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString]) -> CliError {
     let get = |kind| match error.get(kind) {
@@ -30,7 +54,6 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
     };
     let (argument, value) = (get(ContextKind::InvalidArg), get(ContextKind::InvalidValue));
     let (name, shown) = (full_name(path), without_secrets(&argument));
-    let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let (code, message) = match error.kind() {
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
             (Code::UnknownFlag, format!("`{name}` has no flag `{shown}`"))
@@ -59,6 +82,7 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
             };
             (Code::Usage, format!("`{shown}` {rule}"))
         }
+        // The message comes from `unknown_command`.
         ErrorKind::InvalidSubcommand => (Code::UnknownCommand, String::new()),
         // A rare error: use the first line of the parser's message.
         _ => {
@@ -76,54 +100,24 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
     } else if let Some(cause) = std::error::Error::source(error) {
         explained = explained.because(cause);
     }
+    let flag = argument.split([' ', '=']).next().unwrap_or_default();
+    let typed = format!("{flag} {}", value.to_lowercase());
     let near = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].map(get);
     let near = near.into_iter().find(|near| !near.is_empty());
     let near = near.map(|near| format!("did you mean `{near}`?"));
-    match typed_secret(&words).or_else(|| mistake(&name, error.kind(), &argument, &value, &words)) {
+    match typed_secret(args).or_else(|| known_mistake(&name, typed.trim_end())) {
         Some(hint) => explained.hint(hint),
+        None if typed.starts_with("--output ") && name.ends_with("submissions export") => {
+            explained.hint(format!("name the file with `-o {}`", quoted(&value)))
+        }
         None => explained.hint_if_none(&near.unwrap_or_else(|| format!("see `{name} --help`"))),
     }
 }
 
 /// Returns a hint if the arguments contain an API key or a signing secret.
-fn typed_secret(words: &[impl AsRef<str>]) -> Option<String> {
-    let prefix = words.iter().find_map(|word| secret_prefix(word.as_ref()))?;
+fn typed_secret(args: &[OsString]) -> Option<String> {
+    let prefix = args.iter().find_map(|word| secret_prefix(&word.to_string_lossy()))?;
     Some(if prefix == SECRET_PREFIX { SECRET_TYPED } else { KEY_TYPED }.to_owned())
-}
-
-/// Returns the hint for a frequent mistake.
-fn mistake(
-    command: &str,
-    kind: ErrorKind,
-    argument: &str,
-    value: &str,
-    words: &[impl AsRef<str>],
-) -> Option<String> {
-    let argument = argument.split([' ', '=']).next().unwrap_or_default();
-    let is_export = command.ends_with("submissions export");
-    let events = || EventKind::KNOWN.iter().map(EventKind::as_str);
-    let event = events().find(|event| words.iter().any(|word| word.as_ref() == *event));
-    let names_event = words.iter().any(|word| word.as_ref() == "--event");
-    Some(match (kind, argument, value.to_lowercase().as_str()) {
-        (ErrorKind::InvalidValue, "--output", _) if is_export => {
-            format!("name the file with `-o {}`", quoted(value))
-        }
-        (ErrorKind::InvalidValue, "--format", "excel" | "xls") if is_export => {
-            "did you mean `xlsx`?".to_owned()
-        }
-        (ErrorKind::InvalidValue, "--format", "txt") if is_export => {
-            "did you mean `csv` or `tsv`?".to_owned()
-        }
-        (ErrorKind::UnknownArgument, "--format", _) => {
-            "the output format is `--output`, such as `--output json`".to_owned()
-        }
-        (ErrorKind::UnknownArgument | ErrorKind::ValueValidation, ..)
-            if command.ends_with("webhook trigger") && !names_event =>
-        {
-            format!("name the event with `--event {}`", event?)
-        }
-        _ => return None,
-    })
 }
 
 /// Returns the commands that the arguments name, starting with the program itself.
@@ -152,23 +146,13 @@ pub(crate) fn full_name(path: &[&Command]) -> String {
     names.join(" ")
 }
 
-/// Commands that users know from other programs, each with a hint.
-const OTHER_COMMANDS: &[(&str, &str)] = &[
-    ("get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
-    ("init", "`formsvc auth login` saves the service and your API key"),
-    ("ls", "did you mean `formsvc forms list`?"),
-    ("setup", "`formsvc auth login` saves the service and your API key"),
-    ("version", "`formsvc --version` prints the version"),
-];
-
 /// Returns the error for an unknown command. The hint suggests similar commands.
 pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
     let name = full_name(path);
     let message = format!("`{name}` has no command `{}`", without_secrets(word));
     let error = CliError::coded(Code::UnknownCommand, message);
-    let other = OTHER_COMMANDS.iter().find(|(other, _)| *other == word);
-    if let (Some((_, hint)), [_root]) = (other, path) {
-        return error.hint(*hint);
+    if let Some(hint) = known_mistake(&name, word) {
+        return error.hint(hint);
     }
     let known = path.last().map(|group| names(group)).unwrap_or_default();
     let elsewhere = path.first().map(|root| commands_named(root, word)).unwrap_or_default();

@@ -24,7 +24,7 @@ impl From<StoreError> for CliError {
             }
             _ => String::new(),
         };
-        Self::new(Exit::LocalIo, error.to_string()).because_of(&error).hint_unless_empty(hint)
+        Self::new(Exit::LocalIo, error.to_string()).because_of(&error).hint(hint)
     }
 }
 
@@ -53,6 +53,6 @@ impl From<InspectorError> for CliError {
             InspectorError::Port { .. } => (Exit::LocalIo, "`--ui-port 0` chooses a free port"),
             InspectorError::Random(_) | InspectorError::Sender(_) => (Exit::Failed, ""),
         };
-        Self::new(exit, error.to_string()).because_of(&error).hint_unless_empty(hint)
+        Self::new(exit, error.to_string()).because_of(&error).hint(hint)
     }
 }

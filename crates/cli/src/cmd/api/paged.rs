@@ -84,7 +84,7 @@ impl Paged<'_> {
             line.flag("--field", &format!("{name}={value}"));
         }
         match line.flag("--field", &format!("cursor={cursor}")).shown() {
-            Some(command) => error.resumed_by(command),
+            Some(command) => error.continued_by(command),
             None => error,
         }
     }

@@ -91,7 +91,6 @@ fn event_as_argument_is_refused_with_its_flag() {
     let url = "http://localhost:9000/a b";
     for args in [
         &["submission.created"][..],
-        &["submission.created", "4242"],
         &[url, "submission.created"],
         &["--secret-file", "s.txt", "submission.created"],
     ] {

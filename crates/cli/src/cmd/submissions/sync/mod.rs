@@ -5,20 +5,20 @@ mod run;
 mod status;
 mod verify;
 
-use std::io;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use formsvc_client::{Client, FormId};
-use formsvc_export::{ExportError, StoreError, StoreProblem, SyncStatus, SyncStore, SyncTarget};
+use formsvc_export::{PullOptions, SyncStatus, SyncStore, SyncTarget};
 use secrecy::SecretString;
+use tokio::time::Instant;
 
 pub(in crate::cmd) use self::report::FIELDS;
 pub(in crate::cmd) use self::status::FIELDS as STATUS_FIELDS;
 pub(in crate::cmd) use self::verify::FIELDS as VERIFY_FIELDS;
 use super::database::{address, open_store, read_target};
 use crate::base::env;
-use crate::context::Context;
+use crate::context::{Context, remaining};
 use crate::error::CliError;
 use crate::form_ref::{self, FormMatch};
 use crate::settings::args::duration;
@@ -95,15 +95,11 @@ struct RequestFlags {
     allow_incomplete: bool,
 }
 
-/// Returns the forms of a database; none if the first sync has yet to create it.
-async fn known_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, ExportError> {
-    let is_missing = |error: &StoreError| {
-        let StoreProblem::Io(error) = error.problem() else { return false };
-        error.kind() == io::ErrorKind::NotFound
-    };
-    match store.status().await {
-        Err(ExportError::Store(error)) if is_missing(&error) => Ok(Vec::new()),
-        forms => forms,
+impl RequestFlags {
+    /// Returns the options of a run that begins now.
+    fn pull(&self, deadline: Option<Instant>) -> PullOptions {
+        let options = PullOptions::default().time_limit(remaining(deadline));
+        options.allow_incomplete(self.allow_incomplete)
     }
 }
 
@@ -111,15 +107,19 @@ async fn known_forms(store: &SyncStore) -> Result<Vec<SyncStatus>, ExportError> 
 async fn find_form(
     cx: &Context,
     client: &Client,
-    known: &[SyncStatus],
+    store: &SyncStore,
     text: &str,
 ) -> Result<FormMatch, CliError> {
-    let is_wanted = |form: &&SyncStatus| form.form_id == text && form.origin == client.base_url();
-    if let Some(form) = known.iter().find(is_wanted)
-        && let Ok(id) = FormId::new(text)
+    if let Ok(id) = FormId::new(text)
+        // The first run creates the database.
+        && let Ok(forms) = store.status().await
     {
-        let title = form.title.clone().unwrap_or_else(|| text.to_owned());
-        return Ok(FormMatch { title, ..FormMatch::unlisted(id) });
+        let is_wanted =
+            |form: &&SyncStatus| form.form_id == text && form.origin == client.base_url();
+        if let Some(form) = forms.into_iter().find(|form| is_wanted(&form)) {
+            let title = form.title.unwrap_or_else(|| text.to_owned());
+            return Ok(FormMatch { title, ..FormMatch::unlisted(id) });
+        }
     }
     form_ref::resolve(cx, text).await
 }

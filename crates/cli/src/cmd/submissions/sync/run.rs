@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use formsvc_client::{Client, Completeness, Timestamp};
-use formsvc_export::{
-    ExportError, LeftOut, PullOptions, PullProgress, SyncStore, SyncSummary, SyncTarget,
-};
+use formsvc_client::{Client, Completeness};
+use formsvc_export::{LeftOut, PullOptions, PullProgress, SyncStore, SyncSummary, SyncTarget};
 use tokio::time::{Instant, sleep_until};
 
-use super::{RequestFlags, Target, find_form, known_forms, open_store, report};
+use super::{RequestFlags, Target, find_form, open_store, report};
 use crate::base::when::{When, now};
 use crate::cmd::submissions::export::explain_stopped;
 use crate::cmd::submissions::range::place;
@@ -53,56 +51,6 @@ pub(super) struct Run {
     requests: RequestFlags,
 }
 
-/// The options of a sync.
-pub(super) struct SyncOptions {
-    pub(super) since: Option<Timestamp>,
-    pub(super) allow_incomplete: bool,
-    pub(super) deadline: Option<Instant>,
-}
-
-impl SyncOptions {
-    /// Returns the options of a run that begins now.
-    pub(super) fn pull(&self) -> PullOptions {
-        PullOptions::default()
-            .since(self.since.clone())
-            .allow_incomplete(self.allow_incomplete)
-            .time_limit(remaining(self.deadline))
-    }
-}
-
-/// The error of a round or of one form in it.
-pub(super) struct Failure {
-    error: CliError,
-    /// True if the next round may succeed, so that `--watch` continues.
-    is_passing: bool,
-}
-
-impl Failure {
-    fn new(error: CliError, is_conflict: bool) -> Self {
-        let is_passing = matches!(error.exit, Exit::Service | Exit::Network | Exit::RateLimited);
-        Self { error, is_passing: is_passing || is_conflict }
-    }
-}
-
-impl From<CliError> for Failure {
-    fn from(error: CliError) -> Self {
-        Self::new(error, false)
-    }
-}
-
-impl From<ExportError> for Failure {
-    fn from(error: ExportError) -> Self {
-        let is_conflict = error.is_conflict();
-        Self::new(error.into(), is_conflict)
-    }
-}
-
-impl From<Failure> for CliError {
-    fn from(failure: Failure) -> Self {
-        failure.error
-    }
-}
-
 impl Run {
     pub(super) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let deadline = cx.deadline(self.requests.max_time);
@@ -112,8 +60,6 @@ impl Run {
     async fn run_until(&self, cx: &Context, deadline: Option<Instant>) -> Result<(), CliError> {
         let target = self.target.read()?;
         let since = place(cx, "--since", self.since.as_ref(), &now())?;
-        let allow_incomplete = self.requests.allow_incomplete;
-        let options = SyncOptions { since, allow_incomplete, deadline };
         let mut listing = cx.output.listing(&report::FIELDS)?;
         if self.watch {
             if cx.output.is_requested() && !cx.output.is_for_reading() {
@@ -133,6 +79,8 @@ impl Run {
         loop {
             let began = Instant::now();
             let mut done = Vec::new();
+            let options = self.requests.pull(deadline).since(since.clone());
+            let target = target.clone().time_limit(remaining(deadline));
             let round = self.round(cx, &target, &options, &mut forms, &mut done).await;
             if !self.watch {
                 let mut left_out = LeftOut::default();
@@ -147,77 +95,78 @@ impl Run {
                 return incomplete(&left_out);
             }
             match round {
-                Err(failure) if failure.is_passing => cx.progress.warn(&failure.error.brief()),
+                Err(error) if error.may_pass() => cx.progress.warn(&error.brief()),
                 round => round?,
             }
             let next = began + self.interval.unwrap_or(INTERVAL);
-            if options.deadline.is_some_and(|deadline| deadline <= next) {
+            if deadline.is_some_and(|deadline| deadline <= next) {
                 return Ok(());
             }
             sleep_until(next).await;
         }
     }
 
-    /// Finds the forms that were not found before. With `--all`, lists the forms in each round.
-    async fn find_forms(
-        &self,
-        cx: &Context,
-        client: &Client,
-        store: &SyncStore,
-        forms: &mut Vec<FormMatch>,
-    ) -> Result<(), Failure> {
-        if self.all {
-            (*forms, _) = form_ref::all(&cx.forms().await?);
-        } else if forms.len() < self.forms.len() {
-            let known = known_forms(store).await?;
-            for name in &self.forms[forms.len()..] {
-                forms.push(find_form(cx, client, &known, name).await?);
-            }
-        }
-        Ok(())
-    }
-
     /// Synchronizes all forms once, also after one has failed, and returns the first failure. `forms`
-    /// are those that were found before.
+    /// are those that were found before; with `--all`, the forms are listed in each round.
     async fn round(
         &self,
         cx: &Context,
         target: &SyncTarget,
-        options: &SyncOptions,
+        options: &PullOptions,
         forms: &mut Vec<FormMatch>,
         done: &mut Vec<(FormMatch, SyncSummary)>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CliError> {
         // Opened in each round, so that a lost connection does not end `--watch`.
-        let store = open_store(cx, &target.clone().time_limit(remaining(options.deadline))).await?;
+        let store = open_store(cx, target).await?;
         let client = cx.client().await?;
-        self.find_forms(cx, client, &store, forms).await?;
+        if self.all {
+            (*forms, _) = form_ref::all(&cx.forms().await?);
+        }
+        for name in &self.forms[forms.len().min(self.forms.len())..] {
+            forms.push(find_form(cx, client, &store, name).await?);
+        }
         let mut first = None;
         for form in &*forms {
-            let synced = sync_form(cx, client, &store, form, options).await;
-            let summary = match synced.and_then(|summary| Ok(check_complete(summary, options)?)) {
-                Ok(summary) => summary,
-                Err(failure) => {
-                    if first.is_some() || (self.watch && failure.is_passing) {
-                        let error = failure.error.brief();
-                        cx.progress.warn(&format!("{}: {error}", form.title));
-                    } else {
-                        first = Some(failure);
+            match self.sync_completely(cx, client, &store, form, options).await {
+                Ok(summary) => {
+                    if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
+                        let elapsed = cx.progress.elapsed();
+                        cx.progress.remark(&report::describe(form, &summary, target, elapsed));
                     }
-                    if options.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                        break;
-                    }
-                    continue;
+                    report::remark_changes(cx, form, &summary.changes);
+                    report::remark_log(cx, summary.log.as_deref());
+                    done.push((form.clone(), summary));
                 }
-            };
-            if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
-                let elapsed = cx.progress.elapsed();
-                cx.progress.remark(&report::describe(form, &summary, target, elapsed));
+                Err(error) if error.exit == Exit::Incomplete => {
+                    // No time is left for the other forms.
+                    return Err(first.unwrap_or(error));
+                }
+                Err(error) if first.is_some() || (self.watch && error.may_pass()) => {
+                    cx.progress.warn(&format!("{}: {}", form.title, error.brief()));
+                }
+                Err(error) => first = Some(error),
             }
-            report::remark_changes(cx, form, &summary.changes);
-            report::remark_log(cx, summary.log.as_deref());
-            done.push((form.clone(), summary));
         }
         first.map_or(Ok(()), Err)
+    }
+
+    /// Synchronizes a form. Fails if submissions are left out and this is not allowed.
+    async fn sync_completely(
+        &self,
+        cx: &Context,
+        client: &Client,
+        store: &SyncStore,
+        form: &FormMatch,
+        options: &PullOptions,
+    ) -> Result<SyncSummary, CliError> {
+        let summary = sync_form(cx, client, store, form, options).await?;
+        let is_incomplete = summary.pull.completeness == Completeness::Incomplete;
+        if is_incomplete && !self.requests.allow_incomplete {
+            let hint = "`formsvc submissions sync verify` reads the whole list again, which completes the \
+                        database after the service is corrected";
+            incomplete(&summary.pull.left_out).map_err(|error| error.hint(hint))?;
+        }
+        Ok(summary)
     }
 }
 
@@ -227,31 +176,17 @@ pub(super) async fn sync_form(
     client: &Client,
     store: &SyncStore,
     form: &FormMatch,
-    options: &SyncOptions,
-) -> Result<SyncSummary, Failure> {
+    options: &PullOptions,
+) -> Result<SyncSummary, CliError> {
     cx.progress.begin();
-    let mut stored = None;
+    let mut stored = 0;
     let on_page = |page: PullProgress<'_>| {
-        stored = Some(page.new);
+        stored = page.new;
         let new = counted(page.new, "new submission");
         cx.shutdown.set_saved(format!("{new} stored; the same command continues"));
         cx.progress.submissions(page.rows, page.reached.as_str());
     };
-    let synced = store.sync(client, &form.id, form.listed.as_ref(), &options.pull(), on_page).await;
+    let synced = store.sync(client, &form.id, form.listed.as_ref(), options, on_page).await;
     cx.progress.end();
-    synced.map_err(|error| {
-        let is_conflict = error.is_conflict();
-        let error = explain_stopped(error, stored.unwrap_or_default(), "continues");
-        Failure::new(error, is_conflict)
-    })
-}
-
-/// Returns an error if submissions are left out of the database, and this is not allowed.
-fn check_complete(summary: SyncSummary, options: &SyncOptions) -> Result<SyncSummary, CliError> {
-    if summary.pull.completeness == Completeness::Incomplete && !options.allow_incomplete {
-        let hint = "`formsvc submissions sync verify` reads the whole list again, which completes the \
-                    database after the service is corrected";
-        incomplete(&summary.pull.left_out).map_err(|error| error.hint(hint))?;
-    }
-    Ok(summary)
+    synced.map_err(|error| explain_stopped(error, stored, "continues"))
 }

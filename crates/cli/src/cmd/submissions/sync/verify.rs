@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::report::{remark_changes, remark_log};
-use super::run::{SyncOptions, sync_form};
-use super::{RequestFlags, Target, find_form, known_forms, open_store};
+use super::run::sync_form;
+use super::{RequestFlags, Target, find_form, open_store};
 use crate::cmd::submissions::export::explain_stopped;
 use crate::cmd::submissions::outcome::completeness_name;
 use crate::cmd::submissions::{counted, incomplete};
@@ -68,12 +68,9 @@ impl Verify {
         let target = self.target.read()?.time_limit(remaining(deadline));
         let store = open_store(cx, &target).await?;
         let client = cx.client().await?;
-        let known = known_forms(&store).await?;
-        let form = find_form(cx, client, &known, &self.form).await?;
-        let allow_incomplete = self.requests.allow_incomplete;
-        let options = SyncOptions { since: None, allow_incomplete, deadline };
+        let form = find_form(cx, client, &store, &self.form).await?;
         // Submissions since the last sync are not a difference.
-        sync_form(cx, client, &store, &form, &options).await?;
+        sync_form(cx, client, &store, &form, &self.requests.pull(deadline)).await?;
         let verify = VerifyOptions::default()
             .mark_deleted(self.mark_deleted)
             .purge_deleted(self.purge_deleted)
@@ -85,7 +82,8 @@ impl Verify {
             stored = page.new;
             cx.progress.submissions(page.rows, page.reached.as_str());
         };
-        let verified = store.verify(client, &form.id, &options.pull(), &verify, on_page).await;
+        let verified =
+            store.verify(client, &form.id, &self.requests.pull(deadline), &verify, on_page).await;
         cx.progress.end();
         let next = "compares again from the first page";
         let summary = verified.map_err(|error| explain_stopped(error, stored, next))?;

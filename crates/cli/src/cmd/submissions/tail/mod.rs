@@ -194,7 +194,7 @@ impl Follower<'_> {
 
     fn resumable(&self, error: CliError) -> CliError {
         match self.command() {
-            Some(command) => error.resumed_by(command),
+            Some(command) => error.continued_by(command),
             None => error,
         }
     }
