@@ -4,14 +4,14 @@ use clap::{Args, Subcommand};
 use formsvc_workbench::secrets::SigningSecrets;
 use serde::Serialize;
 
-use super::args;
+use super::{args, is_demo};
 use crate::account::credentials::{StoreError, StoredSecrets, Stores, check_secret_name};
 use crate::account::key::aside;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
-use crate::settings::{KeyStore, Service};
+use crate::settings::KeyStore;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("name"), Field::new("current"), Field::new("store")];
@@ -80,7 +80,7 @@ struct Row<'a> {
 
 impl Secret {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        if let Service::Demo = cx.settings.service {
+        if is_demo(cx) {
             return Err(CliError::usage("`--demo` has no stored secrets"));
         }
         match self {
@@ -153,8 +153,13 @@ impl Remove {
     }
 }
 
-/// Returns the stored secrets. A keyring that cannot be read causes a warning, and its secrets are missing.
+/// Returns the stored secrets of the profile; with `--demo`, those of its captures. A keyring that cannot be read
+/// causes a warning, and its secrets are missing.
 pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliError> {
+    #[cfg(feature = "sandbox")]
+    if is_demo(cx) {
+        return Ok(super::captures::demo_secrets());
+    }
     let mut secrets = SigningSecrets::default();
     for (name, secret) in load(cx, true).await?.secrets {
         secrets.add(&name, secret)?;

@@ -293,3 +293,24 @@ fn invalid_values_are_refused_before_the_first_request() {
     assert!(said.stderr.contains(hint), "{}", said.stderr);
     assert!(receiver.is_silent());
 }
+
+#[test]
+fn words_of_stripes_tool_have_hints() {
+    for (args, hint) in [
+        (&["webhook", "events", "resend", "17"][..], "`formsvc webhook replay N`"),
+        (&["webhook", "resend", "17"], "`formsvc webhook replay N`"),
+        (&["webhook", "listen", "--skip-verify"], "did you mean `--insecure`?"),
+        (&["webhook", "listen", "-f", "4242"], "did you mean `--forward-to`?"),
+        (&["webhook", "listen", "--events", "a"], "`--route 'event=NAME=URL'`"),
+        (&["webhook", "listen", "--print-json"], "did you mean `--output ndjson`?"),
+        (&["webhook", "trigger", "4242", "--add", "a=1"], "did you mean `--set`?"),
+        (&["webhook", "trigger", "4242", "--override", "a=1"], "did you mean `--set`?"),
+        (&["webhook", "trigger", "4242", "--remove", "a"], "did you mean `--unset`?"),
+        (&["webhook", "trigger", "4242", "--raw", "{}"], "did you mean `--file`?"),
+        (&["webhook", "secret", "add", "--secret-stdin"], "it reads standard input"),
+    ] {
+        let said = support::run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains(hint), "{args:?}: {}", said.stderr);
+    }
+}

@@ -78,32 +78,17 @@ impl SecretArgs {
         purpose: &str,
     ) -> Result<SigningSecrets, CliError> {
         let advice = "stored secrets do not sign generated deliveries";
-        require_with(self.read(cx).await?, purpose, &format!("{SECRET_ADVICE}; {advice}"))
+        let secrets = require(self.read(cx).await?, purpose);
+        secrets.map_err(|error| error.hint(format!("{SECRET_ADVICE}; {advice}")))
     }
 
-    /// Reads the secrets of the flags or variables, or else the stored ones of the profile; with `--demo`
-    /// those of its captures. They verify deliveries.
+    /// Reads the secrets of the flags or variables, or else the stored ones. They verify deliveries.
     pub(in crate::cmd) async fn read_or_stored(
         &self,
         cx: &Context,
     ) -> Result<SigningSecrets, CliError> {
         let given = self.read(cx).await?;
-        match cx.settings.service {
-            _ if !given.is_empty() => Ok(given),
-            #[cfg(feature = "sandbox")]
-            Service::Demo => Ok(super::super::captures::demo_secrets()),
-            #[cfg(not(feature = "sandbox"))]
-            Service::Demo => Ok(given),
-            Service::At { .. } => secret::stored(cx).await,
-        }
-    }
-
-    /// Returns true if a flag or a variable has a secret.
-    pub(in crate::cmd) fn is_given(&self) -> bool {
-        let variables = [env::SIGNING_SECRET, env::SIGNING_SECRET_FILE];
-        self.secret_stdin
-            || !self.secret_file.is_empty()
-            || variables.iter().any(|row| variable(row.name).is_some())
+        if given.is_empty() { secret::stored(cx).await } else { Ok(given) }
     }
 
     /// Returns true if standard input contains the secret.
@@ -151,18 +136,11 @@ pub(in crate::cmd) fn require(
     secrets: SigningSecrets,
     purpose: &str,
 ) -> Result<SigningSecrets, CliError> {
-    let advice = "or store one: `formsvc webhook secret add`";
-    require_with(secrets, purpose, &format!("{SECRET_ADVICE}, {advice}"))
-}
-
-fn require_with(
-    secrets: SigningSecrets,
-    purpose: &str,
-    hint: &str,
-) -> Result<SigningSecrets, CliError> {
     if secrets.is_empty() {
-        let what = format!("{purpose} needs a signing secret");
-        return Err(CliError::coded(Code::MissingArgument, what).hint(hint));
+        let error =
+            CliError::coded(Code::MissingArgument, format!("{purpose} needs a signing secret"));
+        let advice = "or store one: `formsvc webhook secret add`";
+        return Err(error.hint(format!("{SECRET_ADVICE}, {advice}")));
     }
     Ok(secrets)
 }

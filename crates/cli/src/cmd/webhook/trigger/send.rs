@@ -16,6 +16,10 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::{ItemPrinter, OutputFormat, TextStyle};
 
+/// Hint for a receiver that responds with 401 or 403.
+const REFUSED: &str = "check that the receiver has the same secret and verifies the raw body; \
+    `formsvc webhook verify --explain` finds the cause";
+
 /// The JSON of an attempt.
 #[derive(Serialize)]
 struct AttemptRecord<'a> {
@@ -66,7 +70,7 @@ impl Trigger {
             cx.progress.remark(&totals.describe());
         }
         if !self.simulate_sender {
-            return expectation::check(&tally, "delivery", true, hint);
+            return expectation::check(&tally, "delivery", true, REFUSED);
         }
         if failed == 0 {
             return Ok(());
@@ -121,17 +125,4 @@ impl Totals {
         let (results, max) = (results.collect::<Vec<_>>().join(", "), line::took(self.times.max()));
         format!("{attempts}: {results}; p50 {p50}, max {max}")
     }
-}
-
-/// Returns the most frequent cause of an unexpected status.
-fn hint(status: u16) -> Option<&'static str> {
-    Some(match status {
-        300..=399 => "the service does not follow redirects; pass the URL of the redirect",
-        401 | 403 => {
-            "check that the receiver has the same secret and verifies the raw body; \
-             `formsvc webhook verify --explain` finds the cause"
-        }
-        404 | 405 => "check the path, and that the receiver accepts POST",
-        _ => return None,
-    })
 }
