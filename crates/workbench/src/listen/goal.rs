@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(observe(&mut goal, 503), Some(Ended::Mismatch));
         assert_eq!(observe(&mut goal, 200), Some(Ended::Mismatch));
         let mismatch = "the delivery of `sub_1` does not match: its `status` is 503";
-        assert_eq!(reasons(&goal, Ended::Mismatch), ["3 deliveries arrived", mismatch]);
+        assert_eq!(reasons(&goal, Ended::Mismatch), [mismatch, "3 deliveries arrived"]);
     }
 
     /// Returns a delivery with an invalid signature, which the listener answered with 401.
