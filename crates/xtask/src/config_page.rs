@@ -6,8 +6,8 @@ use crate::markdown::Section;
 
 /// The text before the table.
 const ABOUT: &str = "\
-`formsvc` reads settings from `config.toml`; `formsvc config path` prints its path. You can edit the file.
-`formsvc config set` changes one setting and keeps everything else, comments included.
+`formsvc` reads settings from `~/.config/formsvc/config.toml`; FORMSVC_CONFIG_DIR and XDG_CONFIG_HOME select another
+folder. You can edit the file. `formsvc config set` changes one setting and keeps everything else, comments included.
 
 ```toml
 profile = \"work\"     # the default profile
@@ -24,7 +24,7 @@ max_rate = 60
 
 | To | Run |
 |---|---|
-| see the effective settings and their origins | `formsvc config list --show-origin` |
+| see the effective settings and their origins | `formsvc config list` |
 | see one value | `formsvc config get timeout` |
 | set one for every profile | `formsvc config set output json` |
 | set one for one profile | `formsvc config set base_url https://forms.example.com --profile work` |
@@ -37,7 +37,7 @@ the file. `PAGER` and `NO_COLOR` apply to all programs, so the settings of `form
 
 The file names programs to run and the service to which an API key is sent. So it is refused (exit 10) if its
 group or others can write to it, or if it does not belong to you or root; the error shows the `chmod` command that
-repairs it. The file may be a symbolic link in a folder that only you and root can write to.
+repairs it. The file may be a symbolic link; the rule applies to the linked file.
 
 An API key is not a setting: `formsvc auth login` stores it in the keyring. A key that is stored for the base URL of
 a profile, or printed by its `api_key_command`, is sent to no other address.

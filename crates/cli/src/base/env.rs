@@ -43,8 +43,6 @@ variables! {
         "file that contains the API key, like `--api-key-file`; FORMSVC_API_KEY takes precedence";
     PROFILE = "FORMSVC_PROFILE":
         "name of the profile, like `--profile`";
-    CREDENTIAL_STORE = "FORMSVC_CREDENTIAL_STORE":
-        "stores of API keys that are used: auto (both), keyring or file";
     OUTPUT = "FORMSVC_OUTPUT":
         "output format, like `--output`";
     TIME_STYLE = "FORMSVC_TIME_STYLE":

@@ -2,9 +2,9 @@
 //! atomic replacement.
 //!
 //! The checks run on the open file, so that another process cannot exchange the file between the check and
-//! the read. A read neither waits for the writer of a pipe nor follows a link of another user.
+//! the read. A read does not wait for the writer of a pipe.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -23,8 +23,8 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 pub(crate) enum Trust {
     /// Any user, for content that can do no harm. The path must not be a link.
     AnyUser,
-    /// The user and root: no other user can change the file. The path may be a link in a folder in which no
-    /// other user can create links.
+    /// The user and root: no other user can change the file. The path may be a link; the linked file is
+    /// checked.
     OwnUser,
     /// The user alone: no other user can read or change the file or its folder, and neither is a link.
     Private,
@@ -50,6 +50,11 @@ impl FileError {
         Self::Io { action, path: path.to_owned(), source: source.into() }
     }
 
+    fn is_link(path: &Path) -> Self {
+        let fix = format!("replace `{}` by the file or folder itself", path.display());
+        Self::Unsafe { path: path.to_owned(), problem: "is a symbolic link", fix }
+    }
+
     fn invalid(path: &Path, problem: impl Into<String>) -> Self {
         Self::Invalid { path: path.to_owned(), problem: problem.into() }
     }
@@ -58,14 +63,39 @@ impl FileError {
 /// Opens a regular file for reading. Returns `None` if it does not exist.
 pub(crate) fn open(path: &Path, trust: Trust) -> Result<Option<File>, FileError> {
     // A path below a file, such as `/dev/null/config.toml`, does not exist either.
-    let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-    if path.symlink_metadata().is_err_and(|error| absent.contains(&error.kind())) {
-        return Ok(None);
+    let is_absent = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    };
+    match path.symlink_metadata() {
+        Err(error) if is_absent(&error) => return Ok(None),
+        Ok(metadata) if metadata.is_symlink() && trust != Trust::OwnUser => {
+            return Err(FileError::is_link(path));
+        }
+        _ => {}
     }
-    match imp::open(path, trust) {
-        Err(FileError::Io { source, .. }) if absent.contains(&source.kind()) => Ok(None),
-        opened => opened.map(Some),
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        // Another process may create a link after the check above.
+        let links = if trust == Trust::OwnUser { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let flags = OFlags::NONBLOCK | links;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
     }
+    let file = match options.open(path) {
+        Err(error) if is_absent(&error) => return Ok(None),
+        file => file.map_err(|error| FileError::io("open", path, error))?,
+    };
+    let metadata = file.metadata().map_err(|error| FileError::io("check", path, error))?;
+    if !metadata.is_file() {
+        return Err(FileError::invalid(path, "is not a file"));
+    }
+    check_access(&metadata, path, trust)?;
+    if trust == Trust::Private {
+        check_private_folder(folder_of(path))?;
+    }
+    Ok(Some(file))
 }
 
 /// Reads a text file of at most `max_len` bytes. Returns `None` if it does not exist.
@@ -105,7 +135,53 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
 /// Checks that a folder belongs to the user, that no other user has any right to it, and that it is not a
 /// link. A folder that does not exist passes.
 pub(crate) fn check_private_folder(folder: &Path) -> Result<(), FileError> {
-    imp::check_private_folder(folder)
+    match folder.symlink_metadata() {
+        Ok(metadata) if metadata.is_symlink() => Err(FileError::is_link(folder)),
+        Ok(metadata) => check_access(&metadata, folder, Trust::Private),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(FileError::io("check", folder, error)),
+    }
+}
+
+/// Checks the owner and the mode of a file or folder.
+#[cfg(unix)]
+fn check_access(metadata: &Metadata, path: &Path, trust: Trust) -> Result<(), FileError> {
+    use std::os::unix::fs::MetadataExt;
+
+    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    let Some(problem) = access_problem(trust, owner, metadata.mode(), user) else { return Ok(()) };
+    let quoted = crate::base::shell::quoted(&path.display().to_string()).into_owned();
+    let fix = match trust {
+        _ if problem == OTHER_OWNER => {
+            format!("run as its owner, or `chown \"$(id -u)\" {quoted}`")
+        }
+        Trust::Private if metadata.is_dir() => format!("`chmod 700 {quoted}`"),
+        Trust::Private => format!("`chmod 600 {quoted}`"),
+        _ => format!("`chmod go-w {quoted}`"),
+    };
+    Err(FileError::Unsafe { path: path.to_owned(), problem, fix })
+}
+
+#[cfg(unix)]
+const OTHER_OWNER: &str = "belongs to another user";
+
+/// Returns the reason why another user can read or change a file.
+#[cfg(unix)]
+fn access_problem(trust: Trust, owner: u32, mode: u32, user: u32) -> Option<&'static str> {
+    match trust {
+        Trust::Private if owner != user => Some(OTHER_OWNER),
+        Trust::Private if mode & 0o077 != 0 => Some("can be read or changed by other users"),
+        Trust::OwnUser if owner != user && owner != 0 => Some(OTHER_OWNER),
+        Trust::OwnUser if mode & 0o022 != 0 => Some("can be changed by other users"),
+        Trust::AnyUser | Trust::Private | Trust::OwnUser => None,
+    }
+}
+
+/// Files in the profile folder of a Windows user belong to this user.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the same signature as on Unix")]
+fn check_access(_: &Metadata, _: &Path, _: Trust) -> Result<(), FileError> {
+    Ok(())
 }
 
 /// Locks a file, which is created if necessary, until the returned handle is dropped.
@@ -225,185 +301,13 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 #[cfg(unix)]
-mod imp {
-    use std::fs::File;
-    use std::os::fd::{AsFd, OwnedFd};
-    use std::path::Path;
-
-    use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, Stat};
-    use rustix::io::Errno;
-
-    use super::{FileError, Trust, folder_of};
-    use crate::base::shell;
-
-    /// `NONBLOCK`: opening a pipe does not wait for a writer.
-    const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
-    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-    /// Write permission of the group and of others.
-    const OTHERS_WRITE: RawMode = 0o022;
-    /// All permissions of the group and of others.
-    const OTHERS_ALL: RawMode = 0o077;
-    /// Marks a folder in which users cannot rename the files of other users.
-    const STICKY: RawMode = 0o1000;
-
-    pub(super) fn open(path: &Path, trust: Trust) -> Result<File, FileError> {
-        let folder = folder_of(path);
-        let file = if trust == Trust::Private {
-            let folder = open_folder(folder, OFlags::NOFOLLOW)?;
-            open_at(&folder, path, OFlags::NOFOLLOW)?
-        } else {
-            match rustix::fs::openat(CWD, path, FILE | OFlags::NOFOLLOW, Mode::empty()) {
-                Err(Errno::LOOP | Errno::MLINK) if trust == Trust::OwnUser => {
-                    let handle = open_folder(folder, OFlags::empty())?;
-                    check(&handle, folder, trust, FileType::Directory)?;
-                    open_at(&handle, path, OFlags::empty())?
-                }
-                Err(Errno::LOOP | Errno::MLINK) => return Err(is_link(path)),
-                file => file.map_err(|error| FileError::io("open", path, error))?,
-            }
-        };
-        check(&file, path, trust, FileType::RegularFile)?;
-        if trust == Trust::Private {
-            super::check_private_folder(folder)?;
-        }
-        Ok(file.into())
-    }
-
-    pub(super) fn check_private_folder(folder: &Path) -> Result<(), FileError> {
-        match open_folder(folder, OFlags::NOFOLLOW) {
-            Ok(handle) => check(&handle, folder, Trust::Private, FileType::Directory),
-            Err(FileError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn open_folder(folder: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
-        rustix::fs::open(folder, FOLDER | flags, Mode::empty()).map_err(|error| {
-            // With both flags, Linux reports a link as "not a directory".
-            if matches!(error, Errno::LOOP | Errno::NOTDIR) && folder.is_symlink() {
-                is_link(folder)
-            } else {
-                FileError::io("open", folder, error)
-            }
-        })
-    }
-
-    fn open_at(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
-        let name = path.file_name().unwrap_or_default();
-        rustix::fs::openat(folder, name, FILE | flags, Mode::empty()).map_err(|error| match error {
-            Errno::LOOP | Errno::MLINK => is_link(path),
-            error => FileError::io("open", path, error),
-        })
-    }
-
-    fn is_link(path: &Path) -> FileError {
-        let fix = format!("replace `{}` by the file or folder itself", path.display());
-        FileError::Unsafe { path: path.to_owned(), problem: "is a symbolic link", fix }
-    }
-
-    fn check(
-        handle: impl AsFd,
-        path: &Path,
-        trust: Trust,
-        kind: FileType,
-    ) -> Result<(), FileError> {
-        let stat =
-            rustix::fs::fstat(handle).map_err(|error| FileError::io("check", path, error))?;
-        if FileType::from_raw_mode(stat.st_mode) != kind {
-            return Err(FileError::invalid(path, "is not a file"));
-        }
-        let quoted = shell::quoted(&path.display().to_string()).into_owned();
-        let is_folder = kind == FileType::Directory;
-        let (problem, fix) = match access(&stat, trust, rustix::process::geteuid().as_raw()) {
-            Access::Allowed => return Ok(()),
-            Access::OtherOwner => (
-                "belongs to another user",
-                format!("run as its owner, or `chown \"$(id -u)\" {quoted}`"),
-            ),
-            Access::OtherUsers if trust == Trust::Private => (
-                "can be read or changed by other users",
-                format!("`chmod {} {quoted}`", if is_folder { "700" } else { "600" }),
-            ),
-            Access::OtherUsers => {
-                ("can be changed by other users", format!("`chmod go-w {quoted}`"))
-            }
-        };
-        Err(FileError::Unsafe { path: path.to_owned(), problem, fix })
-    }
-
-    #[derive(Debug, PartialEq, Eq)]
-    pub(super) enum Access {
-        Allowed,
-        OtherOwner,
-        OtherUsers,
-    }
-
-    pub(super) fn access(stat: &Stat, trust: Trust, user: u32) -> Access {
-        let (owner, mode) = (stat.st_uid, stat.st_mode);
-        let is_folder = FileType::from_raw_mode(mode) == FileType::Directory;
-        match trust {
-            Trust::Private if owner != user => Access::OtherOwner,
-            Trust::Private if mode & OTHERS_ALL != 0 => Access::OtherUsers,
-            Trust::OwnUser if owner != user && owner != 0 => Access::OtherOwner,
-            Trust::OwnUser if mode & OTHERS_WRITE != 0 && !(is_folder && mode & STICKY != 0) => {
-                Access::OtherUsers
-            }
-            Trust::AnyUser | Trust::Private | Trust::OwnUser => Access::Allowed,
-        }
-    }
-}
-
-/// Systems without Unix modes. Files in the profile folder of a user belong to this user.
-#[cfg(not(unix))]
-mod imp {
-    use std::fs::File;
-    use std::path::Path;
-
-    use super::{FileError, Trust, folder_of};
-
-    pub(super) fn open(path: &Path, trust: Trust) -> Result<File, FileError> {
-        if trust != Trust::OwnUser {
-            refuse_link(path)?;
-        }
-        if trust == Trust::Private {
-            refuse_link(folder_of(path))?;
-        }
-        let file = File::open(path).map_err(|error| FileError::io("open", path, error))?;
-        match file.metadata() {
-            Ok(metadata) if metadata.is_file() => Ok(file),
-            Ok(_) => Err(FileError::invalid(path, "is not a file")),
-            Err(error) => Err(FileError::io("check", path, error)),
-        }
-    }
-
-    pub(super) fn check_private_folder(folder: &Path) -> Result<(), FileError> {
-        refuse_link(folder)
-    }
-
-    fn refuse_link(path: &Path) -> Result<(), FileError> {
-        if path.is_symlink() {
-            let fix = format!("replace `{}` by the file or folder itself", path.display());
-            let path = path.to_owned();
-            return Err(FileError::Unsafe { path, problem: "is a symbolic link", fix });
-        }
-        Ok(())
-    }
-}
-
-#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::Trust::{AnyUser, OwnUser, Private};
-    use super::imp::{Access, access};
     use super::*;
-
-    const REGULAR: u32 = 0o100_000;
-    const FOLDER: u32 = 0o040_000;
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file of the test");
@@ -422,31 +326,28 @@ mod tests {
 
     #[test]
     fn access_depends_on_owner_and_mode() {
-        use Access::{Allowed, OtherOwner, OtherUsers};
-        let mut stat = rustix::fs::stat("/").unwrap();
+        let readable = Some("can be read or changed by other users");
+        let writable = Some("can be changed by other users");
+        let other = Some(OTHER_OWNER);
         for (owner, mode, user, own, private) in [
-            (1000, REGULAR | 0o600, 1000, Allowed, Allowed),
-            (1000, REGULAR | 0o644, 1000, Allowed, OtherUsers),
-            (0, REGULAR | 0o400, 1000, Allowed, OtherOwner),
-            (1001, REGULAR | 0o600, 1000, OtherOwner, OtherOwner),
+            (1000, 0o600, 1000, None, None),
+            (1000, 0o644, 1000, None, readable),
+            (0, 0o400, 1000, None, other),
+            (1001, 0o600, 1000, other, other),
             // A file can name programs, and root must not run the programs of another user.
-            (1000, REGULAR | 0o600, 0, OtherOwner, OtherOwner),
-            (1000, REGULAR | 0o664, 1000, OtherUsers, OtherUsers),
-            (1000, REGULAR | 0o602, 1000, OtherUsers, OtherUsers),
-            (1000, REGULAR | 0o1666, 1000, OtherUsers, OtherUsers),
-            (1000, FOLDER | 0o700, 1000, Allowed, Allowed),
-            (1000, FOLDER | 0o775, 1000, OtherUsers, OtherUsers),
-            (0, FOLDER | 0o1777, 1000, Allowed, OtherOwner),
+            (1000, 0o600, 0, other, other),
+            (1000, 0o664, 1000, writable, readable),
+            (1000, 0o602, 1000, writable, readable),
         ] {
-            (stat.st_uid, stat.st_mode) = (owner, mode);
-            assert_eq!(access(&stat, OwnUser, user), own, "{owner} {mode:o} {user}");
-            assert_eq!(access(&stat, Private, user), private, "{owner} {mode:o} {user}");
-            assert_eq!(access(&stat, AnyUser, user), Allowed);
+            assert_eq!(access_problem(OwnUser, owner, mode, user), own, "{owner} {mode:o} {user}");
+            let found = access_problem(Private, owner, mode, user);
+            assert_eq!(found, private, "{owner} {mode:o} {user}");
+            assert_eq!(access_problem(AnyUser, owner, mode, user), None);
         }
     }
 
     #[test]
-    fn link_is_followed_only_in_a_folder_of_the_user() {
+    fn link_is_followed_only_to_a_file_of_the_user() {
         let top = tempfile::tempdir().unwrap();
         let (folder, real) = (top.path().join("folder"), top.path().join("real"));
         create_private_folder(&folder).unwrap();
@@ -459,11 +360,6 @@ mod tests {
         assert_eq!(problem(&link, Private), "is a symbolic link");
         set_mode(&real, 0o660);
         assert_eq!(problem(&link, OwnUser), "can be changed by other users");
-        set_mode(&real, 0o600);
-        set_mode(&folder, 0o775);
-        let Err(FileError::Unsafe { path, fix, .. }) = open(&link, OwnUser) else { panic!() };
-        assert_eq!((&path, fix), (&folder, format!("`chmod go-w {}`", folder.display())));
-        assert!(open(&real, OwnUser).unwrap().is_some());
     }
 
     #[test]

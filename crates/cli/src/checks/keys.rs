@@ -23,8 +23,8 @@ pub(crate) async fn keys(
         config_file(cx),
         profile(cx, base_url),
         environment(cx),
-        keyring(&stores, chosen),
-        key_file(&stores, chosen),
+        keyring(cx, &stores, chosen),
+        key_file(cx, &stores, chosen),
     ];
     let (check, key) = api_key(cx, base_url, source).await;
     checks.push(check);
@@ -83,20 +83,22 @@ fn environment(cx: &Context) -> Check {
 }
 
 /// Checks that the keyring is available.
-fn keyring(stores: &Stores, chosen: Option<KeyStore>) -> Check {
+fn keyring(cx: &Context, stores: &Stores, chosen: Option<KeyStore>) -> Check {
     const NAME: &str = "keyring";
     let Err(error) = stores.check(KeyStore::Keyring) else {
         return Check::passed(NAME, "available");
     };
     match chosen {
-        Some(KeyStore::Keyring) => Check::failed(NAME, error.to_string()).hint(error.hint()),
+        Some(KeyStore::Keyring) => {
+            Check::failed(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error))
+        }
         Some(KeyStore::File) => Check::skipped(NAME, "not needed: the profile uses the key file"),
-        None => Check::warning(NAME, error.to_string()).hint(error.hint()),
+        None => Check::warning(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error)),
     }
 }
 
 /// Checks that the key file, if there is one, is accessible only to its owner.
-fn key_file(stores: &Stores, chosen: Option<KeyStore>) -> Check {
+fn key_file(cx: &Context, stores: &Stores, chosen: Option<KeyStore>) -> Check {
     const NAME: &str = "key file";
     let (path, is_used) = (stores.place(KeyStore::File), chosen == Some(KeyStore::File));
     match stores.check(KeyStore::File) {
@@ -104,9 +106,11 @@ fn key_file(stores: &Stores, chosen: Option<KeyStore>) -> Check {
         Ok(()) => Check::passed(NAME, format!("not used; `--store file` would use {path}")),
         // The error would prevent only the creation of the file.
         Err(error) if !is_used && !stores.has_file() => {
-            Check::warning(NAME, error.to_string()).hint(error.hint())
+            Check::warning(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error))
         }
-        Err(error) => Check::failed(NAME, error.to_string()).hint(error.hint()),
+        Err(error) => {
+            Check::failed(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error))
+        }
     }
 }
 

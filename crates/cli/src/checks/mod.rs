@@ -1,4 +1,4 @@
-//! Checks and their results, as `doctor`, `auth doctor`, `contract check` and `webhook check` report them.
+//! Checks and their results, as `doctor`, `contract check` and `webhook check` report them.
 
 pub(crate) mod junit;
 mod keys;
@@ -12,7 +12,7 @@ use crate::output::{Field, Finding, Listing};
 
 pub(crate) use keys::keys;
 
-/// The columns of `doctor` and `auth doctor`.
+/// The columns of `doctor`.
 pub(crate) const FIELDS: &[Field] =
     &[Field::new("check"), Field::status("outcome"), Field::new("found"), Field::new("hint")];
 

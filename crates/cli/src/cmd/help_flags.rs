@@ -53,9 +53,8 @@ fn is_refused(command: &[&str], flag: &str) -> bool {
     match command {
         ["completion" | "man" | "help"] => flag != "color",
         ["auth", "login" | "logout" | "use" | "token"] => flag == "demo" || DATA.contains(&flag),
-        ["auth", "doctor"] => flag == "demo",
         ["submissions", "export"]
-        | ["config", "get" | "set" | "unset" | "path"]
+        | ["config", "get" | "set" | "unset"]
         | ["submissions", "exports", "clean"]
         | ["webhook", "events", "open" | "export"]
         | ["webhook", "secret", "add" | "remove"]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_mangen::Man as Page;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use super::page;
 use crate::base::env::ENV_VARS;
@@ -25,9 +26,6 @@ pub(crate) struct Man {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
-
-/// The heading of the last section of each page.
-const VERSION: &str = ".SH VERSION\n";
 
 impl Man {
     pub(crate) fn run(&self) -> Result<(), CliError> {
@@ -51,10 +49,7 @@ pub fn man_pages() -> Vec<(String, String)> {
     root.build();
     let mut pages = Vec::new();
     add(&root, &mut pages);
-    pages[0].1.push_str(&more());
-    for (_, text) in &mut pages {
-        *text = ascii(text);
-    }
+    pages[0].1.push_str(&tables());
     pages
 }
 
@@ -64,31 +59,21 @@ fn prepared(command: Command) -> Command {
 }
 
 fn add(command: &Command, pages: &mut Vec<(String, String)>) {
-    let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).replace(' ', "-");
-    // The name of a manual page has no spaces. The usage line has the words of the command.
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim().trim_start_matches("Usage: ").to_owned();
     let after = command.get_after_long_help().or_else(|| command.get_after_help());
     let sections = sections(&after.map(ToString::to_string).unwrap_or_default());
-    let named = command
-        .clone()
-        .display_name(name.clone())
-        .override_usage(usage)
-        .after_help(None)
-        .after_long_help(None);
-    let page = Page::new(named)
-        .title(name.to_uppercase())
-        .section("1")
+    let page =
+        Page::new(command.clone().override_usage(usage).after_help(None).after_long_help(None));
+    // The renderer would omit an empty date, and `man` would read the next argument as the date.
+    let page = page
+        .date("\"\"")
         .manual("User Commands")
         .source(concat!("formsvc ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render(&mut text).expect("a write to memory does not fail");
     let text = String::from_utf8(text).expect("the parts are text");
-    // The renderer omits an empty date, so the next argument would be read as the date.
-    let text = text.replacen(" 1  \"", " 1 \"\" \"", 1);
-    let (before, version) = text.split_once(VERSION).unwrap_or((&text, ""));
-    let text = format!("{before}{sections}{VERSION}{version}");
-    pages.push((format!("{name}.1"), text));
+    pages.push((page.get_filename(), text + &sections));
     for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
         add(command, pages);
     }
@@ -97,54 +82,32 @@ fn add(command: &Command, pages: &mut Vec<(String, String)>) {
 /// Converts the text after the flags: a section per paragraph, with the words before the colon as its
 /// heading. The lines of a section are not filled.
 fn sections(after: &str) -> String {
-    let mut text = String::new();
+    let mut roff = Roff::new();
     for paragraph in after.split("\n\n") {
         let Some((heading, rest)) = paragraph.split_once(':') else { continue };
-        text.extend([".SH \"", &escaped(&heading.to_uppercase()), "\"\n.nf\n"]);
+        roff.control("SH", [&*heading.to_uppercase()]).control("nf", []);
         for line in rest.trim_start_matches([' ', '\n']).lines() {
-            text.extend([&*escaped(line.trim_start()), "\n"]);
+            roff.text([roman(line.trim_start())]);
         }
-        text.push_str(".fi\n");
+        roff.control("fi", []);
     }
-    text
+    roff.render()
 }
 
 /// Returns the sections that only the page of the program has.
-fn more() -> String {
-    let mut text = ".SH \"EXIT STATUS\"\n".to_owned();
-    for row in EXITS {
-        text.push_str(&entry(&row.exit.code().to_string(), row.meaning));
-    }
-    text.push_str(".SH ENVIRONMENT\n");
-    for var in ENV_VARS {
-        text.push_str(&entry(var.name, var.about));
-    }
-    text
-}
-
-fn entry(term: &str, meaning: &str) -> String {
-    format!(".TP\n\\fB{}\\fR\n{}.\n", escaped(term), escaped(meaning))
-}
-
-/// Replaces characters that a formatter may not know by escapes.
-fn ascii(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_ascii() {
-            plain.push(c);
-        } else if c == '…' {
-            plain.push_str("...");
-        } else {
-            plain.extend(["\\[u", &format!("{:04X}", u32::from(c)), "]"]);
+fn tables() -> String {
+    let mut roff = Roff::new();
+    let exits = EXITS.iter().map(|row| (row.exit.code().to_string(), row.meaning));
+    let variables = ENV_VARS.iter().map(|var| (var.name.to_owned(), var.about));
+    for (title, rows) in
+        [("EXIT STATUS", exits.collect()), ("ENVIRONMENT", variables.collect::<Vec<_>>())]
+    {
+        roff.control("SH", [title]);
+        for (term, meaning) in rows {
+            roff.control("TP", []).text([bold(term)]).text([roman(format!("{meaning}."))]);
         }
     }
-    plain
-}
-
-/// Escapes text for roff.
-fn escaped(text: &str) -> String {
-    let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
-    if text.starts_with('.') { format!("\\&{text}") } else { text }
+    roff.render()
 }
 
 #[cfg(test)]
@@ -155,7 +118,6 @@ mod tests {
     fn every_flag_has_a_description_and_pages_have_examples() {
         for (name, text) in man_pages() {
             assert!(!text.contains(".SH EXTRA"), "{name}");
-            assert!(!text.contains("[u2026]"), "{name}");
             let lines: Vec<&str> = text.lines().collect();
             for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with(".TP")) {
                 let (term, about) = (lines.get(at + 1), lines.get(at + 2));
@@ -165,16 +127,12 @@ mod tests {
             }
         }
         let (_, root) = &man_pages()[0];
-        let titled = concat!(
-            ".TH FORMSVC 1 \"\" \"formsvc ",
-            env!("CARGO_PKG_VERSION"),
-            "\" \"User Commands\"\n"
-        );
+        let titled = concat!(".TH formsvc 1 \"\" \"formsvc ", env!("CARGO_PKG_VERSION"), "\"");
         assert!(root.contains(titled), "{root}");
-        assert!(root.contains(".SH \"TOPICS\"\n"), "{root}");
+        assert!(root.contains(".SH TOPICS\n"), "{root}");
         let list = man_pages().into_iter().find(|(name, _)| name == "formsvc-submissions-list.1");
         let (_, list) = list.expect("there is a page");
-        assert!(list.contains(".SH \"EXAMPLES\"\n.nf\nformsvc"), "{list}");
+        assert!(list.contains(".SH EXAMPLES\n.nf\nformsvc"), "{list}");
         assert!(list.contains("<FORM>"), "{list}");
     }
 }

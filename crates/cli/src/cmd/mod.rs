@@ -21,7 +21,6 @@ use clap::Parser;
 use clap::Subcommand;
 
 pub use completion::completion_scripts;
-pub(crate) use help::topics;
 pub use man::man_pages;
 pub(crate) use submissions::range::Range;
 
@@ -120,7 +119,7 @@ impl Command {
             Self::Auth(Auth::Login(_) | Auth::Logout(_) | Auth::Use(_) | Auth::Token(_)) => {
                 Some("`formsvc auth status` shows the account as data")
             }
-            Self::Config(Config::Get(_) | Config::Set(_) | Config::Unset(_) | Config::Path(_)) => {
+            Self::Config(Config::Get(_) | Config::Set(_) | Config::Unset(_)) => {
                 Some("`formsvc config list` shows settings as data")
             }
             #[cfg(feature = "sandbox")]
@@ -159,7 +158,7 @@ pub(crate) fn fields(command: &[&str]) -> &'static [Field] {
         ["me"] => me::FIELDS,
         ["auth", "list"] => auth::LIST_FIELDS,
         ["auth", "status"] => auth::STATUS_FIELDS,
-        ["auth", "doctor"] | ["doctor"] => checks::FIELDS,
+        ["doctor"] => checks::FIELDS,
         ["forms", "list" | "view"] => forms::FIELDS,
         ["forms", "schema"] => forms::SCHEMA_FIELDS,
         ["submissions", "list" | "view" | "tail"] => &submissions::FIELDS,

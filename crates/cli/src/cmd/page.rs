@@ -8,15 +8,15 @@ use clap::Command;
 use clap::builder::Styles;
 
 use crate::base::env;
-use crate::base::text::{self, WIDTH_MIN};
+use crate::base::text;
 use crate::error::CliError;
 use crate::output::choice;
 use crate::settings::early::ParsedEarly;
 
-/// Largest width of text on a terminal.
+/// Largest width of help on a terminal.
 const MAX_WIDTH: usize = 100;
-/// Width of text in a file or a pipe.
-const PIPE_WIDTH: usize = 80;
+/// Width of topics, and of help in a file or a pipe.
+pub(crate) const WIDTH: usize = 80;
 
 /// Returns the definition of the command line, with help for the width of standard output.
 pub(crate) fn laid_out_command() -> Command {
@@ -24,7 +24,7 @@ pub(crate) fn laid_out_command() -> Command {
     if io::stdout().is_terminal() || env::of_process(env::COLUMNS.name).is_some() {
         command
     } else {
-        command.term_width(PIPE_WIDTH)
+        command.term_width(WIDTH)
     }
 }
 
@@ -45,56 +45,27 @@ fn write(out: impl Write, text: &str) -> Result<(), CliError> {
     done.map_err(|error| CliError::stdout(&error))
 }
 
-/// Returns the width of text on standard output. It is the width that clap uses for help.
-pub(crate) fn width() -> usize {
-    let columns = || env::of_process(env::COLUMNS.name)?.to_str()?.parse().ok();
-    let terminal = || {
-        let (width, _) = terminal_size::terminal_size()?;
-        io::stdout().is_terminal().then_some(usize::from(width.0))
-    };
-    terminal().or_else(columns).unwrap_or(PIPE_WIDTH).clamp(WIDTH_MIN, MAX_WIDTH)
-}
-
 /// Returns a line with a heading, in the style of help.
 pub(crate) fn heading(title: &str) -> String {
     let style = *Styles::styled().get_header();
     format!("{style}{title}{style:#}\n")
 }
 
-/// Lays out terms with their meanings: beside each other if the terms are short, else below.
-pub(crate) fn definitions<'a>(
-    rows: impl IntoIterator<Item = (&'a str, String)>,
-    width: usize,
-) -> String {
+/// Lays out terms with their meanings beside them.
+pub(crate) fn definitions<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let rows: Vec<_> = rows.into_iter().collect();
     let longest = rows.iter().map(|(term, _)| term.len()).max().unwrap_or(0);
-    let is_beside = longest <= 16 && width >= 60;
-    let indent = if is_beside { longest + 4 } else { 6 };
-    let mut text = String::new();
-    for (term, meaning) in rows {
-        let between = if is_beside {
-            " ".repeat(longest - term.len() + 2)
-        } else {
-            format!("\n{}", " ".repeat(indent))
-        };
-        text.extend(["  ", term, &between, wrapped(&meaning, width, indent).trim_start()]);
-    }
-    text
+    let lines = rows.into_iter().map(|(term, meaning)| {
+        let meaning = wrapped(&meaning, longest + 4);
+        format!("  {term:longest$}  {}", meaning.trim_start())
+    });
+    lines.collect()
 }
 
-/// Breaks text at spaces to a width, and indents each line.
-pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        let words: Vec<_> = line.split_whitespace().collect();
-        for line in text::wrap(&words.join(" "), width.saturating_sub(indent)) {
-            if !line.is_empty() {
-                out.extend(std::iter::repeat_n(' ', indent));
-            }
-            out.extend([&line, "\n"]);
-        }
-    }
-    out
+/// Breaks a paragraph at spaces, and indents each line.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    let lines = text::wrap(text, WIDTH - indent).join("\n");
+    textwrap::indent(&lines, &" ".repeat(indent)) + "\n"
 }
 
 #[cfg(test)]
@@ -102,20 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_are_beside_short_terms_on_wide_screens() {
-        let rows = || [("0", "no error".to_owned()), ("130", "interrupted".to_owned())];
-        assert_eq!(definitions(rows(), 80), "  0    no error\n  130  interrupted\n");
-        let narrow = definitions(rows(), 30);
-        assert_eq!(narrow, "  0\n      no error\n  130\n      interrupted\n");
-    }
-
-    #[test]
-    fn wrapped_line_is_not_wider_than_the_limit() {
-        let text = "word ".repeat(50);
-        for width in [30, 40, 80] {
-            let lines = wrapped(&text, width, 6);
-            assert!(lines.lines().all(|line| line.len() <= width && line.starts_with("      w")));
-        }
-        assert_eq!(wrapped("a\n\nb", 80, 2), "  a\n\n  b\n");
+    fn definitions_are_beside_their_terms() {
+        let rows = [("0", "no error".to_owned()), ("130", "word ".repeat(30).trim().to_owned())];
+        let text = definitions(rows);
+        assert!(text.starts_with("  0    no error\n  130  word "), "{text}");
+        let mut lines = text.lines().skip(2);
+        assert!(lines.all(|line| line.len() <= WIDTH && line.starts_with("       word")), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Completion candidates that clap cannot know: forms, profiles, settings, fields and topics.
+//! Completion candidates that clap cannot know: forms, profiles, settings and fields.
 
 use std::ffi::{OsStr, OsString};
 
@@ -12,7 +12,7 @@ use crate::error::usage;
 use crate::form_cache::{self, CachedForm};
 use crate::output::Field;
 use crate::settings::args::Globals;
-use crate::settings::config::keys::SETTINGS;
+use crate::settings::config::keys::{SETTINGS, Setting};
 use crate::settings::early::value_of;
 use crate::settings::{self, OnBadSetting, PROFILE_DEFAULT, Service, Settings, Terminal};
 
@@ -51,72 +51,12 @@ impl Values {
         beginning(typed, [PROFILE_DEFAULT].into_iter().chain(named))
     }
 
-    /// Returns the names of settings. Settings of profiles, such as `profiles.work.output`, are offered only if
-    /// a letter is typed.
-    pub(super) fn settings(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let typed = typed.to_string_lossy();
-        let profiles = if typed.is_empty() { Vec::new() } else { self.profiles(OsStr::new("")) };
-        let mut found = Vec::new();
-        for setting in SETTINGS {
-            let mut offer = |name: String| {
-                if name.starts_with(&*typed) {
-                    let help = Some(setting.about.into());
-                    found.push(CompletionCandidate::new(name).help(help));
-                }
-            };
-            if setting.scope.top() {
-                offer(setting.name.to_owned());
-            }
-            for profile in profiles.iter().filter(|_| setting.scope.profile()) {
-                let profile = profile.get_value().to_string_lossy();
-                offer(format!("profiles.{profile}.{}", setting.name));
-            }
-        }
-        found
-    }
-
-    /// Returns the values of the setting in `config set SETTING`.
-    pub(super) fn setting_values(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let named = self.words_after("set").find_map(|word| {
-            let name = word.rsplit('.').next()?;
-            SETTINGS.iter().find(|setting| setting.name == name)
-        });
-        let choices = named.map(|setting| setting.kind.choices()).unwrap_or_default();
-        beginning(typed, choices.iter().map(String::as_str))
-    }
-
-    /// Returns the topics and commands of `help`, or the commands of the group before the cursor.
-    pub(super) fn help_topics(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
-        let root = cmd::command();
-        let (mut at, mut found) = (&root, Vec::new());
-        for word in self.words_after("help") {
-            let Some(command) = at.find_subcommand(word) else { return Vec::new() };
-            at = command;
-        }
-        if at.get_name() == root.get_name() {
-            found.extend(beginning(typed, cmd::topics()));
-        }
-        for command in at.get_subcommands().filter(|command| !command.is_hide_set()) {
-            let name = beginning(typed, [command.get_name()]);
-            let about = command.get_about();
-            found.extend(name.into_iter().map(|candidate| candidate.help(about.cloned())));
-        }
-        found
-    }
-
     /// Returns the fields of `--json` for the command of the line.
     pub(super) fn fields(&self, typed: &OsStr) -> Vec<CompletionCandidate> {
         let root = cmd::command();
         let path = usage::path(&root, &self.words);
         let names: Vec<&str> = path.iter().skip(1).map(|command| command.get_name()).collect();
         field_candidates(cmd::fields(&names), typed)
-    }
-
-    /// Returns the words between a command and the cursor, without flags.
-    fn words_after(&self, command: &str) -> impl Iterator<Item = &str> {
-        let done = self.words.split_last().map_or(&[][..], |(_, done)| done);
-        let at = done.iter().position(|word| word == command).map_or(done.len(), |at| at + 1);
-        done[at..].iter().filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-'))
     }
 }
 
@@ -139,6 +79,15 @@ pub(super) fn demo_forms(typed: &OsStr) -> Vec<CompletionCandidate> {
 #[cfg(not(feature = "sandbox"))]
 pub(super) fn demo_forms(_: &OsStr) -> Vec<CompletionCandidate> {
     Vec::new()
+}
+
+/// Returns the names of settings.
+pub(super) fn settings(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let named = SETTINGS.iter().filter(|setting| setting.name.starts_with(&*typed));
+    let described =
+        |setting: &Setting| CompletionCandidate::new(setting.name).help(Some(setting.about.into()));
+    named.map(described).collect()
 }
 
 /// Returns the values of `forms list --status`.

@@ -23,13 +23,13 @@ pub(crate) use crate::output::Json;
 use crate::output::{OutputFormat, OutputOptions};
 use crate::settings::args::{Given, Globals, Rate};
 use crate::settings::config::Value;
-use crate::settings::config::keys::{SETTINGS, names, one_of};
+use crate::settings::config::keys::SETTINGS;
 use layers::Layers;
 pub(crate) use layers::OnBadSetting;
 pub use layers::{Resolved, Row};
 pub use origin::Origin;
 pub use profile::{KeySource, Profile};
-pub(crate) use profile::{KeyStore, PROFILE_DEFAULT, StoreChoice, check_profile};
+pub(crate) use profile::{KeyStore, PROFILE_DEFAULT, check_profile};
 
 /// The settings of a run.
 #[derive(Debug)]
@@ -40,8 +40,6 @@ pub struct Settings {
     pub profile: String,
     /// The profile as the user's file has it.
     pub saved_profile: Profile,
-    /// The stores of API keys that may be used.
-    pub(crate) stores: StoreChoice,
     /// Format, colours and pager of the output.
     pub(crate) output: OutputOptions,
     /// True if prompts are possible: there is a terminal, and they are not disabled.
@@ -143,7 +141,6 @@ fn resolve(
     Ok(Settings {
         service,
         saved_profile: Profile::read(&entries, &resolved.profile),
-        stores: store_choice(env)?,
         profile: resolved.profile.clone(),
         output: OutputOptions {
             json: Json {
@@ -241,16 +238,6 @@ fn check_conflicts(globals: &Globals) -> Result<(), CliError> {
         }
         None => Ok(()),
     }
-}
-
-/// Reads the variable with the stores of API keys that may be used.
-fn store_choice(env: Lookup<'_>) -> Result<StoreChoice, CliError> {
-    let name = env::CREDENTIAL_STORE.name;
-    let Some(text) = text(env, name)? else { return Ok(StoreChoice::default()) };
-    choice(&text).map_err(|_| {
-        let rule = one_of(&names::<StoreChoice>());
-        CliError::usage(format!("`{name}` cannot be {}: expected {rule}", Value::Text(text)))
-    })
 }
 
 /// Returns a variable. An empty variable counts as unset.

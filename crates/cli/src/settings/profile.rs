@@ -16,20 +16,12 @@ pub(crate) const PROFILE_DEFAULT: &str = "default";
 const PROFILE_MAX: usize = 64;
 
 /// A store of API keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyStore {
     /// The keyring of the system
+    #[default]
     Keyring,
     /// A file in the configuration folder that only its owner can read
-    File,
-}
-
-/// The stores that may be used: `FORMSVC_CREDENTIAL_STORE`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StoreChoice {
-    #[default]
-    Auto,
-    Keyring,
     File,
 }
 

@@ -84,7 +84,6 @@ fn config_set_persists_in_a_private_file() {
     home.succeed("config unset output");
     assert_eq!(home.succeed("config get output"), "tsv\n");
     home.fail("config get base_url", 3, &["base_url"]);
-    assert_eq!(home.succeed("config path"), format!("{}\n", home.file().display()));
 }
 
 #[test]
@@ -165,7 +164,7 @@ fn invalid_config_file_is_exit_2_with_position_and_rule() {
         home.write(text);
         home.fail("me", 2, tells);
         // A command that helps to fix the file still works.
-        home.succeed("config path");
+        home.succeed("config list");
     }
     home.write("output = 'xml'\n");
     home.succeed("config set output json");
@@ -210,7 +209,7 @@ fn config_list_shows_the_source_of_each_value() {
     );
     fs::write(home.work().join(".formsvc.toml"), "output = 'csv'\n").unwrap();
     let shown = home
-        .formsvc("config list --show-origin --output ndjson --max-wait 90s")
+        .formsvc("config list --output ndjson --max-wait 90s")
         .env("FORMSVC_MAX_RATE", "60")
         .output()
         .unwrap();
@@ -232,7 +231,7 @@ fn config_list_shows_the_source_of_each_value() {
         assert!(shown.lines().any(|shown| shown == line), "{shown} lacks {line}");
     }
     let project = home.work().join(".formsvc.toml");
-    let plain = home.succeed("config list --show-origin");
+    let plain = home.succeed("config list");
     // The path of the temporary folder may contain symbolic links.
     let project = project.canonicalize().unwrap().display().to_string();
     assert!(plain.contains(&format!("output,csv,project,{project}:1")), "{plain}");
@@ -402,11 +401,9 @@ fn missing_home_prevents_only_config_changes() {
         Said::from(command.output().unwrap())
     };
     for home in [None, Some(""), Some("relative")] {
-        for args in [&["config", "set", "output", "json"][..], &["config", "path"]] {
-            let said = run(args, home);
-            assert_eq!(said.code, Some(10), "{}", said.stderr);
-            assert!(said.stderr.contains("FORMSVC_CONFIG_DIR"), "{}", said.stderr);
-        }
+        let said = run(&["config", "set", "output", "json"], home);
+        assert_eq!(said.code, Some(10), "{}", said.stderr);
+        assert!(said.stderr.contains("FORMSVC_CONFIG_DIR"), "{}", said.stderr);
         assert_eq!(run(&["config", "get", "color"], home).stdout, "auto\n");
         assert_eq!(run(&["config", "list"], home).code, Some(0));
     }

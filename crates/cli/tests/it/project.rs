@@ -91,8 +91,7 @@ fn names_and_values_of_a_project_file_are_sanitized() {
     ];
     for text in texts {
         let cloned = Cloned::with(&text);
-        for args in [&["forms", "list"][..], &["config", "list"], &["config", "path"], &["doctor"]]
-        {
+        for args in [&["forms", "list"][..], &["config", "list"], &["doctor"]] {
             let mut terminal = cloned.window(&service.base_url, args);
             let code = terminal.finish();
             assert!(matches!(code, Some(0..=2)), "{text}: {code:?}");

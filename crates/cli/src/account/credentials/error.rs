@@ -33,17 +33,17 @@ pub(crate) enum StoreError {
     #[error("`{}` is not a valid key file: {problem}", path.display())]
     Malformed { path: PathBuf, problem: String },
     /// The store returns another key than the one that was just stored.
-    #[error("the {0} does not return the key that was just stored")]
+    #[error("the {} does not return the key that was just stored", .0.name())]
     NotKept(KeyStore),
     /// A copy could not be removed.
-    #[error("a copy of the key may still be in the {store}")]
+    #[error("a copy of the key may still be in the {}", store.name())]
     Survives {
         store: KeyStore,
         #[source]
         why: Box<StoreError>,
     },
     /// The entry of signing secrets was changed by another program.
-    #[error("the {0} has an entry for signing secrets that is not a list of secrets")]
+    #[error("the {} has an entry for signing secrets that is not a list of secrets", .0.name())]
     BadSecrets(KeyStore),
     #[error("the API key {0}")]
     NotAKey(&'static str),
@@ -56,8 +56,6 @@ pub(crate) enum Absence {
     NoBus,
     /// A session without a secret service.
     NoService,
-    /// `FORMSVC_CREDENTIAL_STORE=file`.
-    SwitchedOff,
 }
 
 impl fmt::Display for Absence {
@@ -65,7 +63,6 @@ impl fmt::Display for Absence {
         f.write_str(match self {
             Self::NoBus => "no D-Bus session is running, as over SSH, in a container or in CI",
             Self::NoService => "this session has no secret service (org.freedesktop.secrets)",
-            Self::SwitchedOff => "FORMSVC_CREDENTIAL_STORE disables it",
         })
     }
 }

@@ -2,7 +2,6 @@
 //! Credential Manager on Windows.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -59,13 +58,6 @@ impl Keyring {
             .spawn(move || drop(done.send(call(&*keyring))))
             .map_err(|error| StoreError::Keyring(Box::new(error)))?;
         ended.recv_timeout(self.limit).unwrap_or(Err(StoreError::Silent))
-    }
-}
-
-impl fmt::Debug for Keyring {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let absent = self.calls.as_ref().err();
-        f.debug_struct("Keyring").field("absent", &absent).finish_non_exhaustive()
     }
 }
 

@@ -11,20 +11,18 @@ mod keyring;
 mod secret_service;
 mod signing;
 
-use std::fmt;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 
 pub(crate) use account::Account;
-use error::Absence;
 pub(crate) use error::StoreError;
 use key_file::KeyFile;
 use keyring::Keyring;
 pub(crate) use signing::{StoredSecrets, check_secret_name};
 
 use crate::base::env;
-use crate::settings::{KeyStore, Settings, StoreChoice};
+use crate::settings::{KeyStore, Settings};
 
 /// Time limit for a call to a keyring.
 const KEYRING_MAX: Duration = Duration::from_secs(3);
@@ -32,26 +30,18 @@ const KEYRING_MAX: Duration = Duration::from_secs(3);
 const KEY_MAX: usize = 1024;
 
 /// The stores of this user.
-#[derive(Debug)]
 pub(crate) struct Stores {
-    choice: StoreChoice,
     file: KeyFile,
     keyring: Keyring,
 }
 
 impl Stores {
-    /// Returns the stores that the settings permit. Opens none of them.
+    /// Returns the stores. Opens none of them.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self {
-            choice: settings.stores,
             file: KeyFile::new(settings.paths.config.as_deref()),
             keyring: Keyring::of_the_system(&env::of_process, KEYRING_MAX),
         }
-    }
-
-    /// Returns the store of a new key if the user names none.
-    pub(crate) fn preferred(&self) -> KeyStore {
-        if self.choice == StoreChoice::File { KeyStore::File } else { KeyStore::Keyring }
     }
 
     /// Describes a store in a message.
@@ -69,8 +59,7 @@ impl Stores {
         account: &Account,
     ) -> Result<Option<(KeyStore, SecretString)>, StoreError> {
         for store in [KeyStore::File, KeyStore::Keyring] {
-            if self.uses(store)
-                && account.store().is_none_or(|own| own == store)
+            if account.store().is_none_or(|own| own == store)
                 && let Some(key) = self.get(account, store)?
             {
                 return Ok(Some((store, key)));
@@ -79,17 +68,7 @@ impl Stores {
         Ok(None)
     }
 
-    /// Describes the store that is not searched because of a variable.
-    pub(crate) fn left_out(&self, account: &Account) -> Option<String> {
-        let store =
-            [KeyStore::Keyring, KeyStore::File].into_iter().find(|store| !self.uses(*store))?;
-        let (variable, used, place) =
-            (env::CREDENTIAL_STORE.name, store.other(), self.place(store));
-        let own = if account.store() == Some(store) { ", which has the key," } else { "" };
-        Some(format!("{place}{own} is not searched, because {variable} is `{used}`"))
-    }
-
-    /// Writes a key to a store and reads it back. The other store keeps its copy until
+    /// Writes a key to a store and reads it back. The store of the account keeps its copy until
     /// [`Self::remove_other_copy`], so that a run that ends early loses no key.
     pub(crate) fn write(
         &self,
@@ -111,22 +90,18 @@ impl Stores {
         }
     }
 
-    /// Removes the copy of a key from the other store.
+    /// Removes the copy of a key that was moved to `store` from the store of the account.
     pub(crate) fn remove_other_copy(
         &self,
         account: &Account,
         store: KeyStore,
     ) -> Result<(), StoreError> {
-        let other = store.other();
-        if !self.may_have(account, other) {
-            return Ok(());
-        }
-        match self.remove_from(account, other) {
-            // An unavailable store is assumed to have no copy, unless the account names it.
-            Err(why) if !why.is_unreachable() || account.store() == Some(other) => {
-                Err(StoreError::Survives { store: other, why: Box::new(why) })
-            }
-            _ => Ok(()),
+        match account.store().filter(|old| *old != store) {
+            Some(old) => self
+                .remove_from(account, old)
+                .map(drop)
+                .map_err(|why| StoreError::Survives { store: old, why: Box::new(why) }),
+            None => Ok(()),
         }
     }
 
@@ -134,9 +109,6 @@ impl Stores {
     pub(crate) fn remove(&self, account: &Account) -> Result<Vec<KeyStore>, StoreError> {
         let (mut removed, mut survives) = (Vec::new(), None);
         for store in [KeyStore::File, KeyStore::Keyring] {
-            if !self.may_have(account, store) {
-                continue;
-            }
             match self.remove_from(account, store) {
                 Ok(true) => removed.push(store),
                 Ok(false) => {}
@@ -163,25 +135,8 @@ impl Stores {
     /// Checks whether a store could be used now.
     pub(crate) fn check(&self, store: KeyStore) -> Result<(), StoreError> {
         match store {
-            KeyStore::Keyring if self.choice == StoreChoice::File => {
-                Err(StoreError::Absent(Absence::SwitchedOff))
-            }
             KeyStore::Keyring => self.keyring.call(|keyring| keyring.check()),
             KeyStore::File => self.file.check(),
-        }
-    }
-
-    /// Returns true if a copy may be in a store. A store that a variable disables counts only if the account
-    /// names it.
-    fn may_have(&self, account: &Account, store: KeyStore) -> bool {
-        self.uses(store) || account.store() == Some(store)
-    }
-
-    fn uses(&self, store: KeyStore) -> bool {
-        match self.choice {
-            StoreChoice::Auto => true,
-            StoreChoice::Keyring => store == KeyStore::Keyring,
-            StoreChoice::File => store == KeyStore::File,
         }
     }
 
@@ -207,25 +162,12 @@ impl Stores {
 }
 
 impl KeyStore {
-    fn other(self) -> Self {
-        match self {
-            Self::Keyring => Self::File,
-            Self::File => Self::Keyring,
-        }
-    }
-
     /// Returns the name in flags and configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Keyring => "keyring",
             Self::File => "file",
         }
-    }
-}
-
-impl fmt::Display for KeyStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -3,6 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Account, KEY_MAX, StoreError, Stores};
+use crate::error::CliError;
 use crate::settings::KeyStore;
 
 /// Longest name of a secret.
@@ -16,31 +17,34 @@ pub(crate) struct StoredSecrets {
     pub(crate) store: Option<KeyStore>,
 }
 
-/// A secret cannot be added to the others.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AddError {
-    #[error("there is a signing secret with the name `{0}` already")]
-    NameInUse(String),
-    #[error("the signing secret is stored already, with the name `{0}`")]
-    Duplicate(String),
-    #[error("the signing secrets of a profile have {KEY_MAX} bytes together at most")]
-    Full,
-}
-
 impl StoredSecrets {
-    /// Adds a secret as the current one.
-    pub(crate) fn add(&mut self, name: &str, secret: SecretString) -> Result<(), AddError> {
+    /// Checks that no secret has the name.
+    pub(crate) fn check_unused(&self, name: &str) -> Result<(), CliError> {
         if self.secrets.iter().any(|(other, _)| other == name) {
-            return Err(AddError::NameInUse(name.to_owned()));
+            return Err(CliError::usage(format!(
+                "there is a signing secret with the name `{name}` already"
+            ))
+            .hint(format!(
+                "pass another name, or remove it: formsvc webhook secret remove {name}"
+            )));
         }
+        Ok(())
+    }
+
+    /// Adds a secret as the current one.
+    pub(crate) fn add(&mut self, name: &str, secret: SecretString) -> Result<(), CliError> {
+        self.check_unused(name)?;
         let same = |other: &SecretString| other.expose_secret() == secret.expose_secret();
         if let Some((other, _)) = self.secrets.iter().find(|(_, other)| same(other)) {
-            return Err(AddError::Duplicate(other.clone()));
+            let what = format!("the signing secret is stored already, with the name `{other}`");
+            return Err(CliError::usage(what));
         }
         self.secrets.insert(0, (name.to_owned(), secret));
         if self.to_text().expose_secret().len() > KEY_MAX {
             self.secrets.remove(0);
-            return Err(AddError::Full);
+            let what =
+                format!("the signing secrets of a profile have {KEY_MAX} bytes together at most");
+            return Err(CliError::usage(what));
         }
         Ok(())
     }
@@ -128,9 +132,15 @@ mod tests {
     fn repeated_or_too_many_secrets_are_refused() {
         let mut stored = StoredSecrets::default();
         stored.add("a", SECRET.into()).unwrap();
-        assert_eq!(stored.add("a", "x".into()), Err(AddError::NameInUse("a".to_owned())));
-        assert_eq!(stored.add("b", SECRET.into()), Err(AddError::Duplicate("a".to_owned())));
-        assert_eq!(stored.add("b", "x".repeat(KEY_MAX).into()), Err(AddError::Full));
+        let long = "x".repeat(KEY_MAX);
+        for (name, secret, reason) in [
+            ("a", "x", "name `a`"),
+            ("b", SECRET, "stored already"),
+            ("b", &long, "bytes together"),
+        ] {
+            let error = stored.add(name, secret.into()).unwrap_err().to_text();
+            assert!(error.contains(reason) && !error.contains(SECRET), "{error}");
+        }
         assert_eq!(stored.secrets.len(), 1);
     }
 

@@ -152,8 +152,13 @@ impl KeySource {
     }
 }
 
+/// Returns the hint of an error of a store. Its login command repeats the flags of this run.
+pub(crate) fn store_hint(settings: &Settings, error: &StoreError) -> Option<String> {
+    Some(error.hint()?.replace("formsvc auth login", &login_command(settings)))
+}
+
 /// Returns the command that stores a key for the service of this run.
-pub(crate) fn login_command(settings: &Settings) -> String {
+fn login_command(settings: &Settings) -> String {
     let line = CommandLine::new(settings, &["auth", "login"]);
     line.shown().unwrap_or_else(|| "formsvc auth login".to_owned())
 }
@@ -176,18 +181,15 @@ impl Missing {
         why: Option<StoreError>,
     ) -> Self {
         let (profile, origin) = (account.profile(), account.origin());
-        let (stores, login) = (Stores::of(settings), login_command(settings));
+        let login = login_command(settings);
         let mut error = CliError::new(Exit::Auth, format!("no API key for `{origin}`"));
         if let Some(why) = &why {
             error = error.because(why);
         } else if let Some(store) = account.store() {
-            let store = stores.place(store);
+            let store = Stores::of(settings).place(store);
             error = error.cause(format!(
                 "the profile `{profile}` stores its key in {store}, which has none"
             ));
-        }
-        if let Some(left_out) = stores.left_out(account) {
-            error = error.cause(left_out);
         }
         let is_other = |own: &&Account| own.origin() != origin && own.store().is_some();
         if let Some(own) = own.filter(is_other) {
@@ -196,13 +198,14 @@ impl Missing {
                 own.origin()
             ));
         }
-        let hint = why.as_ref().and_then(StoreError::hint).unwrap_or_else(|| {
-            "store a key with `formsvc auth login`, set FORMSVC_API_KEY, or pass `--api-key-file PATH`; \
-             `--demo` needs no key"
-                .to_owned()
+        let hint = why.as_ref().and_then(|why| store_hint(settings, why)).unwrap_or_else(|| {
+            format!(
+                "store a key with `{login}`, set FORMSVC_API_KEY, or pass `--api-key-file PATH`; \
+                 `--demo` needs no key"
+            )
         });
         Self {
-            error: error.hint(hint.replace("formsvc auth login", &login)),
+            error: error.hint(hint),
             prompt: format!("API key for {origin} (used once; `{login}` stores it)"),
             warning: why.map(|why| why.to_string()),
         }
@@ -217,18 +220,17 @@ impl From<Missing> for CliError {
 
 fn command_of_other_service(profile: &Profile, own: Option<&Account>, asked: &Account) -> CliError {
     let name = &profile.name;
-    let error = CliError::new(Exit::Auth, format!("no API key for `{}`", asked.origin()));
-    match own {
-        Some(own) => error
-            .cause(format!(
-                "the `api_key_command` of the profile `{name}` prints a key that is sent only to `{}`",
-                own.origin()
-            ))
-            .hint("name another profile with `--profile`, or set FORMSVC_API_KEY, or pass `--api-key-file PATH`"),
-        None => error
-            .cause(format!("the profile `{name}` has an `api_key_command`, but no `base_url` for its key"))
-            .hint(format!("`formsvc config set profiles.{name}.base_url URL`")),
-    }
+    let unset =
+        || format!("its base URL, which `formsvc config set profiles.{name}.base_url URL` sets");
+    let of = own.map_or_else(unset, |own| format!("`{}`", own.origin()));
+    CliError::new(Exit::Auth, format!("no API key for `{}`", asked.origin()))
+        .cause(format!(
+            "the `api_key_command` of the profile `{name}` prints a key that is sent only to {of}"
+        ))
+        .hint(
+            "name another profile with `--profile`, or set FORMSVC_API_KEY, or pass \
+             `--api-key-file PATH`",
+        )
 }
 
 /// Runs a call that may block on a separate thread. The thread is abandoned when a signal ends the command.

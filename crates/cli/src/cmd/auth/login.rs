@@ -194,7 +194,7 @@ async fn choose_store(
     stores: &Stores,
     named: Option<KeyStore>,
 ) -> Result<KeyStore, CliError> {
-    let store = named.unwrap_or_else(|| stores.preferred());
+    let store = named.unwrap_or_default();
     let Some(why) = stores.check(store).err().filter(StoreError::is_unreachable) else {
         return Ok(store);
     };
@@ -205,9 +205,7 @@ async fn choose_store(
             return Ok(KeyStore::File);
         }
     }
-    // The hint names the login command: it repeats the flags of this one.
-    let login = key::login_command(&cx.settings);
-    let hint = why.hint().unwrap_or_default().replace("formsvc auth login", &login);
+    let hint = key::store_hint(&cx.settings, &why).unwrap_or_default();
     Err(CliError::from(why).hint(hint))
 }
 

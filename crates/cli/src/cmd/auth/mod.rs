@@ -1,6 +1,5 @@
 //! `formsvc auth …`: profiles and their API keys.
 
-mod doctor;
 mod list;
 mod login;
 mod logout;
@@ -28,14 +27,13 @@ pub(crate) enum Auth {
     Use(use_::Use),
     Logout(logout::Logout),
     Token(token::Token),
-    Doctor(doctor::Doctor),
 }
 
 impl Auth {
     /// Returns how the command treats an invalid configuration or a missing profile.
     pub(crate) fn care(&self) -> OnBadSetting {
         match self {
-            Self::Login(_) | Self::Use(_) | Self::List(_) | Self::Doctor(_) => OnBadSetting::Ignore,
+            Self::Login(_) | Self::Use(_) | Self::List(_) => OnBadSetting::Ignore,
             Self::Status(_) | Self::Logout(_) | Self::Token(_) => OnBadSetting::Fail,
         }
     }
@@ -48,7 +46,6 @@ impl Auth {
             Self::Use(use_) => use_.run(cx),
             Self::Logout(logout) => logout.run(cx),
             Self::Token(token) => token.run(cx).await,
-            Self::Doctor(doctor) => doctor.run(cx).await,
         }
     }
 }

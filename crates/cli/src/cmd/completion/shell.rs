@@ -8,6 +8,7 @@ use clap_complete::env::{Elvish, EnvCompleter, Fish, Zsh};
 
 use crate::base::env;
 use crate::base::sanitize::one_line;
+use crate::base::text::truncate;
 
 /// The script for Bash. It replaces the script of `clap_complete`, which splits the response into words and
 /// expands file name patterns.
@@ -15,7 +16,7 @@ const BASH: &str = include_str!("formsvc.bash");
 /// The script for PowerShell. It replaces the script of `clap_complete`, which evaluates the typed line.
 const POWERSHELL: &str = include_str!("formsvc.ps1");
 
-/// Longest description of a candidate, in characters.
+/// Width of the longest description of a candidate.
 const MAX_HELP: usize = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -109,37 +110,27 @@ impl Shell {
     pub(crate) fn line(self, candidate: &CompletionCandidate, joined: &str) -> Option<String> {
         let value = candidate.get_value().to_str()?;
         let value = value.strip_prefix(joined).unwrap_or(value);
-        if one_line(value) != value {
+        let is_misread = match self {
+            Self::Bash | Self::Pwsh => !is_plain(value) || value.starts_with('@'),
+            Self::Elvish | Self::Fish | Self::Zsh => one_line(value) != value,
+        };
+        if is_misread {
             return None;
         }
         let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-        let help = one_line(help.lines().next().unwrap_or_default()).into_owned();
-        let help = shortened(&help);
+        let help = truncate(&one_line(help.lines().next().unwrap_or_default()), MAX_HELP);
+        let escaped = |text: &str| text.replace('\\', "\\\\");
         Some(match self {
-            Self::Bash => format!("{}\n", backslashed(value)),
-            Self::Elvish => format!("{value}\n"),
-            Self::Fish if help.is_empty() => format!("{value}\n"),
-            Self::Fish => format!("{value}\t{help}\n"),
-            Self::Pwsh => format!("{}\t{help}\n", quoted(value)),
+            Self::Bash | Self::Elvish => format!("{value}\n"),
+            Self::Fish | Self::Pwsh if help.is_empty() => format!("{value}\n"),
+            Self::Fish | Self::Pwsh => format!("{value}\t{help}\n"),
             Self::Zsh => {
-                let escaped = |text: &str| text.replace('\\', "\\\\");
                 let value = escaped(value).replace(':', "\\:");
-                if help.is_empty() {
-                    format!("{value}\n")
-                } else {
-                    format!("{value}:{}\n", escaped(&help))
-                }
+                let separator = if help.is_empty() { "" } else { ":" };
+                format!("{value}{separator}{}\n", escaped(&help))
             }
         })
     }
-}
-
-/// Shortens a description at the end of a word.
-fn shortened(help: &str) -> String {
-    let Some((end, _)) = help.char_indices().nth(MAX_HELP) else { return help.to_owned() };
-    let fits = &help[..end];
-    let words = fits.rfind(' ').map_or(fits, |at| &fits[..at]);
-    format!("{}…", words.trim_end_matches([' ', ',', ':', ';', '.']))
 }
 
 fn registration(shell: &dyn EnvCompleter) -> String {
@@ -161,51 +152,19 @@ pub(crate) fn is_plain(text: &str) -> bool {
     text.chars().all(plain)
 }
 
-fn backslashed(value: &str) -> String {
-    let mut text = String::with_capacity(value.len());
-    for c in value.chars() {
-        if c.is_ascii() && !is_plain(c.encode_utf8(&mut [0; 4])) {
-            text.push('\\');
-        }
-        text.push(c);
-    }
-    text
-}
-
-fn quoted(value: &str) -> String {
-    // PowerShell also accepts typographic quotes.
-    let quote = |c: char| matches!(c, '\'' | '\u{2018}'..='\u{201b}');
-    if is_plain(value) && !value.starts_with('@') {
-        return value.to_owned();
-    }
-    let doubled: String =
-        value.chars().flat_map(|c| std::iter::repeat_n(c, if quote(c) { 2 } else { 1 })).collect();
-    format!("'{doubled}'")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn special_characters_are_quoted_or_left_out() {
-        let evil = CompletionCandidate::new("$(touch x)`y`;'z")
-            .help(Some("\u{7}$(touch x)\nmore".to_owned().into()));
-        assert_eq!(Shell::Bash.line(&evil, "").unwrap(), "\\$\\(touch\\ x\\)\\`y\\`\\;\\'z\n");
-        let powershell = Shell::Pwsh.line(&evil, "").unwrap();
-        assert_eq!(powershell, "'$(touch x)`y`;''z'\t$(touch x)\n");
+    fn candidate_that_a_shell_interprets_is_left_out() {
+        let evil = CompletionCandidate::new("$(touch x)`y`;'z");
+        assert!(Shell::Bash.line(&evil, "").is_none() && Shell::Pwsh.line(&evil, "").is_none());
         let broken = CompletionCandidate::new("a\nb");
         assert!(Shell::value_variants().iter().all(|shell| shell.line(&broken, "").is_none()));
-    }
-
-    #[test]
-    fn long_description_ends_at_a_word() {
-        assert_eq!(shortened("short"), "short");
-        let whole = "w".repeat(MAX_HELP);
-        assert_eq!(shortened(&whole), whole);
-        assert_eq!(shortened(&format!("{whole}w")), format!("{whole}…"));
-        let help = shortened(&"word, ".repeat(20));
-        assert!(help.ends_with("word…") && help.chars().count() <= MAX_HELP + 1, "{help}");
+        let help = Some("\u{7}$(touch x)\nmore".to_owned().into());
+        let described = CompletionCandidate::new("x").help(help);
+        assert_eq!(Shell::Pwsh.line(&described, "").unwrap(), "x\t$(touch x)\n");
     }
 
     #[test]

@@ -7,44 +7,35 @@ use super::effective;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
-use crate::settings::Origin;
 
-pub(in crate::cmd) const FIELDS: &[Field] = &[Field::new("name"), Field::new("value")];
-const WITH_ORIGIN: &[Field] =
+pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("name"), Field::new("value"), Field::new("origin"), Field::new("at")];
 
-/// List all settings with their effective values
+/// List all settings with their effective values, and where each value comes from
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc config list\n  formsvc config list --show-origin\n  formsvc config list --show-origin --output json"
+    after_help = "Examples:\n  formsvc config list\n  formsvc config list --output json\n  formsvc config list --json name,value"
 )]
-pub(crate) struct List {
-    /// Also show where each value comes from
-    #[arg(long)]
-    show_origin: bool,
-}
+pub(crate) struct List {}
 
 #[derive(Serialize)]
 struct SettingRow {
     name: &'static str,
     value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<String>,
+    origin: &'static str,
+    at: String,
 }
 
 impl List {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
-        let fields = if self.show_origin { WITH_ORIGIN } else { FIELDS };
-        let mut listing = cx.output.listing(fields)?;
+        let Self {} = self;
+        let mut listing = cx.output.listing(FIELDS)?;
         for row in &cx.settings.resolved.rows {
-            let origin = self.show_origin.then_some(&row.origin);
             listing.push(&SettingRow {
                 name: row.setting.name,
                 value: effective(cx, row),
-                origin: origin.map(Origin::kind),
-                at: origin.map(ToString::to_string),
+                origin: row.origin.kind(),
+                at: row.origin.to_string(),
             });
         }
         cx.output.list(listing)

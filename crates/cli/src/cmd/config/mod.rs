@@ -2,7 +2,6 @@
 
 mod get;
 mod list;
-mod path;
 mod set;
 mod unset;
 
@@ -26,7 +25,6 @@ pub(crate) enum Config {
     Get(get::Get),
     Set(set::Set),
     Unset(unset::Unset),
-    Path(path::Path),
 }
 
 impl Config {
@@ -44,7 +42,6 @@ impl Config {
             Self::Get(get) => get.run(cx),
             Self::Set(set) => set.run(cx),
             Self::Unset(unset) => unset.run(cx),
-            Self::Path(path) => path.run(cx),
         }
     }
 }

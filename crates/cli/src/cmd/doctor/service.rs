@@ -1,21 +1,18 @@
 //! The checks of the connection to the service and of its responses.
 
 use std::error::Error as _;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 
 use formsvc_client::{Client, Error, RequestOptions, Response, RetryPolicy, User};
-use formsvc_protocol::limits::RATE_LIMIT;
 use http::HeaderMap;
 use http::header::DATE;
-use url::{Host, Url};
 
 use super::clock;
 use crate::checks::Check;
 use crate::context::Context;
 use crate::error::connect_hint;
 
-/// Time limit of a request or a name lookup, unless `--timeout` is set.
+/// Time limit of the request, unless `--timeout` is set.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request with its times.
@@ -55,51 +52,17 @@ pub(super) async fn checks(cx: &Context, client: &Client, has_key: bool) -> Vec<
         Ok(client) => client,
         Err(error) => return vec![Check::error("service", &error.into())],
     };
-    let mut checks = vec![name(cx, client.base_url(), timeout).await];
-    let first = TimedRequest::send(&client).await;
-    checks.extend(connection(&first, client.base_url()));
-    if first.headers().is_none() {
+    let request = TimedRequest::send(&client).await;
+    let mut checks = connection(&request, client.base_url()).to_vec();
+    let Some(headers) = request.headers() else {
         let skipped = |name| Check::skipped(name, "not checked: the service was not reached");
-        checks.extend(["account", "clock", "rate limit"].map(skipped));
+        checks.extend(["account", "clock"].map(skipped));
         return checks;
-    }
-    // The second request uses the open connection, so that its time is one round trip.
-    let second = TimedRequest::send(&client).await;
-    let request = if second.headers().is_some() { &second } else { &first };
-    let date = request.headers().and_then(|headers| headers.get(DATE)?.to_str().ok());
-    checks.extend([
-        account(request, has_key),
-        clock::check(date, request.sent, request.received),
-        rate_limit(&client),
-    ]);
-    checks
-}
-
-/// Resolves the name of the service, unless a proxy does it.
-async fn name(cx: &Context, base_url: &str, timeout: Duration) -> Check {
-    const NAME: &str = "name";
-    let proxy = cx.network().ok().and_then(|network| network.proxy_for(base_url));
-    if proxy.is_some_and(|proxy| !proxy.address().starts_with("socks5:")) {
-        return Check::skipped(NAME, "not checked: the proxy resolves the name");
-    }
-    let url = Url::parse(base_url).ok();
-    let Some(Host::Domain(domain)) = url.as_ref().and_then(Url::host) else {
-        return Check::passed(NAME, "the base URL contains an IP address");
     };
-    let port = url.as_ref().and_then(Url::port_or_known_default).unwrap_or(443);
-    match tokio::time::timeout(timeout, tokio::net::lookup_host((domain, port))).await {
-        Ok(Ok(addresses)) => {
-            let addresses = addresses.map(|address: SocketAddr| address.ip().to_string());
-            let addresses: Vec<String> = addresses.take(4).collect();
-            Check::passed(NAME, format!("{domain} is {}", addresses.join(", ")))
-        }
-        Ok(Err(error)) => Check::warning(NAME, format!("{domain}: {error}"))
-            .hint(Some("check the spelling of the host and the network")),
-        Err(_) => {
-            let seconds = timeout.as_secs_f32();
-            Check::warning(NAME, format!("{domain}: not resolved within {seconds} s"))
-        }
-    }
+    let date = headers.get(DATE).and_then(|date| date.to_str().ok());
+    checks.push(account(&request, has_key));
+    checks.push(clock::check(date, request.sent, request.received));
+    checks
 }
 
 /// Judges the connection and its TLS.
@@ -148,15 +111,6 @@ fn account(request: &TimedRequest, has_key: bool) -> Check {
     }
     let hint = "the service refuses this key: copy it again, or create a new one";
     Check::failed(NAME, found).hint(error.is_auth().then_some(hint))
-}
-
-/// Shows the limit that the service announces in a header, which is optional.
-fn rate_limit(client: &Client) -> Check {
-    let found = client.rate_policy().map_or_else(
-        || format!("not announced; the service allows {RATE_LIMIT} requests a minute"),
-        |policy| format!("{} requests in {} s", policy.requests, policy.window.as_secs()),
-    );
-    Check::passed("rate limit", found)
 }
 
 /// Returns the message of an error and of its deepest cause.

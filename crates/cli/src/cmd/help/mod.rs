@@ -24,32 +24,23 @@ pub(crate) struct Help {
     words: Vec<String>,
 }
 
-/// A page about a subject that is not a command.
-struct Topic {
-    name: &'static str,
-    /// Returns the text for a width.
-    text: fn(usize) -> String,
-}
+/// A page about a subject that is not a command: its name, and a function that returns its text.
+type Topic = (&'static str, fn() -> String);
 
 const TOPICS: &[Topic] = &[
-    Topic { name: "environment", text: environment },
-    Topic { name: "output", text: output_topic::text },
-    Topic { name: "exit-codes", text: exit_codes },
-    Topic { name: "errors", text: errors },
+    ("environment", environment),
+    ("output", output_topic::text),
+    ("exit-codes", exit_codes),
+    ("errors", errors),
 ];
-
-/// Returns the names of the topics.
-pub(crate) fn topics() -> impl Iterator<Item = &'static str> {
-    TOPICS.iter().map(|topic| topic.name)
-}
 
 impl Help {
     pub(crate) fn run(&self, early: ParsedEarly) -> Result<(), CliError> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         if let [word] = words[..]
-            && let Some(topic) = TOPICS.iter().find(|topic| topic.name == word)
+            && let Some((_, text)) = TOPICS.iter().find(|(name, _)| *name == word)
         {
-            return page::show(&(topic.text)(page::width()), early);
+            return page::show(&text(), early);
         }
         let mut root = page::laid_out_command();
         root.build();
@@ -72,7 +63,7 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
     let commands = path[0].get_subcommands().map(clap::Command::get_name);
     let error =
         CliError::coded(Code::UnknownCommand, format!("there is no command or topic `{word}`"));
-    let topic_names: Vec<&str> = topics().collect();
+    let topic_names: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
     let all =
         format!("see `formsvc --help` for the commands; the topics are {}", topic_names.join(", "));
     error.hint(match suggest::did_you_mean(word, commands.chain(topic_names.iter().copied())) {
@@ -81,29 +72,29 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
     })
 }
 
-fn environment(width: usize) -> String {
+fn environment() -> String {
     let about = "Flags take precedence over variables; an empty variable counts as unset. \
-                 `formsvc config list --show-origin` shows where each value comes from.";
+                 `formsvc config list` shows where each value comes from.";
     let rows = ENV_VARS.iter().map(|var| (var.name, format!("{}.", var.about)));
     format!(
         "{}\n{}\n{}",
         page::heading("Environment variables"),
-        page::wrapped(about, width, 0),
-        page::definitions(rows, width)
+        page::wrapped(about, 0),
+        page::definitions(rows)
     )
 }
 
-fn exit_codes(width: usize) -> String {
+fn exit_codes() -> String {
     let codes: Vec<String> = EXITS.iter().map(|row| row.exit.code().to_string()).collect();
     let rows = codes.iter().map(String::as_str).zip(EXITS).map(|(code, row)| (code, row.meaning));
     format!(
         "{}\n{}",
         page::heading("Exit codes"),
-        page::definitions(rows.map(|(code, meaning)| (code, format!("{meaning}."))), width)
+        page::definitions(rows.map(|(code, meaning)| (code, format!("{meaning}."))))
     )
 }
 
-fn errors(width: usize) -> String {
+fn errors() -> String {
     let about = "Errors are printed on standard error: `error` is the failure, `cause` the reason, \
                  `hint` a remedy. With `--error-format json` (or FORMSVC_ERROR_FORMAT) an error is one \
                  JSON object on one line, {\"error\":{…}}, also for wrong arguments. Other messages, \
@@ -115,9 +106,9 @@ fn errors(width: usize) -> String {
     format!(
         "{}\n{}\n{}\nThe codes:\n\n{}",
         page::heading("Errors"),
-        page::wrapped(about, width, 0),
-        page::definitions(fields, width),
-        page::definitions(codes, width)
+        page::wrapped(about, 0),
+        page::definitions(fields),
+        page::definitions(codes)
     )
 }
 
@@ -126,25 +117,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topic_fits_its_width_and_is_not_a_command() {
+    fn topic_fits_80_columns_and_is_not_a_command() {
         let root = crate::cmd::command();
-        for topic in TOPICS {
-            assert!(root.find_subcommand(topic.name).is_none(), "{}", topic.name);
-            for width in [40, 80, 100] {
-                let text = (topic.text)(width);
-                let text = anstream::adapter::strip_str(&text).to_string();
-                // Example commands are not broken.
-                let mut lines = text.lines().filter(|line| !line.contains("formsvc --demo"));
-                let wide = lines.find(|line| line.chars().count() > width);
-                assert_eq!(wide, None, "{} at {width}", topic.name);
-                assert!(text.ends_with('\n'), "{}", topic.name);
-            }
+        for (name, text) in TOPICS {
+            assert!(root.find_subcommand(name).is_none(), "{name}");
+            let text = anstream::adapter::strip_str(&text()).to_string();
+            // Example commands are not broken.
+            let mut lines = text.lines().filter(|line| !line.contains("formsvc --demo"));
+            let wide = lines.find(|line| line.chars().count() > page::WIDTH);
+            assert_eq!(wide, None, "{name}");
+            assert!(text.ends_with('\n'), "{name}");
         }
     }
 
     #[test]
     fn every_variable_code_and_field_is_listed() {
-        let (environment, codes, errors) = (environment(80), exit_codes(80), errors(80));
+        let (environment, codes, errors) = (environment(), exit_codes(), errors());
         assert!(ENV_VARS.iter().all(|var| environment.contains(var.name)));
         for row in EXITS {
             assert!(codes.contains(&format!("\n  {} ", row.exit.code())), "{codes}");

@@ -93,17 +93,15 @@ impl Secret {
 
 impl Add {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
-        // A locked keyring is reported before the secret is asked for.
+        // A name in use or a locked keyring is reported before the secret is asked for.
         let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
+        entry.check_unused(&self.name)?;
         let secret = args::read_stdin().await?;
         // The rules of a secret are those of its use.
         SigningSecrets::default().add(&self.name, secret.clone())?;
-        entry.add(&self.name, secret).map_err(|error| {
-            let hint = "pass another name, or remove it: `formsvc webhook secret remove NAME`";
-            CliError::usage(error.to_string()).hint(hint)
-        })?;
+        entry.add(&self.name, secret)?;
         let stores = Stores::of(&cx.settings);
-        let store = self.store.or(entry.store).unwrap_or_else(|| stores.preferred());
+        let store = self.store.or(entry.store).unwrap_or_default();
         write(cx, entry, store).await?;
         let place = stores.place(store);
         cx.progress.remark(&format!("the signing secret `{}` is stored in {place}", self.name));
@@ -142,8 +140,7 @@ impl Remove {
                     .hint("`formsvc webhook secret list` lists the names"));
             }
         }
-        let stores = Stores::of(&cx.settings);
-        let store = entry.store.unwrap_or_else(|| stores.preferred());
+        let store = entry.store.unwrap_or_default();
         write(cx, entry, store).await?;
         cx.progress.remark(&match self.all {
             true => "all stored signing secrets of this profile are removed".to_owned(),

@@ -377,7 +377,7 @@ fn completion_offers_profile_names() {
 #[test]
 fn auth_examples_work_after_login() {
     let service = Canned::start(vec![me()]);
-    for command in ["list", "status", "use", "logout", "doctor"] {
+    for command in ["list", "status", "use", "logout"] {
         let help = run(&["auth", command, "--help"]).stdout;
         let (_, examples) = help.split_once("\nExamples:\n").unwrap();
         let examples: Vec<&str> =

@@ -39,7 +39,6 @@ fn config_folder_must_be_private_only_with_a_key() {
     let login = ["auth", "login", "--base-url", &service.base_url];
     home.succeed(&[&login[..], &program[..]].concat());
     home.succeed(&["me"]);
-    home.succeed(&["auth", "doctor"]);
     home.succeed(&["auth", "logout"]);
     let said = home.run_with(SECRET, &["auth", "login", "--api-key-stdin", "--store", "file"]);
     assert_eq!(said.code, Some(4), "{}", said.stderr);

@@ -284,23 +284,6 @@ fn silent_bus_times_out_after_3s_and_key_file_is_used() {
 }
 
 #[test]
-fn disabled_store_is_not_read() {
-    let Some(home) = Home::or_skip() else { return };
-    let session = Session::unlocked(&home);
-    let with = |store: &str, args: &[&str]| {
-        let mut formsvc = session.formsvc(args);
-        formsvc.env("FORMSVC_CREDENTIAL_STORE", store);
-        formsvc
-    };
-    store_key(with("file", &LOGIN));
-    assert_eq!(home.files_with(KEY), [home.config("credentials.toml")]);
-    let token = |store: &str| -> Said { with(store, &["auth", "token"]).output().unwrap().into() };
-    assert_eq!(token("file").stdout, format!("{KEY}\n"));
-    assert_ended(&token("keyring"), 4, &["no API key"]);
-    assert_ended(&token("nowhere"), 2, &["FORMSVC_CREDENTIAL_STORE"]);
-}
-
-#[test]
 fn signing_secrets_are_stored_in_the_keyring_beside_the_key() {
     let secret = "whsec_of_an_endpoint_in_the_keyring";
     let Some(home) = Home::or_skip() else { return };

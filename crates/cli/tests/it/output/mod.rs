@@ -87,7 +87,6 @@ fn output_flag_of_a_command_without_data_is_exit_2() {
         "config get timeout",
         "config set timeout 5s",
         "config unset timeout",
-        "config path",
         "sandbox",
     ];
     let flags = [&["--output", "json"][..], &["--json"], &["--jq", "."], &["--template", "x"]];

@@ -20,7 +20,6 @@ impl Home {
         command
             .env("FORMSVC_CONFIG_DIR", self.0.path().join("config"))
             .env("FORMSVC_STATE_DIR", self.0.path().join("state"))
-            .env("FORMSVC_CREDENTIAL_STORE", "file")
     }
 
     fn run(&self, args: &[&str]) -> Said {
@@ -28,7 +27,8 @@ impl Home {
     }
 
     fn add(&self, args: &[&str], secret: &str) -> Said {
-        let mut command = formsvc(&[&["webhook", "secret", "add"], args].concat());
+        let mut command =
+            formsvc(&[&["webhook", "secret", "add", "--store", "file"], args].concat());
         self.env(&mut command).stdin(Stdio::piped());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(secret.as_bytes()).unwrap();
