@@ -58,9 +58,10 @@ pub async fn find_submission(
     }
     let Some(id) = id.map(str::to_owned) else { return Err(FindError::NoSubmissions) };
     let is_complete = pages.skipped().is_empty() && pages.tie_overflows().is_empty();
-    Err(match is_complete {
-        true => FindError::UnknownId { id, submissions },
-        false => FindError::IncompleteList { id, submissions },
+    Err(if is_complete {
+        FindError::UnknownId { id, submissions }
+    } else {
+        FindError::IncompleteList { id, submissions }
     })
 }
 

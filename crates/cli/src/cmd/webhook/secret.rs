@@ -142,9 +142,10 @@ impl Remove {
         }
         let store = entry.store.unwrap_or_default();
         write(cx, entry, store).await?;
-        cx.progress.remark(&match self.all {
-            true => "all stored signing secrets of this profile are removed".to_owned(),
-            false => format!("the signing secret `{}` is removed", self.name),
+        cx.progress.remark(&if self.all {
+            "all stored signing secrets of this profile are removed".to_owned()
+        } else {
+            format!("the signing secret `{}` is removed", self.name)
         });
         Ok(())
     }

@@ -40,7 +40,7 @@ pub(super) struct ResponseArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = RESPONSES)]
     drop: u32,
     /// Pause before the first retry of --demo, --sandbox and --poll [default: 10s]
-    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = RESPONSES, hide_short_help = true)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = RESPONSES)]
     pub(super) retry_base: Option<Duration>,
 }
 

@@ -72,9 +72,10 @@ impl PollArgs {
             "polls `{}` every {}, {}",
             form.title,
             format_duration(interval),
-            match is_continued {
-                true => "continues where the previous run ended",
-                false => "starts with the next new submission",
+            if is_continued {
+                "continues where the previous run ended"
+            } else {
+                "starts with the next new submission"
             }
         ));
         Ok(Some(Poll {

@@ -39,13 +39,11 @@ impl Session<'_> {
             async move { handle.deliver(method, request_target, headers, body).await }
         };
         let mut poll = pin!(async {
-            match poll {
-                Some(poll) => poll.run(deliver, stop.clone()).await,
-                None => {
-                    stop.cancelled().await;
-                    Ok(())
-                }
+            if let Some(poll) = poll {
+                return poll.run(deliver, stop.clone()).await;
             }
+            stop.cancelled().await;
+            Ok(())
         });
         let mut poll_result = None;
         let listen = async {
