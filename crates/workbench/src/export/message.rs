@@ -16,7 +16,8 @@ pub fn message(outgoing: &Outgoing, reveal: bool) -> Vec<u8> {
     write(method, target, host, headers, body, reveal)
 }
 
-/// Formats a delivery as it was received. Only the framing of the body may differ from the received message.
+/// Formats a delivery as it was received. Only the framing of the body, and secrets if they are masked, differ from
+/// the received message.
 pub(super) fn received(delivery: &Delivery, reveal: bool) -> Vec<u8> {
     let Delivery { summary, headers, body, .. } = delivery;
     write(&summary.method, &summary.request_target, None, headers, body, reveal)

@@ -265,7 +265,10 @@ impl Intake {
         let started = request.started;
         let mut delivery = Arc::new(self.delivery(request)?);
         let mut warnings = Vec::new();
-        match self.store.insert(Arc::clone(&delivery)).await {
+        let stored = self.store.insert(Arc::clone(&delivery)).await;
+        // The sender must repeat a delivery that neither the store nor a target has.
+        let accepted = if stored.is_ok() { response::accepted } else { response::not_stored };
+        match stored {
             Ok(number) => {
                 self.stored_in_a_row.fetch_add(1, Ordering::Relaxed);
                 Arc::make_mut(&mut delivery).summary.number = Some(number);
@@ -274,7 +277,7 @@ impl Intake {
         }
         self.publish(&delivery);
         // After a panic, the delivery is still answered and its event is sent.
-        let decision = AssertUnwindSafe(self.decide(&delivery)).catch_unwind().await;
+        let decision = AssertUnwindSafe(self.decide(&delivery, accepted)).catch_unwind().await;
         let Decision { response, answered_by, forwarded } = decision
             .unwrap_or_else(|_| Decision::new(AnsweredBy::Listener, Refusal::Internal.response()));
         warnings.extend(forwarded.warnings);
@@ -339,8 +342,13 @@ impl Intake {
         self.counted.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Decides on the response: rejects the delivery, injects a fault, forwards the delivery or accepts it.
-    async fn decide(&self, delivery: &Delivery) -> Decision {
+    /// Decides on the response: rejects the delivery, injects a fault, forwards the delivery or answers with
+    /// `accepted`.
+    async fn decide(
+        &self,
+        delivery: &Delivery,
+        accepted: fn() -> http::Response<Bytes>,
+    ) -> Decision {
         let (summary, faults) = (&delivery.summary, &self.rules.faults);
         let (verdict, by_listener) = (summary.verdict.code, AnsweredBy::Listener);
         match self.rules.on_invalid {
@@ -348,7 +356,7 @@ impl Intake {
                 return Decision::new(by_listener, response::rejected(verdict));
             }
             OnInvalid::Accept if verdict.is_refusal() => {
-                return Decision::new(by_listener, response::accepted());
+                return Decision::new(by_listener, accepted());
             }
             _ => {}
         }
@@ -366,9 +374,9 @@ impl Intake {
                 Decision::new(AnsweredBy::Fault, response::injected(status))
             }
             (Fault::None, Some(forwarder)) => {
-                Decision::by_target(forwarder.forward(delivery).await)
+                Decision::by_target(forwarder.forward(delivery).await, accepted)
             }
-            (Fault::None, None) => Decision::new(by_listener, response::accepted()),
+            (Fault::None, None) => Decision::new(by_listener, accepted()),
         };
         if let Some(delay) = faults.delay {
             tokio::time::sleep(delay).await;
@@ -409,10 +417,10 @@ impl Decision {
         Self { response: Some(response), answered_by, forwarded: Forwarded::default() }
     }
 
-    fn by_target(forwarded: Forwarded) -> Self {
+    fn by_target(forwarded: Forwarded, accepted: fn() -> http::Response<Bytes>) -> Self {
         let decision = match forwarded.relayed.and_then(|index| forwarded.forwards.get(index)) {
             Some(forward) => Self::new(AnsweredBy::Target, relay(forward)),
-            None => Self::new(AnsweredBy::NoRoute, response::accepted()),
+            None => Self::new(AnsweredBy::NoRoute, accepted()),
         };
         Self { forwarded, ..decision }
     }

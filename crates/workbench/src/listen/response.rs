@@ -17,8 +17,8 @@ pub enum Refusal {
     TooLarge,
     TooSlow,
     Unreadable,
-    /// The limit of deliveries in flight is reached, or the program that runs the listener does not
-    /// read its events.
+    /// The limit of deliveries in flight or of the memory for bodies is reached, or the channel of events
+    /// stays full.
     Busy,
     /// The delivery is not valid, and the limit of rejected deliveries in flight is reached. Such a delivery is not
     /// stored.
@@ -94,6 +94,13 @@ pub(super) fn accepted() -> Response<Bytes> {
     json(200, Bytes::from_static(br#"{"received":true}"#))
 }
 
+/// Returns the response to a delivery that would be accepted if it could be stored. The sender repeats it.
+pub(super) fn not_stored() -> Response<Bytes> {
+    let mut response = json_error(503, "not_stored", "the delivery could not be stored");
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
 /// Returns the response to a health check.
 pub(super) fn healthy() -> Response<Bytes> {
     json(200, Bytes::from_static(br#"{"status":"ok"}"#))
@@ -124,8 +131,11 @@ mod tests {
     fn every_response_is_an_error_of_the_service_with_its_code() {
         let refusals = REFUSALS.map(|row| (row.refusal.response(), row.status, row.code));
         let verdicts = VERDICTS.iter().map(|row| (rejected(row.code), row.status, row.name));
-        let injected = [(injected(StatusCode::BAD_GATEWAY), 502, "injected")];
-        for (response, status, code) in refusals.into_iter().chain(verdicts).chain(injected) {
+        let others = [
+            (injected(StatusCode::BAD_GATEWAY), 502, "injected"),
+            (not_stored(), 503, "not_stored"),
+        ];
+        for (response, status, code) in refusals.into_iter().chain(verdicts).chain(others) {
             assert_eq!(response.status().as_u16(), status);
             let body: ErrorBody = serde_json::from_slice(response.body()).unwrap();
             assert_eq!(body.error.code.as_str(), code);

@@ -57,7 +57,7 @@ pub struct Poll {
 /// A poll cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum PollError {
-    #[error("another listener polls this form and uses its position in `{}`", path.display())]
+    #[error("another listener polls this form and saves its progress in `{}`", path.display())]
     InUse { path: PathBuf },
     #[error(
         "`{}` is not a valid poll position; delete the file to start after the newest submission",
@@ -73,7 +73,7 @@ pub enum PollError {
     Client(#[from] Error),
     #[error("polled deliveries need a signing secret")]
     NoSecret,
-    #[error("a delivery ended without a result")]
+    #[error("polling ended with a panic")]
     Panicked,
 }
 
@@ -150,7 +150,7 @@ impl Poll {
 
     fn attempts(&self, submission: Submission, stop: CancellationToken) -> Attempts {
         let id = submission.id.clone();
-        let form = self.form.id().expect("the form had a submission").clone();
+        let form = self.form.id().expect("an invalid id fails when submissions are read").clone();
         let event = payload::event_of(submission, form, &self.form_title);
         Attempts {
             unsigned: UnsignedDelivery {

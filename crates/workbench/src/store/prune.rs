@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::StoreLimits;
 use super::rows::nanos_since_1970;
 
-/// Number of captures that a write may remove in addition to those that make room for the write. The number is
+/// A write removes up to this many captures over the limits, and more only to make room for itself. The number is
 /// greater than one, so that the size of the store converges to the limit.
 pub(super) const WRITE_ROWS: u32 = 8;
 /// Maximum number of captures that one step removes for each limit.
@@ -75,7 +75,7 @@ pub(super) fn remove_expired(db: &Connection, limits: StoreLimits) -> rusqlite::
 }
 
 /// Removes the oldest captures within a transaction until the rest meets the limits, or until `rows` are removed and
-/// the usage is not above `before`. So a write never increases the excess over a limit, and an earlier excess is
+/// the usage is not above `before`, the usage before the write. So a write never increases the excess over a limit, and an earlier excess is
 /// removed in small steps. Returns true if a capture was removed.
 pub(super) fn remove_excess(
     db: &Connection,

@@ -131,7 +131,7 @@ async fn invalid_delivery_is_accepted_only_if_configured() {
 }
 
 #[tokio::test]
-async fn failing_store_is_reported_once_and_fails_no_delivery() {
+async fn failing_store_is_reported_once_and_answered_with_503() {
     let (intake, mut events) = intake(|_, limits| limits.in_flight = 2);
     intake.store.clone().close().await;
     // The refusals fill the channel except for the events of these two deliveries.
@@ -142,7 +142,7 @@ async fn failing_store_is_reported_once_and_fails_no_delivery() {
     let mut reported = Vec::new();
     for slot in slots {
         let (response, _) = intake.handle(intake.verify(unsigned()), slot).await.unwrap();
-        assert_eq!(response.unwrap().status(), 200);
+        assert_eq!(response.unwrap().status(), 503);
         while let Ok(event) = events.try_recv() {
             if let ListenerEvent::Delivered { warnings, .. } = event {
                 reported.push(warnings);

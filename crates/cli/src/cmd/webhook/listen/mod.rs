@@ -62,7 +62,7 @@ const STORE_LIMITS: StoreLimits =
 /// signal ends it at once.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc webhook listen --sandbox contact --forward-to 4242\n  formsvc webhook listen --poll contact --forward-to 4242/hook\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --count 1 --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc webhook listen --schema"
+    after_help = "Examples:\n  formsvc webhook listen --sandbox contact --forward-to 4242\n  formsvc webhook listen --poll contact --forward-to 4242/hook\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 1 --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc webhook listen --schema"
 )]
 pub(crate) struct Listen {
     /// Port to listen on; 0 chooses a free one [default: 9000, or 0 with --demo]

@@ -21,11 +21,17 @@ fn large(at: usize) -> String {
     event(&format!("sub_{at}")).replace("Ada", &"x".repeat(40_000))
 }
 
-/// Delivers more submissions than fit on the disk.
-fn fill(listener: &Listener) {
-    for at in 0..20 {
-        assert_eq!(listener.deliver(&large(at)).status(), 200, "{at}");
-    }
+/// Delivers more submissions than fit on the disk. Returns the statuses of the responses.
+fn fill(listener: &Listener) -> Vec<u16> {
+    (0..20).map(|at| listener.deliver(&large(at)).status()).collect()
+}
+
+/// Asserts that the sender is told to repeat exactly the deliveries without a number.
+#[track_caller]
+fn assert_only_stored_are_accepted(statuses: &[u16], numbers: &[Option<u64>]) {
+    let expected: Vec<_> =
+        numbers.iter().map(|number| if number.is_some() { 200 } else { 503 }).collect();
+    assert_eq!(statuses, expected);
 }
 
 #[track_caller]
@@ -53,8 +59,9 @@ fn file_size_limit_does_not_end_the_listener() {
     let listener = Listener::under(&starter, &["--output=ndjson"], |command| {
         set_state_folder(state.path(), command)
     });
-    fill(&listener);
+    let statuses = fill(&listener);
     let numbers = assert_one_warning(&listener.terminate(), "the database of captures failed");
+    assert_only_stored_are_accepted(&statuses, &numbers);
     let stored = numbers.iter().filter(|number| number.is_some()).count();
     assert!((1..20).contains(&stored), "{numbers:?}");
     assert!(
@@ -93,17 +100,18 @@ fn start_on_disk(options: &str, state: &Path) -> Option<Listener> {
 fn full_disk_does_not_end_the_listener() {
     let state = tempfile::tempdir().unwrap();
     let Some(listener) = start_on_disk("size=300k,mode=700", state.path()) else { return };
-    fill(&listener);
+    let statuses = fill(&listener);
     let numbers =
         assert_one_warning(&listener.terminate(), "the disk of the capture store is full");
     assert!(numbers[0].is_some() && numbers[19].is_none(), "{numbers:?}");
+    assert_only_stored_are_accepted(&statuses, &numbers);
 }
 
 #[test]
 fn read_only_disk_is_reported_at_the_start() {
     let state = tempfile::tempdir().unwrap();
     let Some(listener) = start_on_disk("ro,mode=700", state.path()) else { return };
-    fill(&listener);
+    assert_eq!(fill(&listener), [200; 20]);
     let said = listener.terminate();
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("deliveries are kept in memory"), "{}", said.stderr);
