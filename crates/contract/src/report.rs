@@ -114,11 +114,14 @@ impl Report {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn as_spec_section<S: Serializer>(section: &u8, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_spec_section<S: Serializer>(
+    section: &u8,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("SPEC §{section}"))
 }
 
-fn as_millis<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_millis<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((took.as_secs_f64() * 1e4).round() / 10.0)
 }
 

@@ -5,7 +5,9 @@ mod har;
 mod message;
 
 use formsvc_contract::send::Outgoing;
+use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use http::header;
+use jiff::Timestamp;
 
 pub use self::curl::{CurlCommand, curl, curl_with_file, signed_curl};
 pub use self::message::message;
@@ -65,12 +67,15 @@ pub struct Exporter {
     count: usize,
     has_masked: bool,
     has_http_file_syntax: bool,
+    /// The first delivery with a signature that receivers refuse by now, and its age in seconds.
+    expired: Option<(CaptureNumber, i64)>,
 }
 
 impl Exporter {
     /// Creates an exporter, which masks signatures and secrets unless `reveal`.
     pub fn new(format: ExportFormat, reveal: bool) -> Self {
-        Self { format, reveal, count: 0, has_masked: false, has_http_file_syntax: false }
+        let (has_masked, has_http_file_syntax) = (false, false);
+        Self { format, reveal, count: 0, has_masked, has_http_file_syntax, expired: None }
     }
 
     /// Returns the text before the first delivery.
@@ -87,6 +92,10 @@ impl Exporter {
     pub fn delivery(&mut self, delivery: &Delivery) -> Vec<u8> {
         let summary = &delivery.summary;
         self.has_masked |= mask::hides_in_request(&delivery.headers, &summary.request_target);
+        let since = Timestamp::now().as_second() - summary.received_at.as_second();
+        let age = summary.verdict.age_secs.map(|age| age.saturating_add(since));
+        let age = age.filter(|age| age.unsigned_abs() > SIGNATURE_TOLERANCE.as_secs());
+        self.expired = self.expired.or(summary.number.zip(age));
         let text = match self.format {
             ExportFormat::Http => message::received(delivery, self.reveal),
             ExportFormat::Curl => curl::received(delivery, self.reveal).on_lines().into_bytes(),
@@ -111,22 +120,33 @@ impl Exporter {
     }
 
     /// Returns warnings about the exported requests.
-    pub fn warnings(&self) -> impl Iterator<Item = &'static str> {
-        let masked = self.has_masked && !self.reveal && self.format.row().is_request;
-        let all = [
-            (
-                masked,
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.has_masked && !self.reveal && self.format.row().is_request {
+            warnings.push(
                 "signatures and secrets are masked, so receivers reject these requests; use \
-                 `--reveal` to export them",
-            ),
-            (
-                self.has_http_file_syntax,
+                 `--reveal` to export them"
+                    .to_owned(),
+            );
+        }
+        if let Some((number, age)) = self.expired.filter(|_| self.reveal)
+            && self.format.row().is_request
+        {
+            let (age, limit) = (age / 60, SIGNATURE_TOLERANCE.as_secs() / 60);
+            warnings.push(format!(
+                "the signature of capture {number} is {age} minutes old, and receivers refuse it \
+                 after {limit}; `formsvc webhook replay {number}` sends it with a new one"
+            ));
+        }
+        if self.has_http_file_syntax {
+            warnings.push(
                 "a request contains `{{`, or a body has a line that begins with `###`, `<` or `>`, \
                  which is syntax in an HTTP file: check it before you send it, or use \
-                 `webhook events export --as har`",
-            ),
-        ];
-        all.into_iter().filter(|(applies, _)| *applies).map(|(_, warning)| warning)
+                 `webhook events export --as har`"
+                    .to_owned(),
+            );
+        }
+        warnings
     }
 
     /// Returns the number of exported deliveries.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::Outcome;
+use super::{Check, Outcome};
 use crate::base::files::AtomicFile;
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
@@ -16,18 +16,6 @@ use crate::exit::Exit;
 pub(crate) struct Junit {
     path: PathBuf,
     work: AtomicFile,
-}
-
-/// A check and its result.
-#[derive(Clone, Debug)]
-pub(crate) struct JunitCase<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) outcome: Outcome,
-    /// The reason of the outcome. May quote the server.
-    pub(crate) found: &'a str,
-    /// Lines about the check. May quote the server.
-    pub(crate) details: Vec<String>,
-    pub(crate) took: Duration,
 }
 
 impl Junit {
@@ -42,9 +30,9 @@ impl Junit {
         mut self,
         command: &str,
         url: &Url,
-        cases: &[JunitCase<'_>],
+        checks: &[Check],
     ) -> Result<(), CliError> {
-        let written = self.work.write_all(render(command, url, cases).as_bytes());
+        let written = self.work.write_all(render(command, url, checks).as_bytes());
         written.and_then(|()| self.work.commit()).map_err(|error| unwritable(&self.path, &error))
     }
 }
@@ -55,19 +43,19 @@ fn unwritable(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// Renders the report. It contains only the scheme, host and port of the URL, because the rest may be secret.
-fn render(command: &str, url: &Url, cases: &[JunitCase<'_>]) -> String {
-    let count = |outcome| cases.iter().filter(|case| case.outcome == outcome).count();
-    let took: Duration = cases.iter().map(|case| case.took).sum();
+fn render(command: &str, url: &Url, checks: &[Check]) -> String {
+    let count = |outcome| checks.iter().filter(|check| check.outcome == outcome).count();
+    let took: Duration = checks.iter().map(|check| check.took).sum();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
-        cases.len(),
+        checks.len(),
         count(Outcome::Failed),
         count(Outcome::Skipped),
         took.as_secs_f64()
     );
     let class = command.trim_start_matches("formsvc ").replace(' ', ".");
     let host = escape(&url.origin().ascii_serialization());
-    let cases: String = cases.iter().map(|case| render_case(&class, case)).collect();
+    let cases: String = checks.iter().map(|check| render_case(&class, check)).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
          <testsuite name=\"{command}\" hostname=\"{host}\" {counts}>\n{cases}  \
@@ -75,11 +63,11 @@ fn render(command: &str, url: &Url, cases: &[JunitCase<'_>]) -> String {
     )
 }
 
-fn render_case(class: &str, case: &JunitCase<'_>) -> String {
-    let (name, found) = (escape(case.name), escape(case.found));
-    let details: Vec<String> = case.details.iter().map(|line| escape(line)).collect();
+fn render_case(class: &str, check: &Check) -> String {
+    let (name, found) = (escape(check.name), escape(&check.found));
+    let details: Vec<String> = check.details.iter().map(|line| escape(line)).collect();
     let details = details.join("\n");
-    let content = match case.outcome {
+    let content = match check.outcome {
         Outcome::Passed => String::new(),
         Outcome::Skipped => format!("<skipped message=\"{found}\"/>"),
         Outcome::Warning => format!("<system-out>warning: {found}\n{details}</system-out>"),
@@ -87,7 +75,7 @@ fn render_case(class: &str, case: &JunitCase<'_>) -> String {
             format!("<failure type=\"check_failed\" message=\"{found}\">{details}</failure>")
         }
     };
-    let seconds = case.took.as_secs_f64();
+    let seconds = check.took.as_secs_f64();
     let attributes = format!("classname=\"{class}\" name=\"{name}\" time=\"{seconds:.3}\"");
     format!("    <testcase {attributes}>{content}</testcase>\n")
 }
@@ -102,13 +90,14 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn case<'a>(name: &'a str, outcome: Outcome, found: &'a str) -> JunitCase<'a> {
+    fn case(name: &'static str, outcome: Outcome, found: &str) -> Check {
         let details = vec![format!("found: {found}"), "fix: <none>".to_owned()];
-        JunitCase { name, outcome, found, details, took: Duration::from_millis(12) }
+        let took = Duration::from_millis(12);
+        Check { details, took, ..Check::new(name, outcome, found) }
     }
 
-    fn rendered(url: &str, cases: &[JunitCase<'_>]) -> String {
-        render("formsvc x check", &url.parse().unwrap(), cases)
+    fn rendered(url: &str, checks: &[Check]) -> String {
+        render("formsvc x check", &url.parse().unwrap(), checks)
     }
 
     #[test]

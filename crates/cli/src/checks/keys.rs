@@ -2,7 +2,7 @@
 
 use secrecy::SecretString;
 
-use super::Check;
+use super::{Check, Outcome};
 use crate::account::credentials::{Account, Stores};
 use crate::account::key::{self, Key};
 use crate::base::env;
@@ -23,8 +23,8 @@ pub(crate) async fn keys(
         config_file(cx),
         profile(cx, base_url),
         environment(cx),
-        keyring(cx, &stores, chosen),
-        key_file(cx, &stores, chosen),
+        store(cx, &stores, KeyStore::Keyring, chosen),
+        store(cx, &stores, KeyStore::File, chosen),
     ];
     let (check, key) = api_key(cx, base_url, source).await;
     checks.push(check);
@@ -34,14 +34,11 @@ pub(crate) async fn keys(
 /// Checks that the config file is readable, and that other users cannot write to it.
 fn config_file(cx: &Context) -> Check {
     const NAME: &str = "configuration";
-    let path = match config::path_in(&cx.settings.paths) {
-        Ok(path) => path,
-        Err(error) => return Check::error(NAME, &error),
-    };
-    match config::load(&cx.settings.paths) {
+    let path = config::path_in(&cx.settings.paths);
+    match path.and_then(|path| config::load(&cx.settings.paths).map(|_| path)) {
         Err(error) => Check::error(NAME, &error),
-        Ok(_) if path.exists() => Check::passed(NAME, format!("`{}`", path.display())),
-        Ok(_) => Check::passed(NAME, format!("no config file yet at `{}`", path.display())),
+        Ok(path) if path.exists() => Check::passed(NAME, format!("`{}`", path.display())),
+        Ok(path) => Check::passed(NAME, format!("no config file yet at `{}`", path.display())),
     }
 }
 
@@ -49,8 +46,8 @@ fn config_file(cx: &Context) -> Check {
 fn profile(cx: &Context, base_url: Option<&str>) -> Check {
     const NAME: &str = "profile";
     let profile = &cx.settings.profile;
-    let Some(base_url) = base_url else { return Check::error(NAME, &no_base_url()) };
-    let account = match Account::new(profile, base_url) {
+    let account = base_url.ok_or_else(no_base_url).and_then(|url| Account::new(profile, url));
+    let account = match account {
         Ok(account) => account,
         Err(error) => return Check::error(NAME, &error),
     };
@@ -82,34 +79,25 @@ fn environment(cx: &Context) -> Check {
     Check::warning(NAME, found).hint(Some("unset the variable, unless this is intended"))
 }
 
-/// Checks that the keyring is available.
-fn keyring(cx: &Context, stores: &Stores, chosen: Option<KeyStore>) -> Check {
-    const NAME: &str = "keyring";
-    let Err(error) = stores.check(KeyStore::Keyring) else {
-        return Check::passed(NAME, "available");
+/// Checks that a store of keys is available, and that only its owner can read it. A store that the profile does
+/// not use fails only if it contains keys.
+fn store(cx: &Context, stores: &Stores, store: KeyStore, chosen: Option<KeyStore>) -> Check {
+    let (name, has_keys) = match store {
+        KeyStore::Keyring => ("keyring", false),
+        KeyStore::File => ("key file", stores.has_file()),
     };
-    match chosen {
-        Some(KeyStore::Keyring) => {
-            Check::failed(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error))
+    let is_used = chosen == Some(store);
+    match stores.check(store) {
+        Ok(()) if is_used => {
+            Check::passed(name, format!("the profile uses {}", stores.place(store)))
         }
-        Some(KeyStore::File) => Check::skipped(NAME, "not needed: the profile uses the key file"),
-        None => Check::warning(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error)),
-    }
-}
-
-/// Checks that the key file, if there is one, is accessible only to its owner.
-fn key_file(cx: &Context, stores: &Stores, chosen: Option<KeyStore>) -> Check {
-    const NAME: &str = "key file";
-    let (path, is_used) = (stores.place(KeyStore::File), chosen == Some(KeyStore::File));
-    match stores.check(KeyStore::File) {
-        Ok(()) if is_used => Check::passed(NAME, format!("{path}, readable only by you")),
-        Ok(()) => Check::passed(NAME, format!("not used; `--store file` would use {path}")),
-        // The error would prevent only the creation of the file.
-        Err(error) if !is_used && !stores.has_file() => {
-            Check::warning(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error))
+        Ok(()) => Check::passed(name, "available; the profile does not use it"),
+        Err(_) if chosen.is_some() && !is_used && !has_keys => {
+            Check::skipped(name, "the profile does not use it")
         }
         Err(error) => {
-            Check::failed(NAME, error.to_string()).hint(key::store_hint(&cx.settings, &error))
+            let outcome = if is_used || has_keys { Outcome::Failed } else { Outcome::Warning };
+            Check::new(name, outcome, error.to_string()).hint(key::store_hint(&cx.settings, &error))
         }
     }
 }

@@ -3,6 +3,8 @@
 pub(crate) mod junit;
 mod keys;
 
+use std::time::Duration;
+
 pub(crate) use formsvc_contract::report::Outcome;
 use serde::Serialize;
 
@@ -22,15 +24,33 @@ pub(crate) struct Check {
     #[serde(rename = "check")]
     pub(crate) name: &'static str,
     pub(crate) outcome: Outcome,
-    /// The reason of the outcome. Never contains a key.
+    /// The reason of the outcome. May quote the server; never contains a key.
     pub(crate) found: String,
+    /// The expected behavior, if it differs from what was found.
+    #[serde(skip)]
+    pub(crate) expected: Option<String>,
     /// How to fix it.
+    #[serde(skip)]
     pub(crate) hint: Option<String>,
+    /// Lines about the check in a report file. May quote the server.
+    #[serde(skip)]
+    pub(crate) details: Vec<String>,
+    #[serde(skip)]
+    pub(crate) took: Duration,
+}
+
+/// A row of a list of results. Only a failure or a warning has a hint.
+#[derive(Serialize)]
+struct Row<'a, R> {
+    #[serde(flatten)]
+    report: &'a R,
+    hint: Option<&'a str>,
 }
 
 impl Check {
     pub(crate) fn new(name: &'static str, outcome: Outcome, found: impl Into<String>) -> Self {
-        Self { name, outcome, found: found.into(), hint: None }
+        let (found, details, took) = (found.into(), Vec::new(), Duration::ZERO);
+        Self { name, outcome, found, expected: None, hint: None, details, took }
     }
 
     pub(crate) fn passed(name: &'static str, found: impl Into<String>) -> Self {
@@ -61,25 +81,30 @@ impl Check {
     }
 }
 
-/// Prints a block for each check on a terminal, else the rows.
+/// Prints a block for each check on a terminal, else a row for each report. The reports are those of the checks.
 pub(crate) fn print(
     cx: &Context,
     mut listing: Listing,
     checks: &[Check],
-    rows: &[impl Serialize],
+    reports: &[impl Serialize],
 ) -> Result<(), CliError> {
-    let findings = checks.iter().map(|check| Finding {
+    let found = |check: &Check| match &check.expected {
+        Some(expected) => format!("{}; expected: {expected}", check.found),
+        None => check.found.clone(),
+    };
+    let found: Vec<String> = checks.iter().map(found).collect();
+    let findings = checks.iter().zip(&found).map(|(check, found)| Finding {
         outcome: check.outcome.name(),
         name: check.name,
-        found: &check.found,
+        found,
         hint: check.hint.as_deref(),
     });
     let findings: Vec<Finding<'_>> = findings.collect();
     if cx.output.findings(&findings, &Outcome::ALL.map(Outcome::name))? {
         return Ok(());
     }
-    for row in rows {
-        listing.push(row);
+    for (check, report) in checks.iter().zip(reports) {
+        listing.push(&Row { report, hint: check.hint.as_deref() });
     }
     cx.output.list(listing)
 }

@@ -60,12 +60,7 @@ impl Live<'_> {
         self.output.screen.width.filter(|_| self.output.screen.terminal)
     }
 
-    /// Sanitizes styled parts and prints them as one line. Prints nothing with `--quiet`.
-    pub(crate) fn line(&self, parts: &[(TextStyle, &str)]) -> Result<(), CliError> {
-        self.lines([parts])
-    }
-
-    /// Prints several lines at once.
+    /// Sanitizes styled parts and prints several lines at once. Prints nothing with `--quiet`.
     pub(crate) fn lines<'l, T: AsRef<str> + 'l>(
         &self,
         lines: impl IntoIterator<Item = &'l [(TextStyle, T)]>,

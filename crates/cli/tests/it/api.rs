@@ -12,13 +12,11 @@ fn body_is_printed_unchanged() {
 }
 
 #[test]
-fn path_is_short_or_complete_and_takes_a_query() {
+fn path_without_a_slash_is_below_the_api() {
     let service = Canned::start(vec![answer("200 OK", "", "{}")]);
-    let whole = format!("{}/api/v1/me?a=1", service.base_url);
     for (args, asked) in [
         (&["me"][..], "/api/v1/me"),
         (&["/api/v2/me"], "/api/v2/me"),
-        (&[&whole], "/api/v1/me?a=1"),
         (
             &["forms?limit=1&x=2", "-f", "x=a b&c", "--field", "y="],
             "/api/v1/forms?limit=1&x=a+b%26c&y=",
@@ -68,6 +66,15 @@ fn error_prints_its_body_and_sets_the_exit_code() {
     let html = Canned::start(vec![answer("403 Forbidden", "", "<p>no")]);
     let said = html.run(&["api", "me"]);
     assert_eq!((said.code, &*said.stdout), (Some(5), "<p>no"), "{}", said.stderr);
+}
+
+#[test]
+fn unknown_path_with_a_leading_slash_has_a_hint() {
+    let sandbox = Sandbox::start(&[]);
+    let said = sandbox.run(&["api", "/forms"]);
+    let hint = "hint: without the leading slash: `formsvc api forms`";
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains(hint), "{}", said.stderr);
 }
 
 #[test]
@@ -134,6 +141,9 @@ fn programs_read_all_pages_as_one_array() {
         let said = said(args);
         assert_eq!((said.code, &*said.stdout), (Some(0), shown), "{args:?}: {}", said.stderr);
     }
+    let one_page = said(&["--jq", ".data[].id"]);
+    let hint = "hint: `--paginate` joins the pages into one array, such as in `.[].id`";
+    assert!(one_page.stderr.contains(hint), "{}", one_page.stderr);
     let slip = said(&["--template", "{{ itms }}"]);
     assert_eq!((slip.code, &*slip.stdout), (Some(2), ""));
     assert!(slip.stderr.contains("did you mean `items`?"), "{}", slip.stderr);

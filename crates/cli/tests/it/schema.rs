@@ -18,7 +18,7 @@ fn labels_have_the_order_of_the_form_and_statistics() {
     assert_eq!(names.len(), 8);
     let (species, mass, sex) = (&labels[0], &labels[5], &labels[6]);
     assert_eq!((&species["type"], &species["distinct"]), (&"text".into(), &3.into()));
-    assert_eq!((&mass["label"], &mass["type"]), (&"body_mass_g".into(), &"number".into()));
+    assert_eq!((&mass["label"], &mass["type"]), (&"body_mass_g".into(), &"integer".into()));
     // The field is empty for 11 penguins.
     assert_eq!(
         (&sex["filled"], &sex["of"], &sex["fill_rate"]),

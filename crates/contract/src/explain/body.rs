@@ -18,6 +18,9 @@ const COMPRESSIONS: [(&str, &[u8]); 4] = [
     ("zlib", b"\x78\xda"),
 ];
 
+/// Detail of a body whose numbers were printed again, such as 12.5 for 12.50.
+pub(super) const LOST_ZERO: &str = "numbers lost a final zero";
+
 /// A body that may have been signed, and how the given one differs from it.
 pub(super) type SignedBody<'a> = (Option<Found>, Cow<'a, [u8]>);
 
@@ -68,7 +71,7 @@ pub(super) fn compression(body: &[u8]) -> Option<&'static str> {
 fn printed(body: &[u8]) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     let all = [
         ("it was signed without white space", print(body, CompactFormatter)),
-        ("numbers lost a final zero", print(body, ZeroFormatter)),
+        (LOST_ZERO, print(body, ZeroFormatter)),
         ("it was signed as Python's json.dumps prints it", print(body, PythonFormatter)),
         ("it was signed with an indentation of 2 spaces", print(body, PrettyFormatter::new())),
     ];
@@ -86,7 +89,7 @@ pub(super) fn print(body: &[u8], formatter: impl Formatter) -> Option<Vec<u8>> {
 }
 
 /// Compact, with a zero after each number with a fraction: 12.50 for 12.5.
-struct ZeroFormatter;
+pub(super) struct ZeroFormatter;
 
 impl Formatter for ZeroFormatter {
     fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {

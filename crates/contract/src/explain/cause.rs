@@ -110,8 +110,8 @@ pub const CAUSES: &[CauseRow] = &[
         .fix("write the MAC in lower-case hex: 64 digits"),
     row(Cause::Stale, "stale")
         .means("the signature matches, but its time is outside the tolerance")
-        .fix("sign again (`formsvc webhook replay`, `formsvc webhook sign`) or verify as of its time (`--at`, \
-         `--ignore-age`); synchronize the clocks if the time is wrong"),
+        .fix("sign again (`formsvc webhook replay`, `formsvc webhook sign`) or verify at any age \
+         (`--ignore-age`); synchronize the clocks if the time is wrong"),
     row(Cause::SecretSpaced, "secret_spaced")
         .means("white space or quotation marks around the secret are part of the key on one side")
         .fix("remove them where the secret is stored, or trim the secret after reading it"),

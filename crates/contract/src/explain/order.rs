@@ -7,7 +7,7 @@ use serde_json::ser::CompactFormatter;
 use serde_json::value::RawValue;
 
 use super::Found;
-use super::body::{SignedBody, print};
+use super::body::{LOST_ZERO, SignedBody, ZeroFormatter, print};
 use super::cause::Cause;
 use crate::members;
 
@@ -33,17 +33,22 @@ pub(super) struct Reordering {
 /// that are numbers first.
 pub(super) fn reordering(body: &[u8]) -> Option<Reordering> {
     let compact = String::from_utf8(print(body, CompactFormatter)?).ok()?;
-    let mut reordering = reordering_of(&compact)?;
-    // Numbers may have been copied as text.
+    let mut reordering = reordering_of(&compact, None)?;
+    // Numbers may have been copied as text, or printed again without a final zero.
     let text = std::str::from_utf8(body).ok()?.trim();
-    let others = reordering_of(text).and_then(|other| other.bodies).filter(|_| text != compact);
-    if let (Some(bodies), Some(others)) = (&mut reordering.bodies, others) {
-        bodies.extend(others);
+    let zeros = String::from_utf8(print(body, ZeroFormatter)?).ok()?;
+    for (text, detail) in [(text, None), (&zeros, Some(LOST_ZERO))] {
+        let others = reordering_of(text, detail).and_then(|other| other.bodies);
+        if let (Some(bodies), Some(others)) = (&mut reordering.bodies, others)
+            && text != compact
+        {
+            bodies.extend(others);
+        }
     }
     Some(reordering)
 }
 
-fn reordering_of(text: &str) -> Option<Reordering> {
+fn reordering_of(text: &str, detail: Option<&str>) -> Option<Reordering> {
     let mut event = members::of_object(text).ok()?;
     let at = event.iter().position(|(name, _)| key(name) == "data")?;
     let answers = members::of_object(event[at].1.get()).unwrap_or_default();
@@ -66,7 +71,7 @@ fn reordering_of(text: &str) -> Option<Reordering> {
     let bodies = orders.map(|orders| {
         let body = |order: &Members<'_>| {
             let body = print_object(&event, Some(&print_object(order, None)));
-            (Some(Found::new(cause, None)), Cow::Owned(body.into_bytes()))
+            (Some(Found::new(cause, detail)), Cow::Owned(body.into_bytes()))
         };
         orders.iter().map(body).collect()
     });

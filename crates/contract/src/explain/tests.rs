@@ -172,6 +172,17 @@ fn number_keys_are_tried_up_to_a_limit_of_orders() {
 }
 
 #[test]
+fn number_keys_and_a_lost_zero_are_found_together() {
+    let key = SigningSecret::new(SECRET).unwrap();
+    let signed = br#"{"event":"e","data":{"b":12.30,"10":"x","2":1},"created_at":"t"}"#;
+    // As JSON.stringify(JSON.parse(body)) prints it.
+    let given = br#"{"event":"e","data":{"2":1,"10":"x","b":12.3},"created_at":"t"}"#;
+    let found = explain_body(&sign([&key], NOW, signed), given);
+    assert_eq!((ids(&found), found.proof), (vec!["number_keys_first"], Proof::Signature));
+    assert_eq!(found.found[0].detail.as_deref(), Some("numbers lost a final zero"));
+}
+
+#[test]
 fn sorted_keys_are_a_fact_if_the_order_is_not_found() {
     let sorted = br#"{"created_at":"t","data":{"a":1,"b":2},"event":"e"}"#;
     let found = explain_body(&format!("t={NOW},v1={}", "0".repeat(64)), sorted);

@@ -1,15 +1,20 @@
 //! A row of the table of checks.
 
+use serde::Serialize;
+
 use super::bodies::Body;
 use super::exchange::{Evidence, Finding};
 use super::signature_kind::SignatureKind;
+use crate::report::as_spec_section;
 
 /// A check of a receiver.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct ReceiverCheck {
     /// Stable name, on command lines and in reports.
+    #[serde(rename = "check")]
     pub id: &'static str,
-    /// Section of the specification.
+    /// Section of the specification. Serialized as `SPEC §5`.
+    #[serde(serialize_with = "as_spec_section")]
     pub section: u8,
     /// The request.
     pub sends: &'static str,
@@ -20,8 +25,11 @@ pub struct ReceiverCheck {
     /// How to fix a receiver that fails the check.
     pub fix: &'static str,
     /// True if the checks after it are skipped if it fails.
+    #[serde(skip)]
     pub(super) is_gate: bool,
+    #[serde(skip)]
     pub(super) plan: Plan,
+    #[serde(skip)]
     pub(super) judge: fn(&Evidence<'_>) -> Finding,
 }
 

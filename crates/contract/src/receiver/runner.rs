@@ -7,6 +7,7 @@ use formsvc_protocol::signature::SigningSecret;
 use futures_util::future::join_all;
 use http::header::RETRY_AFTER;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use url::Url;
 
 use super::check::{Plan, ReceiverCheck, Step};
@@ -16,7 +17,7 @@ use super::leak::find_leak;
 use super::request::{CheckRequest, ID_PREFIX, TestSubmission};
 use super::signature_kind::Keys;
 use super::table::RECEIVER_CHECKS;
-use crate::report::Outcome;
+use crate::report::{Outcome, as_millis};
 use crate::send::{HttpSender, SendError, SendErrorKind};
 
 /// Repeats of a request that is answered with 503: as many as the service's retries (SPEC §6).
@@ -44,9 +45,10 @@ pub struct ReceiverOptions<'a> {
 }
 
 /// The result of a check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ReceiverReport {
     /// The check.
+    #[serde(flatten)]
     pub check: &'static ReceiverCheck,
     /// The result.
     pub outcome: Outcome,
@@ -55,6 +57,7 @@ pub struct ReceiverReport {
     /// Number of requests.
     pub requests: usize,
     /// Duration of the check.
+    #[serde(rename = "took_ms", serialize_with = "as_millis")]
     pub took: Duration,
 }
 
@@ -206,7 +209,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Sends a request. Before the first check is complete, an unreachable receiver is an error of the run.
+    /// Sends a request. Before the first check is complete, a receiver that cannot be reached, or does not answer
+    /// in HTTP/1.1, is an error of the run.
     async fn exchange(
         &self,
         step: Step,
@@ -223,7 +227,7 @@ impl<'a> Runner<'a> {
                 clock_lead(&answer.headers, sent, received),
                 find_leak(answer, request.hidden_mac.as_deref(), secret.expose_secret()),
             ),
-            Err(error) if !self.was_reached && is_unreachable(error.kind) => {
+            Err(error) if !self.was_reached && error.kind != SendErrorKind::Timeout => {
                 return Err(error.clone());
             }
             Err(_) => (0, None),
@@ -240,12 +244,6 @@ impl<'a> Runner<'a> {
 fn skipped(check: &'static ReceiverCheck, reason: &str) -> ReceiverReport {
     let found = reason.to_owned();
     ReceiverReport { check, outcome: Outcome::Skipped, found, requests: 0, took: Duration::ZERO }
-}
-
-/// Returns true if the request did not reach a receiver.
-fn is_unreachable(kind: SendErrorKind) -> bool {
-    use SendErrorKind::{BadUrl, Connect, Dns, Proxy, Refused, Tls, Untrusted};
-    matches!(kind, BadUrl | Dns | Refused | Connect | Proxy | Tls | Untrusted)
 }
 
 /// Returns the pause that `Retry-After` asks for; without that header, the longest pause.

@@ -18,6 +18,7 @@ use formsvc_contract::report::Outcome;
 use formsvc_contract::send::{HttpSender, HttpSenderOptions, SendError, SendErrorKind};
 use formsvc_receiver::inbox::MemoryInbox;
 use formsvc_receiver::{ProcessOutcome, SubmissionCreated, Verified, Verifier, process_once};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use url::Url;
@@ -272,6 +273,26 @@ async fn run_against_a_closed_port_is_an_error() {
     let port = socket.local_addr().unwrap().port();
     let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
     assert_eq!(run(&url, &["stale"]).await.unwrap_err().kind, SendErrorKind::Refused);
+}
+
+#[tokio::test]
+async fn receiver_without_an_http_1_answer_is_an_error() {
+    for (bytes, kind) in [
+        // SETTINGS of a server that speaks only HTTP/2, and a TLS alert.
+        (&b"\0\0\0\x04\0\0\0\0\0"[..], SendErrorKind::BadAnswer),
+        (b"\x15\x03\x01\x00\x02\x02\x46", SendErrorKind::BadAnswer),
+        (b"", SendErrorKind::Closed),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                stream.read_buf(&mut Vec::new()).await.unwrap();
+                stream.write_all(bytes).await.unwrap();
+            }
+        });
+        assert_eq!(run(&url, &["stale"]).await.unwrap_err().kind, kind);
+    }
 }
 
 #[tokio::test]

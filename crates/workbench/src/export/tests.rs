@@ -80,7 +80,7 @@ fn http_export_keeps_request_and_separates_by_number() {
     };
     let expected = format!("{}{{}}\n\n### capture 8\n{}\u{fffd}\n###", head(2), head(5));
     assert_eq!(exported(&mut exporter), expected);
-    let warnings: Vec<_> = exporter.warnings().collect();
+    let warnings = exporter.warnings();
     assert!(warnings.len() == 1 && warnings[0].contains("begins with `###`"), "{warnings:?}");
 }
 
@@ -93,7 +93,7 @@ fn variable_in_http_export_is_a_warning() {
     ] {
         let mut exporter = Exporter::new(format, true);
         exporter.delivery(&delivery(1, body));
-        assert_eq!(exporter.warnings().count(), expected, "{format:?}");
+        assert_eq!(exporter.warnings().len(), expected, "{format:?}");
     }
 }
 
@@ -103,10 +103,27 @@ fn request_formats_mask_and_warn() {
         let mut exporter = Exporter::new(format, false);
         let text = exported(&mut exporter);
         assert!(!text.contains(&SIGNED[..12]) && !text.contains("abc"), "{text}");
-        assert!(exporter.warnings().any(|warning| warning.contains("masked")), "{format:?}");
+        assert!(exporter.warnings().iter().any(|warning| warning.contains("masked")), "{format:?}");
         let mut revealing = Exporter::new(format, true);
         assert!(exported(&mut revealing).contains(SIGNED));
-        assert!(revealing.warnings().all(|warning| !warning.contains("masked")));
+        assert!(revealing.warnings().iter().all(|warning| !warning.contains("masked")));
+    }
+}
+
+#[test]
+fn revealed_signature_that_has_expired_is_a_warning() {
+    for (format, age, expected) in
+        [(ExportFormat::Curl, 301, 1), (ExportFormat::Curl, 290, 0), (ExportFormat::Har, 301, 0)]
+    {
+        let mut exporter = Exporter::new(format, true);
+        let mut delivery = delivery(7, b"{}");
+        delivery.summary.received_at = Timestamp::now();
+        delivery.summary.verdict.age_secs = Some(age);
+        exporter.delivery(&delivery);
+        let warnings = exporter.warnings();
+        assert_eq!(warnings.len(), expected, "{format:?} {age}: {warnings:?}");
+        let text = "the signature of capture 7 is 5 minutes old, and receivers refuse it after 5";
+        assert!(warnings.iter().all(|warning| warning.contains(text)), "{warnings:?}");
     }
 }
 
@@ -128,7 +145,7 @@ fn har_export_has_request_and_response() {
     assert_eq!((&response["content"]["size"], &response["bodySize"]), (&3.into(), &3.into()));
     assert_eq!(response["content"]["text"], "b2sA");
     // Users read HAR files and do not send their requests, so masked values need no warning.
-    assert_eq!(exporter.warnings().count(), 0);
+    assert_eq!(exporter.warnings().len(), 0);
     let mut unanswered = delivery(9, b"");
     unanswered.summary.response = None;
     let entry = har::entry(&unanswered, true);

@@ -6,6 +6,8 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use bytes::Bytes;
 use formsvc_contract::send::HttpSender;
+use formsvc_protocol::is_localhost;
+use http::header;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
@@ -133,32 +135,48 @@ pub(super) async fn curl(
         let replay = Replay { delivery: &delivery, to, body: None, signature };
         replay.outgoing(&state.secrets, unix_now())
     });
+    let is_signed = signed.is_ok();
     let (command, note) = match signed {
         Ok(outgoing) => {
             let note = format!("Sends the delivery to {shown} with a signature made now.");
             (export::signed_curl(&outgoing, reveal), note)
         }
         Err(error) => {
-            let masked = if reveal { "is the received one" } else { "is masked" };
-            let note = format!(
-                "Sends the delivery to {shown}. Its signature {masked}, so receivers reject the delivery: {error}."
-            );
+            let masked = if reveal {
+                "the received one"
+            } else {
+                "masked; start with --reveal to copy the received one"
+            };
+            let note =
+                format!("Sends the delivery to {shown}. Its signature is {masked}: {error}.");
             (export::curl(&unsigned, reveal), note)
         }
     };
-    Ok(json(&json!({ "command": command.on_one_line(), "note": note })))
+    let command = command.on_one_line();
+    Ok(json(&json!({ "command": command, "note": note, "is_signed": is_signed })))
 }
 
 /// Returns the target of the first forward. If the delivery was not forwarded, returns the first target of the
-/// listener, or else the listener. Without a listener, returns `localhost`, which the user has to replace.
+/// listener, or else the listener. Without a listener, returns the `Host` of the delivery if it names this machine,
+/// or else `localhost`, which the user has to replace.
 fn curl_target(shared: &Shared, number: CaptureNumber, delivery: &Delivery) -> ReplayTarget {
     let forwarder = shared.state.forwarder.as_deref();
     let first = forwarder.and_then(|forwarder| forwarder.targets().next());
     let base = first.or(shared.state.listener.as_ref()).cloned();
+    let base = base.or_else(|| local_host(delivery));
     let base = base.unwrap_or_else(|| Url::parse("http://localhost").expect("it is a URL"));
     let targets = Destination::Forwards(forwarder).targets(number, delivery);
     let targets = targets.or_else(|_| Destination::Target(base).targets(number, delivery));
     targets.into_iter().flatten().next().expect("a URL is a target")
+}
+
+/// Returns the host and port to which a delivery was sent, if the sender named this machine. Any sender can write
+/// any host into the header.
+fn local_host(delivery: &Delivery) -> Option<Url> {
+    let host = delivery.headers.get(header::HOST)?.to_str().ok()?;
+    let url = Url::parse(&format!("http://{host}")).ok()?;
+    let is_local = is_localhost(url.host_str()?) && url.username().is_empty() && url.path() == "/";
+    is_local.then_some(url)
 }
 
 /// Returns the error for a request that the page of this inspector never sends. It comes from a page that an

@@ -272,16 +272,34 @@ async fn curl_command_is_signed_only_for_a_valid_delivery() {
     let unsigned = page.read_ok("api/curl?number=2").await;
     assert!(unsigned["command"].as_str().unwrap().contains("…'"), "{unsigned}");
     let note = unsigned["note"].as_str().unwrap();
-    assert!(
-        note.contains("is masked, so receivers reject the delivery: delivery 2 may not be"),
-        "{note}"
-    );
+    let reason = "is masked; start with --reveal to copy the received one: delivery 2 may not be";
+    assert!(note.contains(reason), "{note}");
+    assert_eq!((&signed["is_signed"], &unsigned["is_signed"]), (&true.into(), &false.into()));
 
     let page = Page::new(|state| state.secrets = SigningSecrets::default());
     page.insert(delivery(VerdictCode::Valid, "sub_1")).await;
     let unsigned = page.read_ok("api/curl?number=1").await;
     assert!(unsigned["command"].as_str().unwrap().contains("http://localhost/hook"), "{unsigned}");
     assert!(unsigned["note"].as_str().unwrap().ends_with("needs a signing secret."), "{unsigned}");
+}
+
+#[tokio::test]
+async fn curl_without_target_uses_a_local_host_of_the_delivery() {
+    let page = Page::new(|_| {});
+    for (number, host, url) in [
+        (1, "localhost:9000", "http://localhost:9000/hook"),
+        (2, "127.0.0.1:9000", "http://127.0.0.1:9000/hook"),
+        (3, "evil.example:9000", "http://localhost/hook"),
+        (4, "u@localhost", "http://localhost/hook"),
+        (5, "localhost/x?", "http://localhost/hook"),
+    ] {
+        let mut delivery = delivery(VerdictCode::SignatureMismatch, "sub_1");
+        delivery.headers.insert(header::HOST, HeaderValue::from_static(host));
+        page.insert(delivery).await;
+        let curl = page.read_ok(&format!("api/curl?number={number}")).await;
+        let command = curl["command"].as_str().unwrap();
+        assert!(command.contains(&format!(" '{url}?")), "{host}: {command}");
+    }
 }
 
 #[tokio::test]

@@ -13,12 +13,10 @@ use url::Url;
 use crate::edit::EditError;
 use crate::secrets::SigningSecrets;
 
-mod answer_type;
 mod bodies;
 mod retries;
 mod submission;
 
-pub use answer_type::answer_type;
 pub use bodies::{Bodies, BodySource, UnsignedDelivery};
 pub use retries::{AttemptResult, Retries};
 pub use submission::{FindError, SILENT_REQUESTS, SearchProgress, find_submission};

@@ -6,7 +6,6 @@ mod target;
 use std::io::Write;
 
 use clap::Args;
-use formsvc_client::{Error, ErrorCode, ErrorKind};
 use http::{HeaderMap, StatusCode};
 
 use crate::context::Context;
@@ -17,14 +16,13 @@ use crate::settings::Json;
 /// Send a GET request to the service and print the response
 ///
 /// Prints the body unchanged in a pipe and indented on a terminal. The body of an error is printed as
-/// well; the exit code depends on the error. The request has the API key, so the URL must be below the
-/// base URL of the service.
+/// well; the exit code depends on the error.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo api me\n  formsvc --demo api /api/v1/forms --include\n  formsvc --demo api me -f verbose=1\n  formsvc api forms/frm_1/submissions --paginate --output ndjson"
 )]
 pub(crate) struct Api {
-    /// The path below the base URL: `/api/v1/forms`, `forms` for short, or a complete URL
+    /// The path below the base URL: `/api/v1/forms`, or `forms` for short
     path: String,
     /// Add a parameter to the query; repeatable
     #[arg(short = 'f', long = "field", value_name = "KEY=VALUE", value_parser = pair)]
@@ -51,7 +49,7 @@ impl Api {
             self.paginate && cx.settings.output.json.format != Some(OutputFormat::Ndjson);
         cx.output.check_program(is_one_array.then_some(&["items"]))?;
         let client = cx.client().await?;
-        let path = target::path(&self.path, client.base_url())?;
+        let path = target::path(&self.path)?;
         if self.paginate {
             return paged::Paged { cx, client, path: &path, fields: &self.fields }.run().await;
         }
@@ -64,7 +62,7 @@ impl Api {
                 {
                     self.show(cx, status, headers, body)?;
                 }
-                Err(failed(error))
+                Err(target::failed(error, &path))
             }
         }
     }
@@ -105,21 +103,6 @@ fn head(out: &mut Vec<u8>, status: StatusCode, headers: &HeaderMap) {
         out.push(b'\n');
     }
     out.push(b'\n');
-}
-
-/// Converts an error of the client, and adds a hint about the path.
-fn failed(error: Error) -> CliError {
-    let hint = match (error.kind(), error.code()) {
-        (ErrorKind::Config, _) => Some(target::HINT),
-        (_, Some(ErrorCode::NotFound)) => Some(target::NO_SUCH),
-        (_, Some(ErrorCode::FormNotFound)) => Some(target::BY_ID),
-        _ => None,
-    };
-    let error = CliError::from(error);
-    match hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
 }
 
 fn pair(text: &str) -> Result<(String, String), &'static str> {

@@ -3,7 +3,7 @@
 use formsvc_client::list::RawPages;
 use formsvc_client::{Client, Error, ErrorKind, PAGE_SIZE_MAX};
 
-use super::{failed, target};
+use super::target;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -59,7 +59,11 @@ impl Paged<'_> {
         let end = if is_empty { "[]\n" } else { "\n]\n" };
         match (as_lines, has_program) {
             (true, _) => Ok(()),
-            (false, true) => self.cx.output.document(&(array + end)),
+            (false, true) => self.cx.output.document(&(array + end)).map_err(|error| {
+                let is_of_jq = json.jq.is_some() && error.exit == Exit::Usage;
+                let hint = "`--paginate` joins the pages into one array, such as in `.[].id`";
+                if is_of_jq { error.hint(hint) } else { error }
+            }),
             (false, false) => self.cx.output.exactly(end.as_bytes()),
         }
     }
@@ -75,7 +79,7 @@ impl Paged<'_> {
             ErrorKind::TieOverflow => CliError::from(error).hint(
                 "`formsvc submissions export --allow-incomplete` keeps the other submissions",
             ),
-            _ => failed(error),
+            _ => target::failed(error, self.path),
         };
         let Some(cursor) = pages.next_cursor() else { return error };
         let command = ["api", self.path, "--paginate"];

@@ -20,8 +20,8 @@ use url::Url;
 
 use super::checks;
 use super::show::{self, Results};
-use crate::checks::junit::{Junit, JunitCase};
-use crate::checks::{self as reports, Outcome};
+use crate::checks::junit::Junit;
+use crate::checks::{self as reports, Check};
 use crate::cmd::webhook::args::SecretArgs;
 use crate::context::Context;
 use crate::error::{CliError, Code};
@@ -46,7 +46,7 @@ const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 #[command(
     after_help = "Examples:\n  formsvc --demo contract check\n  formsvc contract check --junit report.xml\n  formsvc --demo contract check --only cursor,has-more --output json"
 )]
-pub(crate) struct Check {
+pub(crate) struct CheckService {
     /// Read the submissions of this form [default: one with several pages]
     #[arg(long, value_name = "ID")]
     form: Option<String>,
@@ -94,7 +94,7 @@ pub(crate) struct Check {
     secrets: SecretArgs,
 }
 
-impl Check {
+impl CheckService {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let deadline = cx.deadline(self.max_time);
         let listing = show::listing(cx)?;
@@ -127,18 +127,18 @@ impl Check {
         }
         let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
         cx.progress.end();
+        let checks: Vec<_> = results.checks.iter().map(show::check).collect();
         if let Some(junit) = junit {
             // Before the output, which may fail as well.
-            let mut cases: Vec<_> = results.checks.iter().map(show::junit_case).collect();
-            let error = failure.as_ref().map(CliError::brief);
-            cases.extend(error.as_deref().map(failed_deliveries));
+            let failure = failure.as_ref().map(|error| Check::failed("deliveries", error.brief()));
+            let cases: Vec<_> = checks.iter().cloned().chain(failure).collect();
             junit.write("formsvc contract check", &url, &cases)?;
         }
-        show::print(cx, listing, &results)?;
+        show::print(cx, listing, &results, &checks)?;
         if let Some(error) = failure {
             return Err(error);
         }
-        reports::result(&show::summaries(&results), Some("--only"))?;
+        reports::result(&checks, Some("--only"))?;
         if is_late { Err(cx.stopped(Exit::Incomplete)) } else { Ok(()) }
     }
 
@@ -261,12 +261,6 @@ impl Check {
 
 fn ids() -> PossibleValuesParser {
     PossibleValuesParser::new(checks().map(|check| check.id))
-}
-
-/// The test case of a delivery part that ended in an error.
-fn failed_deliveries(error: &str) -> JunitCase<'_> {
-    let (outcome, took) = (Outcome::Failed, Duration::ZERO);
-    JunitCase { name: "deliveries", outcome, found: error, details: Vec::new(), took }
 }
 
 /// Returns the time until the deadline, or the default time limit.

@@ -26,7 +26,7 @@ pub(in crate::cmd) const LIST_FIELDS: &[Field] = &[
 /// Check that a service follows its specification
 #[derive(Debug, Subcommand)]
 pub(crate) enum Contract {
-    Check(Box<check::Check>),
+    Check(Box<check::CheckService>),
     /// List the checks of `contract check`
     ///
     /// Each check tests one statement of the specification. A check with a flag runs only with it.

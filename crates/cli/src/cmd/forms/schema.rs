@@ -8,7 +8,6 @@ use super::statistics::{LabelStatistics, Statistics};
 use crate::cmd::submissions::{counted, incomplete_list};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::Field;
 use crate::settings::args::whole;
@@ -28,9 +27,9 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Show the labels of a form (the names of its questions), with the types of the answers
 ///
-/// Reads every submission once, or only the newest ones with `--sample`. Lists for each label the most
-/// common type, the share of submissions with an answer, the number of different answers (up to 200), and
-/// the times of the oldest and the newest submission with the label. No answer is shown.
+/// Reads every submission once, or only the newest ones with `--sample`. Lists for each label the type of a
+/// column with its answers, the share of submissions with an answer, the number of different answers (up to
+/// 200), and the times of the oldest and the newest submission with the label. No answer is shown.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo forms schema penguins\n  formsvc --demo forms schema randhie --sample 500\n  formsvc --demo forms schema penguins --json label,types,fill_rate"
@@ -61,7 +60,7 @@ impl<'a> LabelRow<'a> {
         let rate = label.filled as f64 / of as f64;
         Self {
             label,
-            r#type: label.most_common_type(),
+            r#type: label.column_type(),
             fill_rate: (rate * 1_000.0).round() / 1_000.0,
             distinct: label.distinct(),
             of,
@@ -85,17 +84,14 @@ impl ShowSchema {
         {
             let left = usize::try_from(sample - statistics.submissions).unwrap_or(usize::MAX);
             for row in page.submissions().iter().take(left) {
-                statistics.add(row).map_err(|error| {
-                    CliError::new(Exit::Service, error.to_string())
-                        .hint("read fewer submissions with `--sample N`")
-                })?;
+                statistics.add(row)?;
                 oldest = row.created_at.to_string();
             }
             cx.progress.submissions(statistics.submissions, &oldest);
         }
         cx.progress.end();
         let of = statistics.submissions;
-        for label in statistics.labels() {
+        for label in &statistics.labels {
             listing.push(&LabelRow::new(label, of));
         }
         cx.output.list(listing)?;

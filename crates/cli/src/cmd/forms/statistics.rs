@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use formsvc_client::{Submission, Timestamp};
-use formsvc_contract::payload::AnswerType;
 use formsvc_protocol::decode_string;
-use formsvc_table::Headings;
-use formsvc_workbench::simulate::answer_type;
+use formsvc_table::{ColumnType, Headings, TypeSet};
 use serde::Serialize;
+
+use crate::error::CliError;
+use crate::exit::Exit;
 
 /// Maximum number of different answers that are counted per label.
 const DISTINCT_MAX: usize = 200;
@@ -20,20 +21,14 @@ const NAME_BYTES_MAX: usize = 4_096;
 /// Statistics of the submissions of a form.
 #[derive(Debug)]
 pub(super) struct Statistics {
-    labels: Vec<LabelStatistics>,
+    /// In order of their first occurrence.
+    pub(super) labels: Vec<LabelStatistics>,
     /// Indices in `labels`, by the hash of a label and its nth occurrence in a submission: JSON may repeat labels.
     by_hash: HashMap<u64, usize>,
-    /// The indices of `labels` in the order of the form.
-    order: Vec<usize>,
     names: Headings,
     pub(super) submissions: u64,
     hasher: RandomState,
 }
-
-/// A form has too many labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the form has more than {LABELS_MAX} labels")]
-pub(super) struct TooManyLabels;
 
 /// Statistics of a label.
 #[derive(Clone, Debug, Serialize)]
@@ -47,6 +42,9 @@ pub(super) struct LabelStatistics {
     pub(super) filled: u64,
     /// Number of answers of each type.
     types: BTreeMap<&'static str, u64>,
+    /// The types of all answers.
+    #[serde(skip)]
+    type_set: TypeSet,
     /// Hashes of the different answers; `None` if there are too many.
     #[serde(skip)]
     distinct: Option<HashSet<u64>>,
@@ -57,7 +55,6 @@ impl Statistics {
         Self {
             labels: Vec::new(),
             by_hash: HashMap::new(),
-            order: Vec::new(),
             names: Headings::new(&[], false, NAME_BYTES_MAX),
             submissions: 0,
             hasher: RandomState::new(),
@@ -66,68 +63,55 @@ impl Statistics {
 
     /// Adds the next older submission.
     ///
-    /// A new label goes after the label before it in the submission. If no label of a submission is known, its labels go last.
-    pub(super) fn add(&mut self, submission: &Submission) -> Result<(), TooManyLabels> {
-        let fields = submission.data.fields();
+    /// # Errors
+    /// Fails if the form has too many labels.
+    pub(super) fn add(&mut self, submission: &Submission) -> Result<(), CliError> {
+        let seen = &submission.created_at;
         let mut occurrences: HashMap<&str, usize> = HashMap::new();
-        let hashes = fields.iter().map(|(label, _)| {
-            let occurrence = occurrences.entry(label).or_default();
+        for (label, value) in &submission.data.fields() {
+            let occurrence = occurrences.entry(&**label).or_default();
             *occurrence += 1;
-            self.hasher.hash_one((label, *occurrence))
-        });
-        let hashes: Vec<u64> = hashes.collect();
-        let is_related = hashes.iter().any(|hash| self.by_hash.contains_key(hash));
-        let mut before = if is_related { None } else { self.order.last().copied() };
-        for ((label, value), hash) in fields.iter().zip(hashes) {
-            let at = match self.by_hash.get(&hash) {
-                Some(at) => *at,
-                None => self.add_label(label, hash, before, &submission.created_at)?,
-            };
-            self.labels[at].add(value.as_json(), &submission.created_at, &self.hasher);
-            before = Some(at);
+            let next = self.labels.len();
+            let hash = self.hasher.hash_one((label, *occurrence));
+            let at = *self.by_hash.entry(hash).or_insert(next);
+            if at == next {
+                if next == LABELS_MAX {
+                    let what = format!("the form has more than {LABELS_MAX} labels");
+                    return Err(CliError::new(Exit::Service, what)
+                        .hint("read fewer submissions with `--sample N`"));
+                }
+                self.labels.push(LabelStatistics::new(self.names.add(label), seen));
+            }
+            self.labels[at].add(value.as_json(), seen, &self.hasher);
         }
         self.submissions += 1;
         Ok(())
     }
+}
 
-    /// Adds an occurrence of a label after another one, or first.
-    fn add_label(
-        &mut self,
-        label: &str,
-        hash: u64,
-        before: Option<usize>,
-        seen: &Timestamp,
-    ) -> Result<usize, TooManyLabels> {
-        let at = self.labels.len();
-        if at == LABELS_MAX {
-            return Err(TooManyLabels);
-        }
-        let found = before.and_then(|before| self.order.iter().position(|known| *known == before));
-        self.order.insert(found.map_or(0, |found| found + 1), at);
-        self.by_hash.insert(hash, at);
-        self.labels.push(LabelStatistics {
-            label: self.names.add(label),
+impl LabelStatistics {
+    fn new(label: String, seen: &Timestamp) -> Self {
+        Self {
+            label,
             first_seen: seen.clone(),
             last_seen: seen.clone(),
             filled: 0,
             types: BTreeMap::new(),
+            type_set: TypeSet::default(),
             distinct: Some(HashSet::new()),
-        });
-        Ok(at)
+        }
     }
 
-    /// Returns the labels in the order of the form.
-    pub(super) fn labels(&self) -> impl Iterator<Item = &LabelStatistics> {
-        self.order.iter().map(|at| &self.labels[*at])
-    }
-}
-
-impl LabelStatistics {
     fn add(&mut self, value: &str, seen: &Timestamp, hasher: &RandomState) {
         self.first_seen = seen.clone();
-        let Some(answer_type) = answer_type(value) else { return };
+        if matches!(value, "null" | "\"\"" | "[]" | "{}") {
+            return;
+        }
         self.filled += 1;
-        *self.types.entry(type_name(answer_type)).or_default() += 1;
+        self.type_set.add(value);
+        let mut own_type = TypeSet::default();
+        own_type.add(value);
+        *self.types.entry(type_name(own_type)).or_default() += 1;
         if let Some(distinct) = &mut self.distinct {
             distinct.insert(hasher.hash_one(decode_string(value)));
             if distinct.len() > DISTINCT_MAX {
@@ -136,9 +120,9 @@ impl LabelStatistics {
         }
     }
 
-    /// Returns the most common type of the answers.
-    pub(super) fn most_common_type(&self) -> Option<&'static str> {
-        self.types.iter().max_by_key(|(_, count)| **count).map(|(answer_type, _)| *answer_type)
+    /// Returns the type of a column with the answers; `None` if all are empty.
+    pub(super) fn column_type(&self) -> Option<&'static str> {
+        (self.filled > 0).then(|| type_name(self.type_set))
     }
 
     /// Returns the number of different answers; `None` if there are more than 200.
@@ -148,16 +132,12 @@ impl LabelStatistics {
 }
 
 /// Returns the name of a type in output.
-fn type_name(answer_type: AnswerType) -> &'static str {
-    match answer_type {
-        AnswerType::Number => "number",
-        AnswerType::NumberText => "number as text",
-        AnswerType::Date => "date",
-        AnswerType::Time => "time",
-        AnswerType::Boolean => "boolean",
-        AnswerType::List => "list",
-        AnswerType::Object => "object",
-        _ => "text",
+fn type_name(types: TypeSet) -> &'static str {
+    match types.column_type() {
+        ColumnType::Boolean => "boolean",
+        ColumnType::Integer => "integer",
+        ColumnType::Real => "number",
+        ColumnType::Time | ColumnType::Text => "text",
     }
 }
 
@@ -191,7 +171,7 @@ mod tests {
             r#"{"a":1}"#,
         ]);
         assert_eq!(statistics.submissions, 4);
-        let labels: Vec<_> = statistics.labels().collect();
+        let labels = &statistics.labels;
         let second = |seen: &Timestamp| seen.as_str()[17..19].parse().unwrap();
         let shown: Vec<(_, i64, i64, _, _)> = labels
             .iter()
@@ -201,38 +181,39 @@ mod tests {
             .collect();
         assert_eq!(
             shown,
-            [("a", 1, 4, 4, Some(3)), ("c", 2, 2, 0, Some(0)), ("b", 3, 4, 1, Some(1))]
+            [("a", 1, 4, 4, Some(3)), ("b", 3, 4, 1, Some(1)), ("c", 2, 2, 0, Some(0))]
         );
-        assert_eq!(labels[0].most_common_type(), Some("number"));
-        assert_eq!(labels[0].types["date"], 1);
-        assert_eq!(labels[2].most_common_type(), Some("text"));
-        assert_eq!(labels[1].most_common_type(), None);
+        assert_eq!(labels[0].column_type(), Some("text"));
+        let types = [("integer", 2), ("number", 1), ("text", 1)];
+        assert_eq!(labels[0].types, BTreeMap::from(types));
+        assert_eq!(labels[1].column_type(), Some("text"));
+        assert_eq!(labels[2].column_type(), None);
     }
 
     #[test]
     fn repeated_label_is_numbered() {
         let statistics = statistics(&[r#"{"a":1,"a":"x"}"#, r#"{"a":2}"#]);
         let shown: Vec<_> =
-            statistics.labels().map(|l| (&*l.label, l.filled, l.most_common_type())).collect();
-        assert_eq!(shown, [("a", 2, Some("number")), ("a (2)", 1, Some("text"))]);
+            statistics.labels.iter().map(|l| (&*l.label, l.filled, l.column_type())).collect();
+        assert_eq!(shown, [("a", 2, Some("integer")), ("a (2)", 1, Some("text"))]);
     }
 
     #[test]
     fn flood_of_answers_and_labels_takes_bounded_memory() {
         let rows: Vec<String> = (0..500).map(|n| format!(r#"{{"a":{n}}}"#)).collect();
         let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
-        let label = statistics(&rows).labels().next().unwrap().clone();
+        let label = statistics(&rows).labels[0].clone();
         assert_eq!((label.distinct(), label.filled), (None, 500));
         let members: Vec<String> = (0..=LABELS_MAX).map(|n| format!("\"l{n}\":1")).collect();
         let flood = submission(&format!("{{{}}}", members.join(",")), 0);
-        assert_eq!(Statistics::new().add(&flood), Err(TooManyLabels));
+        assert_eq!(Statistics::new().add(&flood).unwrap_err().exit, Exit::Service);
     }
 
     #[test]
     fn long_label_is_cut_between_characters() {
         let data = format!(r#"{{"a{}":1}}"#, "é".repeat(30_000));
         let statistics = statistics(&[&data, &data]);
-        let names: Vec<&str> = statistics.labels().map(|label| &*label.label).collect();
+        let names: Vec<&str> = statistics.labels.iter().map(|label| &*label.label).collect();
         assert_eq!(names, [format!("a{}", "é".repeat(2_047))]);
     }
 
@@ -249,7 +230,7 @@ mod tests {
                 format!("{{{}}}", members.join(","))
             }).collect();
             let statistics = statistics(&rows.iter().map(String::as_str).collect::<Vec<_>>());
-            for label in statistics.labels() {
+            for label in &statistics.labels {
                 prop_assert_eq!(label.types.values().sum::<u64>(), label.filled);
                 prop_assert!(label.filled <= statistics.submissions);
                 prop_assert!(label.first_seen <= label.last_seen);

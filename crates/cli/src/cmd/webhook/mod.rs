@@ -30,7 +30,7 @@ pub(crate) enum Webhook {
     Trigger(trigger::Trigger),
     Verify(verify::Verify),
     Sign(sign::Sign),
-    Check(check::Check),
+    Check(check::CheckReceiver),
     Replay(replay::Replay),
     #[command(subcommand)]
     Secret(secret::Secret),

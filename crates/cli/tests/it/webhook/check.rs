@@ -29,6 +29,23 @@ fn closed_port_is_exit_6_without_results() {
     assert!(said.stderr.contains(&format!("127.0.0.1:{port}")), "{}", said.stderr);
 }
 
+#[cfg(unix)]
+#[test]
+fn receiver_without_an_http_1_answer_is_exit_6() {
+    use crate::webhook::recorder::Recorder;
+
+    for (bytes, message) in [
+        (&b"\0\0\0\x04\0\0\0\0\0"[..], "if it speaks only HTTP/2, it cannot receive deliveries"),
+        (b"", "if it uses TLS, its URL begins with https://"),
+    ] {
+        let recorder = Recorder::start(std::sync::Arc::new(move |_, _| Some(bytes.to_vec())));
+        let said = check(&[&recorder.url("/")]);
+        assert_eq!((said.code, &*said.stdout), (Some(6), ""), "{}", said.stderr);
+        assert!(said.stderr.contains(message), "{}", said.stderr);
+        assert!(!said.stderr.contains("secret"), "{}", said.stderr);
+    }
+}
+
 #[test]
 fn missing_secret_or_url_has_a_hint() {
     for (said, told) in [

@@ -29,7 +29,7 @@ fn open_serves_captures_without_listener() {
     assert_eq!(listener.deliver(b"recorded before"), 200);
     assert_eq!(listener.end(), Some(0));
     let mut command = home.formsvc(&["webhook", "events", "open"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let (host, path) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
@@ -44,6 +44,12 @@ fn open_serves_captures_without_listener() {
     assert!(body.to_string().contains("\"capture\":1"), "{body}");
     let refused = get(host, &format!("{folder}/api/list"), "");
     assert!(!refused.starts_with("HTTP/1.1 200"), "{refused}");
-    signal(&child, "TERM");
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    signal(&child, "INT");
+    let done = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(
+        (done.status.code(), stderr.contains("Ctrl-C stops it")),
+        (Some(0), true),
+        "{stderr}"
+    );
 }

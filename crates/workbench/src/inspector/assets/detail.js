@@ -105,6 +105,16 @@ function forwards({ delivery, relayed_forward: relayed }) {
       resultView(forward, 'Response'))));
 }
 
+/** Splits attempts by the run of the listener, which counts them from 1. */
+function runsOf(list) {
+  const runs = [];
+  for (const attempt of list) {
+    if (attempt.attempt > (runs.at(-1)?.at(-1).attempt ?? Infinity)) runs.at(-1).push(attempt);
+    else runs.push([attempt]);
+  }
+  return runs;
+}
+
 function attempts({ attempts: list, has_more_attempts: hasMore, delivery }) {
   if (list.length < 2) return null;
   const item = (attempt) => {
@@ -119,7 +129,9 @@ function attempts({ attempts: list, has_more_attempts: hasMore, delivery }) {
   return el('section', { class: 'sheet', 'aria-labelledby': 'attempts-title' },
     el('h3', { id: 'attempts-title' }, 'Attempts'),
     el('p', { class: 'quiet small-text' }, hasMore ? `The newest ${list.length} deliveries of this submission.` : 'All deliveries of this submission.'),
-    el('ol', { class: 'attempts' }, ...list.map(item)));
+    ...runsOf(list).flatMap((run, index, runs) => [
+      runs.length > 1 && el('p', {}, index ? 'Later run of the listener' : 'First run of the listener'),
+      el('ol', { class: 'attempts' }, ...run.map(item))]));
 }
 
 const back = el('p', { class: 'back' }, el('a', { href: '#' }, '← Deliveries'));

@@ -66,9 +66,10 @@ export function verdictLabel({ verdict }) {
 /** Returns short facts about the attempt and the origin. */
 export function marks(delivery) {
   const texts = [];
-  if (delivery.attempt > 1) texts.push(`attempt ${delivery.attempt}`);
-  if (delivery.attempt > 1 && delivery.gap_ms !== null) texts.push(`+${span(delivery.gap_ms)}`);
-  if (delivery.duplicate) texts.push('duplicate');
+  if (delivery.attempt > 1) {
+    const name = delivery.duplicate ? 'duplicate' : `attempt ${delivery.attempt}`;
+    texts.push(delivery.gap_ms === null ? name : `${name} +${span(delivery.gap_ms)}`);
+  }
   if (delivery.synthetic) texts.push('synthetic');
   if (delivery.capture === null) texts.push('not stored');
   return texts;

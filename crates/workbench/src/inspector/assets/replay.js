@@ -156,7 +156,7 @@ async function copyCurl(place, { delivery }) {
     place.replaceChildren(problem(error));
     return;
   }
-  let result = 'Copied.';
+  let result = report.is_signed ? 'Copied.' : 'Copied, but receivers reject the delivery.';
   try {
     await navigator.clipboard.writeText(report.command);
   } catch {

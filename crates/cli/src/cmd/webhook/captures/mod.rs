@@ -6,7 +6,7 @@ mod demo;
 use std::path::PathBuf;
 
 use formsvc_workbench::delivery::{CaptureNumber, Delivery};
-use formsvc_workbench::store::CaptureStore;
+use formsvc_workbench::store::{CaptureQuery, CaptureStore};
 
 #[cfg(feature = "sandbox")]
 use super::is_demo;
@@ -39,7 +39,13 @@ pub(super) async fn open(cx: &Context) -> Result<Option<CaptureStore>, CliError>
 
 /// Opens the store, which must exist.
 pub(super) async fn require(cx: &Context) -> Result<CaptureStore, CliError> {
-    open(cx).await?.ok_or_else(|| CliError::new(Exit::NotFound, none_message(cx)))
+    open(cx).await?.ok_or_else(|| none(cx))
+}
+
+/// Returns the number of the newest capture.
+pub(super) async fn newest(store: &CaptureStore) -> Result<Option<CaptureNumber>, CliError> {
+    let query = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
+    Ok(store.list(query).await?.first().and_then(|newest| newest.number))
 }
 
 /// Reads one capture.
@@ -51,6 +57,11 @@ pub(super) async fn get(store: &CaptureStore, number: CaptureNumber) -> Result<D
 pub(super) fn missing(number: CaptureNumber) -> CliError {
     CliError::new(Exit::NotFound, format!("there is no capture {number}"))
         .hint("`formsvc webhook events list` lists the captures; old ones are removed after a week")
+}
+
+/// The error for an empty or missing store.
+pub(super) fn none(cx: &Context) -> CliError {
+    CliError::new(Exit::NotFound, none_message(cx))
 }
 
 /// The message for an empty or missing store, with its folder.

@@ -1,7 +1,6 @@
 //! `formsvc webhook check`
 
 mod demo;
-mod report;
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -18,25 +17,51 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::checks::junit::Junit;
+use crate::checks::{self, Check, Outcome};
 use crate::context::Context;
 use crate::error::{CliError, Code};
+use crate::output::Field;
 use crate::settings::Service;
 
 use super::args::{SecretArgs, SenderArgs, response_timeout};
 use demo::DemoReceiver;
-pub(in crate::cmd) use report::FIELDS;
+
+/// The fields of a result.
+pub(in crate::cmd) const FIELDS: &[Field] = &[
+    Field::new("check"),
+    Field::status("outcome"),
+    Field::new("section"),
+    Field::new("found"),
+    Field::new("hint"),
+    Field::new("sends").json_only(),
+    Field::new("wants").json_only(),
+    Field::new("why").json_only(),
+    Field::new("requests").json_only(),
+    Field::new("took_ms").json_only(),
+];
+
+/// The fields of `--list`.
+const LIST_FIELDS: &[Field] = &[
+    Field::new("check"),
+    Field::new("section"),
+    Field::new("sends"),
+    Field::new("wants"),
+    Field::new("why").json_only(),
+    Field::new("fix").json_only(),
+];
 
 /// Check that a receiver follows the rules for webhook deliveries
 ///
 /// Sends valid deliveries, which the receiver must accept, and invalid ones, which it must refuse. They are
 /// submissions of the form `frm_check` with ids that begin with `sub_check_`. The receiver stores or processes
 /// those that it accepts, so do not check a receiver in production. A response may take 10 seconds, as for the
-/// service, unless `--timeout` is given. Exits with 1 if a check fails, with 6 if the receiver cannot be reached.
+/// service, unless `--timeout` is given. Exits with 1 if a check fails, with 6 if the receiver cannot be reached
+/// or does not answer in HTTP/1.1.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook check\n  formsvc webhook check --list\n  formsvc webhook check 9000/hook --secret-file secret.txt\n  formsvc --demo webhook check --only stale,future --junit report.xml"
 )]
-pub(crate) struct Check {
+pub(crate) struct CheckReceiver {
     /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook
     #[arg(value_name = "URL", value_parser = target::parse)]
     url: Option<Url>,
@@ -62,13 +87,13 @@ fn ids() -> PossibleValuesParser {
     PossibleValuesParser::new(RECEIVER_CHECKS.iter().map(|check| check.id))
 }
 
-impl Check {
+impl CheckReceiver {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.list {
-            let listing = cx.output.listing(report::LIST_FIELDS)?;
-            let checks: Vec<&ReceiverCheck> =
-                RECEIVER_CHECKS.iter().filter(|check| self.is_wanted(check)).collect();
-            return report::list(cx, listing, &checks);
+            let mut listing = cx.output.listing(LIST_FIELDS)?;
+            let wanted = RECEIVER_CHECKS.iter().filter(|check| self.is_wanted(check));
+            wanted.for_each(|check| listing.push(check));
+            return cx.output.list(listing);
         }
         let listing = cx.output.listing(FIELDS)?;
         if !RECEIVER_CHECKS.iter().any(|check| self.is_wanted(check)) {
@@ -95,11 +120,12 @@ impl Check {
             let reports = self.check(cx, &url, &secret).await?;
             (url, junit, reports)
         };
+        let checks: Vec<Check> = reports.iter().map(result).collect();
         if let Some(junit) = junit {
-            let cases: Vec<_> = reports.iter().map(report::junit_case).collect();
-            junit.write("formsvc webhook check", &url, &cases)?;
+            junit.write("formsvc webhook check", &url, &checks)?;
         }
-        report::print(cx, listing, &reports)
+        checks::print(cx, listing, &checks, &reports)?;
+        checks::result(&checks, Some("--only"))
     }
 
     fn is_wanted(&self, check: &ReceiverCheck) -> bool {
@@ -134,16 +160,36 @@ impl Check {
     }
 }
 
-/// The error for a receiver that cannot be reached.
-fn unreachable(error: &SendError) -> CliError {
-    let code = match error.kind {
-        SendErrorKind::BadUrl => return CliError::usage(error.to_string()),
-        SendErrorKind::Timeout => Code::Timeout,
-        _ => Code::Network,
-    };
-    let unreachable = CliError::coded(code, "the receiver cannot be reached").because(error);
-    match advice(error) {
-        Some(hint) => unreachable.hint(hint),
-        None => unreachable,
+/// Returns the result of a check. Only a warning or a failure has a fix.
+fn result(report: &ReceiverReport) -> Check {
+    let ReceiverCheck { id, section, sends, wants, why, fix, .. } = report.check;
+    let is_bad = matches!(report.outcome, Outcome::Warning | Outcome::Failed);
+    Check {
+        expected: is_bad.then(|| format!("{wants}, because {why}")),
+        hint: is_bad.then(|| (*fix).to_owned()),
+        details: vec![
+            format!("sent: {sends}"),
+            format!("expected: {wants}"),
+            format!("why: SPEC §{section}: {why}"),
+            format!("fix: {fix}"),
+        ],
+        took: report.took,
+        ..Check::new(id, report.outcome, &*report.found)
     }
+}
+
+/// The error for a receiver that cannot be reached, or does not answer in HTTP/1.1.
+fn unreachable(error: &SendError) -> CliError {
+    let (code, what) = match error.kind {
+        SendErrorKind::BadUrl => return CliError::usage(error.to_string()),
+        SendErrorKind::Timeout => (Code::Timeout, "the receiver cannot be reached"),
+        SendErrorKind::BadAnswer => (Code::Network, "the receiver does not answer in HTTP/1.1"),
+        SendErrorKind::Closed => (Code::Network, "the receiver does not answer"),
+        _ => (Code::Network, "the receiver cannot be reached"),
+    };
+    let hint = match error.kind {
+        SendErrorKind::Closed => Some("read its log; if it uses TLS, its URL begins with https://"),
+        _ => advice(error),
+    };
+    CliError::coded(code, what).because(error).hint(hint.unwrap_or_default())
 }

@@ -1,7 +1,9 @@
 //! `formsvc webhook events diff`
 
+use std::borrow::Cow;
+
 use clap::Args;
-use formsvc_workbench::compare::{self, Difference, Part};
+use formsvc_workbench::compare::{self, Difference};
 use formsvc_workbench::delivery::CaptureNumber;
 
 use super::super::args::capture_number;
@@ -9,7 +11,7 @@ use super::super::captures;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{Field, Live, TextStyle};
+use crate::output::{Detail, Field};
 
 /// The fields of a difference.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -51,7 +53,8 @@ impl Diff {
         let new = captures::get(&store, self.new).await?;
         let differences = compare::deliveries(&old, &new, self.reveal);
         if cx.output.is_for_reading() {
-            print_differences(&cx.output.live()?, &differences)?;
+            let answers = differences.iter().map(lines).collect();
+            cx.output.detail(&Detail { own: Vec::new(), answers })?;
         } else {
             for difference in &differences {
                 listing.push(difference);
@@ -67,32 +70,12 @@ impl Diff {
     }
 }
 
-/// Prints differences for people: a line for each old and each new value, below the part of the message.
-fn print_differences(live: &Live<'_>, differences: &[Difference]) -> Result<(), CliError> {
-    let mut last_part = None;
-    for Difference { part, path, old, new, .. } in differences {
-        if last_part.replace(*part) != Some(*part) {
-            let heading = match part {
-                Part::Request => "request",
-                Part::Response => "response",
-                Part::Headers => "headers",
-                Part::Body => "body",
-            };
-            live.line(&[(TextStyle::Heading, heading)])?;
-        }
-        let name = if path.is_empty() { String::new() } else { format!("{path}: ") };
-        for (sign, look, value) in
-            [("- ", TextStyle::Failure, old), ("+ ", TextStyle::Success, new)]
-        {
-            for line in value.iter().flat_map(|value| value.split('\n')) {
-                live.line(&[
-                    (TextStyle::Plain, "  "),
-                    (look, sign),
-                    (TextStyle::Plain, &name),
-                    (look, line),
-                ])?;
-            }
-        }
-    }
-    Ok(())
+/// Formats a difference for people: its path, then a line for each old and each new value.
+fn lines(difference: &Difference) -> (Cow<'static, str>, Cow<'static, str>) {
+    let Difference { part, path, old, new, .. } = difference;
+    let values = [("- ", old), ("+ ", new)];
+    let lines = values.iter().flat_map(|(sign, value)| {
+        value.iter().flat_map(|value| value.split('\n')).map(move |line| format!("{sign}{line}\n"))
+    });
+    (format!("{part:?} {path}").into(), lines.collect::<String>().into())
 }

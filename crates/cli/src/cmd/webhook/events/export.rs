@@ -1,6 +1,5 @@
 //! `formsvc webhook events export`
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,7 +8,6 @@ use formsvc_workbench::export::{ExportFormat, Exporter};
 
 use super::super::args::{CapturesArgs, export_format};
 use super::super::captures;
-use crate::base::sanitize::SanitizingWriter;
 use crate::base::text::count;
 use crate::context::Context;
 use crate::error::CliError;
@@ -44,8 +42,19 @@ impl Export {
         if numbers.is_empty() {
             cx.progress.remark("no captures match");
         }
-        let mut out = self.destination(cx)?;
-        let mut put = |bytes: &[u8]| out.put(bytes).map_err(CliError::from);
+        let file = (self.out != Path::new("-")).then_some(&*self.out);
+        let mut destination = match file {
+            Some(path) => {
+                let destination = Destination::file(path, Existing::Replace)?.owner_only();
+                cx.shutdown.remove_at_exit(destination.working_files());
+                Some(destination)
+            }
+            None => None,
+        };
+        let mut put = |bytes: &[u8]| match &mut destination {
+            Some(destination) => destination.put(bytes).map_err(CliError::from),
+            None => cx.output.exactly(bytes),
+        };
         let mut exporter = Exporter::new(self.format, self.reveal);
         put(exporter.begin().as_bytes())?;
         for number in &numbers {
@@ -54,35 +63,19 @@ impl Export {
         }
         put(exporter.end().as_bytes())?;
         let ends_with_body = self.format == ExportFormat::Http && exporter.count() > 0;
-        if ends_with_body && self.file().is_none() && cx.settings.terminal.stdout {
+        if ends_with_body && file.is_none() && cx.settings.terminal.stdout {
             put(b"\n")?;
         }
-        out.publish()?;
-        for warning in exporter.warnings() {
-            cx.progress.warn(warning);
+        if let Some(destination) = destination {
+            destination.publish()?;
         }
-        if let Some(file) = self.file() {
+        for warning in exporter.warnings() {
+            cx.progress.warn(&warning);
+        }
+        if let Some(file) = file {
             let captures = count(exporter.count() as u64, "capture");
             cx.progress.remark(&format!("{captures} → {}", file.display()));
         }
         Ok(())
-    }
-
-    fn file(&self) -> Option<&Path> {
-        (self.out != Path::new("-")).then_some(&self.out)
-    }
-
-    fn destination(&self, cx: &Context) -> Result<Destination<'static>, CliError> {
-        let Some(path) = self.file() else {
-            let out = io::stdout();
-            if !cx.settings.terminal.stdout {
-                return Ok(Destination::stream(Box::new(out)));
-            }
-            cx.progress.share_terminal();
-            return Ok(Destination::stream(Box::new(SanitizingWriter::new(out))));
-        };
-        let destination = Destination::file(path, Existing::Replace)?.owner_only();
-        cx.shutdown.remove_at_exit(destination.working_files());
-        Ok(destination)
     }
 }

@@ -1,11 +1,10 @@
 //! `formsvc webhook events list`
 
 use clap::Args;
-use formsvc_workbench::delivery::CaptureNumber;
 use formsvc_workbench::record::DeliveryRecord;
 use formsvc_workbench::store::CaptureQuery;
 
-use super::super::args::{FilterArgs, capture_number};
+use super::super::args::FilterArgs;
 use super::super::captures;
 use super::super::fields::FIELDS;
 use crate::context::Context;
@@ -26,9 +25,6 @@ pub(crate) struct List {
     /// List at most N captures
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
-    /// List only captures with numbers below this one
-    #[arg(long, value_name = "N", value_parser = capture_number)]
-    before: Option<CaptureNumber>,
 }
 
 impl List {
@@ -38,7 +34,7 @@ impl List {
         let is_filtered = !filter.is_empty();
         // One more, to find out whether there are more.
         let limit = Some(self.limit.saturating_add(1));
-        let query = CaptureQuery { filter, before: self.before, limit, ..CaptureQuery::default() };
+        let query = CaptureQuery { filter, limit, ..CaptureQuery::default() };
         let mut listed = match captures::open(cx).await? {
             Some(store) => store.list(query).await?,
             None => Vec::new(),
@@ -56,9 +52,8 @@ impl List {
             listing.push(&DeliveryRecord::of_summary(summary, false));
         }
         cx.output.list(listing)?;
-        let last = listed.last().and_then(|last| last.number).filter(|_| has_more);
-        if let Some(last) = last.filter(|_| cx.settings.terminal.stdout) {
-            cx.progress.remark(&format!("for older captures, add `--before {last}`"));
+        if has_more && cx.settings.terminal.stdout {
+            cx.progress.remark("there are older captures: `--limit N` lists more");
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! `formsvc webhook events open`
 
+use std::time::Duration;
+
 use clap::Args;
 use formsvc_workbench::forward::MAX_RESPONSE_BODY;
 use formsvc_workbench::inspector::{Inspector, InspectorState};
@@ -9,6 +11,9 @@ use super::super::captures;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::args::whole;
+
+/// Time for open requests of the browser after a signal.
+const STOP_TIME: Duration = Duration::from_secs(1);
 
 /// Show recorded deliveries in a browser
 ///
@@ -46,7 +51,9 @@ impl Open {
         };
         let inspector = Inspector::start(self.ui_port, state)?;
         cx.output.exactly(format!("{}\n", inspector.url()).as_bytes())?;
-        cx.shutdown.run_until_stopped();
-        std::future::pending().await
+        cx.progress.remark("Ctrl-C stops it. The URL contains a secret token");
+        cx.shutdown.drain_within(STOP_TIME).cancelled().await;
+        inspector.stop().await;
+        Ok(())
     }
 }

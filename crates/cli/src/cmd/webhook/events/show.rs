@@ -3,13 +3,10 @@
 use std::borrow::Cow;
 
 use clap::Args;
-use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::{CaptureNumber, Delivery, Source};
 use formsvc_workbench::mask;
 use formsvc_workbench::record::DeliveryRecord;
 use formsvc_workbench::secrets::SigningSecrets;
-use formsvc_workbench::store::CaptureQuery;
-use formsvc_workbench::verdict::{VerdictCode, sentence};
 use http::HeaderMap;
 use jiff::tz::TimeZone;
 
@@ -20,10 +17,7 @@ use super::super::line::LineStyle;
 use crate::base::text::duration;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
-use crate::output::Detail;
-use crate::output::OutputFormat;
-use crate::output::pretty;
+use crate::output::{Detail, OutputFormat, pretty};
 
 /// Show a recorded delivery: the request, the verdict and the response
 ///
@@ -53,12 +47,9 @@ impl Show {
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let mut listing = output.listing(ALL_FIELDS)?;
         let store = captures::require(cx).await?;
-        let number = if let Some(number) = self.number {
-            number
-        } else {
-            let newest = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
-            let newest = store.list(newest).await?.first().and_then(|newest| newest.number);
-            newest.ok_or_else(|| CliError::new(Exit::NotFound, captures::none_message(cx)))?
+        let number = match self.number {
+            Some(number) => number,
+            None => captures::newest(&store).await?.ok_or_else(|| captures::none(cx))?,
         };
         let delivery = captures::get(&store, number).await?;
         if self.raw {
@@ -74,20 +65,13 @@ impl Show {
     }
 }
 
-/// Returns the properties of a delivery with their labels.
-fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 5] {
+/// Returns the properties of a delivery with their labels: the lines of `webhook listen` and their meaning.
+fn properties(delivery: &Delivery, reveal: bool) -> Vec<(&'static str, String)> {
     let summary = &delivery.summary;
     let source = match summary.source {
         Source::Request(peer) => format!("from {peer}"),
         Source::Poll => "polled from the service".to_owned(),
     };
-    let target = mask::target(&summary.request_target, reveal);
-    let mut meaning = summary.verdict.description();
-    if summary.verdict.code == VerdictCode::BadEvent
-        && let Err(error) = WebhookEvent::from_json(delivery.body.clone())
-    {
-        meaning = format!("{meaning} {}", sentence(&error.to_string()));
-    }
     let style = LineStyle {
         zone: TimeZone::UTC,
         width: None,
@@ -95,14 +79,18 @@ fn properties(delivery: &Delivery, reveal: bool) -> [(&'static str, String); 5] 
         reveal,
         several_targets: true,
     };
-    let result: Vec<String> = style.result(delivery).into_iter().map(|(_, text)| text).collect();
-    [
-        ("capture", summary.number.unwrap_or_default().to_string()),
-        ("received", format!("{:.3}", summary.received_at)),
-        ("request", format!("{} {target}, {source}", summary.method)),
-        ("result", result.join(" ")),
-        ("meaning", meaning),
-    ]
+    let lines = style.delivery(delivery);
+    let labels = ["delivery"].into_iter().chain(std::iter::repeat("note"));
+    let lines = labels.zip(&lines).map(|(label, line)| {
+        let texts: String = line.iter().map(|(_, text)| &**text).collect();
+        (label, texts.trim().to_owned())
+    });
+    let received = ("received", format!("{:.3}, {source}", summary.received_at));
+    [received]
+        .into_iter()
+        .chain(lines)
+        .chain([("meaning", summary.verdict.description())])
+        .collect()
 }
 
 /// Returns headers, body and forwards with their labels.

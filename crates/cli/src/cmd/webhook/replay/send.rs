@@ -100,7 +100,7 @@ impl ReplayRun<'_> {
             self.cx.output.exactly(b"\n")?;
         }
         for warning in exporter.warnings() {
-            self.cx.progress.warn(warning);
+            self.cx.progress.warn(&warning);
         }
         Ok(())
     }

@@ -8,21 +8,20 @@ use bytes::Bytes;
 use clap::Args;
 use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use formsvc_workbench::delivery::CaptureNumber;
+use formsvc_workbench::verdict::{VerdictCode, verify};
 use formsvc_workbench::verify::{
     explain_request, is_masked, parse_dump, parse_signature_or_header,
 };
 use http::HeaderMap;
 use jiff::Timestamp;
-use secrecy::SecretString;
 
-use self::result::Verified;
-use super::args::{BodySource, SecretArgs, capture_number, require, unix_secs};
-use super::captures;
+use self::result::{VerifyRecord, signed_at};
+use super::args::{BODY_MAX, BodySource, SecretArgs, capture_number, require};
+use super::{captures, is_demo};
 use crate::account::key;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
-use crate::settings::Service;
 
 pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("capture").json_only(),
@@ -65,11 +64,8 @@ pub(crate) struct Verify {
     /// Value of X-Service-Signature, or a header as `Name: value`; repeatable
     #[arg(short = 'H', long, value_name = "VALUE", help_heading = "Delivery")]
     header: Vec<String>,
-    /// Compute the age as of this time [default: the arrival of a recorded delivery, else now]
-    #[arg(long, value_name = "TIME", value_parser = unix_secs, conflicts_with = "ignore_age", help_heading = "Age")]
-    at: Option<i64>,
     /// Accept signatures of any age
-    #[arg(long, help_heading = "Age")]
+    #[arg(long)]
     ignore_age: bool,
     /// Explain a mismatch; `--json explanation` lists the causes that were tried, and those that were not
     #[arg(long)]
@@ -83,17 +79,16 @@ struct Request {
     capture: Option<CaptureNumber>,
     headers: HeaderMap,
     body: Bytes,
-    /// None if it is unknown.
-    received_at: Option<Timestamp>,
+    /// The time of the arrival of a recorded delivery; else now.
+    received_at: Timestamp,
 }
 
 impl Verify {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let source = self.body_source()?;
-        let is_demo = matches!(cx.settings.service, Service::Demo);
         // The demo's secret is that of its captures.
-        let secrets = if is_demo && self.capture.is_none() {
+        let secrets = if is_demo(cx) && self.capture.is_none() {
             self.secrets.read(cx).await?
         } else {
             self.secrets.read_or_stored(cx).await?
@@ -104,20 +99,28 @@ impl Verify {
             None => captured(cx, self.capture.unwrap_or_default()).await?,
         };
         self.replace_headers(&mut request)?;
-        let at = self.at.and_then(|secs| Timestamp::from_second(secs).ok());
-        let at = at.or(request.received_at).unwrap_or_else(Timestamp::now);
-        let mut verified = Verified::new(&request, &secrets, at, self.ignore_age)?;
-        if self.explain && verified.code().row().is_explainable {
-            let Request { headers, body, .. } = &request;
-            let api_key = api_key(cx);
+        let Request { headers, body, received_at, .. } = &request;
+        // Without a verifier, only the age is computed.
+        let age_secs = verify(None, headers, body, *received_at).age_secs;
+        let as_of = signed_at(*received_at, age_secs).filter(|_| self.ignore_age);
+        let max_body = usize::try_from(BODY_MAX).unwrap_or(usize::MAX);
+        let verifier = secrets.builder().max_body(max_body).build().map_err(|error| {
+            CliError::usage("these signing secrets cannot be used").because(&error)
+        })?;
+        let mut verdict = verify(Some(&verifier), headers, body, as_of.unwrap_or(*received_at));
+        verdict.age_secs = age_secs;
+        let is_previous = |name: &str| secrets.is_previous(name);
+        let mut record = VerifyRecord::new(&request, &verdict, is_previous, self.ignore_age);
+        if self.explain && verdict.code.row().is_explainable {
+            // Users confuse the API key with the signing secret.
+            let api_key = key::without_prompt(&cx.settings);
             let tolerance = (!self.ignore_age).then_some(SIGNATURE_TOLERANCE);
-            let explanation =
-                explain_request(headers, body, &secrets, api_key.as_ref(), at, tolerance);
-            verified.explanation = Some(explanation);
+            let (key, at) = (api_key.as_ref(), *received_at);
+            record.explain(explain_request(headers, body, &secrets, key, at, tolerance));
         }
-        listing.push(&verified.record(&request));
+        listing.push(&record);
         cx.output.item(&listing)?;
-        if verified.is_valid() { Ok(()) } else { Err(verified.error()) }
+        if verdict.code == VerdictCode::Valid { Ok(()) } else { Err(record.error(verdict.code)) }
     }
 
     /// Returns the location of the request, or of its body; `None` for a capture.
@@ -146,7 +149,7 @@ impl Verify {
         } else {
             (HeaderMap::new(), text)
         };
-        Ok(Request { capture: None, headers, body, received_at: None })
+        Ok(Request { capture: None, headers, body, received_at: Timestamp::now() })
     }
 
     /// Replaces headers of the request by those of `--header`.
@@ -172,13 +175,8 @@ async fn captured(cx: &Context, number: CaptureNumber) -> Result<Request, CliErr
     let delivery = captures::get(&store, number).await?;
     Ok(Request {
         capture: Some(number),
-        received_at: Some(delivery.summary.received_at),
+        received_at: delivery.summary.received_at,
         headers: delivery.headers,
         body: delivery.body,
     })
-}
-
-/// Returns the API key if it can be read without a prompt: users confuse it with the signing secret.
-fn api_key(cx: &Context) -> Option<SecretString> {
-    key::without_prompt(&cx.settings)
 }

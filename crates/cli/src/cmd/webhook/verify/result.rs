@@ -1,28 +1,14 @@
-//! The result of verifying a request.
+//! The JSON and the error of a verified request.
 
 use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::CaptureNumber;
-use formsvc_workbench::secrets::SigningSecrets;
-use formsvc_workbench::verdict::{Verdict, VerdictCode, verify};
+use formsvc_workbench::verdict::{Verdict, VerdictCode};
 use formsvc_workbench::verify::Explanation;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::super::args::BODY_MAX;
 use super::Request;
 use crate::error::{CliError, Code};
-
-/// A verified request.
-pub(super) struct Verified {
-    verdict: Verdict,
-    is_by_previous_secret: bool,
-    /// The time as of which the age is computed.
-    at: Timestamp,
-    ignore_age: bool,
-    /// Seconds from the time of the signature to `at`.
-    age_secs: Option<i64>,
-    pub(super) explanation: Option<Explanation>,
-}
 
 /// The JSON of a result.
 #[derive(Serialize)]
@@ -42,48 +28,58 @@ pub(super) struct VerifyRecord<'a> {
     event: Option<String>,
     submission_id: Option<String>,
     body_size: usize,
-    explanation: Option<&'a Explanation>,
+    explanation: Option<Explanation>,
 }
 
-impl Verified {
+impl<'a> VerifyRecord<'a> {
+    /// Describes a verdict. `is_previous` reports whether a secret is the previous one of a rotation.
     pub(super) fn new(
         request: &Request,
-        secrets: &SigningSecrets,
-        at: Timestamp,
+        verdict: &'a Verdict,
+        is_previous: impl Fn(&str) -> bool,
         ignore_age: bool,
-    ) -> Result<Self, CliError> {
-        let Request { headers, body, .. } = request;
-        let builder = secrets.builder().max_body(usize::try_from(BODY_MAX).unwrap_or(usize::MAX));
-        // Without a verifier, only the time is read.
-        let age_secs = verify(None, headers, body, at).age_secs;
-        let signed_at = signed_at(at, age_secs).filter(|_| ignore_age);
-        let verify_at = signed_at.unwrap_or(at);
-        let verifier = builder.clock(move || verify_at.into()).build().map_err(|error| {
-            CliError::usage("these signing secrets cannot be used").because(&error)
-        })?;
-        let verdict = verify(Some(&verifier), headers, body, verify_at);
+    ) -> Self {
+        let event = WebhookEvent::from_json(request.body.clone()).ok();
+        let submission_id = match &event {
+            Some(WebhookEvent::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
+            _ => None,
+        };
         let secret = verdict.secret.as_deref();
-        Ok(Self {
-            is_by_previous_secret: secret.is_some_and(|name| secrets.is_previous(name)),
-            verdict,
-            at,
-            ignore_age,
-            age_secs,
+        let previous = secret.map(is_previous);
+        let meaning = match verdict.code {
+            VerdictCode::Valid if ignore_age => "the signature is valid; its age was not checked",
+            VerdictCode::Valid if previous == Some(true) => {
+                "the signature is valid and recent, made with the previous secret"
+            }
+            code => code.row().meaning,
+        };
+        Self {
+            capture: request.capture,
+            valid: verdict.code == VerdictCode::Valid,
+            verdict: verdict.code.row().name,
+            why: None,
+            meaning,
+            secret,
+            previous,
+            signed_at: signed_at(request.received_at, verdict.age_secs).map(seconds_of),
+            age_s: verdict.age_secs,
+            judged_at: seconds_of(request.received_at),
+            event: event.map(|event| event.kind().to_owned()),
+            submission_id,
+            body_size: request.body.len(),
             explanation: None,
-        })
+        }
     }
 
-    pub(super) fn code(&self) -> VerdictCode {
-        self.verdict.code
+    pub(super) fn explain(&mut self, explanation: Explanation) {
+        let ids: Vec<_> = explanation.found.iter().map(|cause| cause.id).collect();
+        self.why = (!ids.is_empty()).then(|| ids.join(", "));
+        self.explanation = Some(explanation);
     }
 
-    pub(super) fn is_valid(&self) -> bool {
-        self.code() == VerdictCode::Valid
-    }
-
-    /// The error for a request that is not valid, with causes and advice.
-    pub(super) fn error(&self) -> CliError {
-        let what = format!("not valid: {}", self.meaning());
+    /// Returns the error for a request that is not valid, with causes and advice.
+    pub(super) fn error(&self, code: VerdictCode) -> CliError {
+        let what = format!("not valid: {}", self.meaning);
         let error = CliError::coded(Code::VerificationFailed, what);
         if let Some(explanation) = &self.explanation {
             let causes = explanation.found.iter();
@@ -94,10 +90,9 @@ impl Verified {
             }
             return error.hint(advice);
         }
-        error.hint(match self.code() {
+        error.hint(match code {
             VerdictCode::SignatureTooOld | VerdictCode::SignatureInFuture => {
-                "`--ignore-age` accepts any age, `--at TIME` verifies as of another time, and \
-                 `webhook replay` makes a fresh signature"
+                "`--ignore-age` accepts any age, and `webhook replay` makes a fresh signature"
             }
             VerdictCode::BadEvent => {
                 "the signature is valid; the body must be a JSON object with the members of an event"
@@ -105,56 +100,14 @@ impl Verified {
             _ => "`--explain` tries common causes",
         })
     }
-
-    pub(super) fn record(&self, request: &Request) -> VerifyRecord<'_> {
-        let event = WebhookEvent::from_json(request.body.clone()).ok();
-        let submission_id = match &event {
-            Some(WebhookEvent::SubmissionCreated(event)) => Some(event.submission_id.to_string()),
-            _ => None,
-        };
-        let secret = self.verdict.secret.as_deref();
-        VerifyRecord {
-            capture: request.capture,
-            valid: self.is_valid(),
-            verdict: self.code().row().name,
-            why: self.explanation.as_ref().and_then(cause_ids),
-            meaning: self.meaning(),
-            secret,
-            previous: secret.map(|_| self.is_by_previous_secret),
-            signed_at: signed_at(self.at, self.age_secs).map(seconds_of),
-            age_s: self.age_secs,
-            judged_at: seconds_of(self.at),
-            event: event.map(|event| event.kind().to_owned()),
-            submission_id,
-            body_size: request.body.len(),
-            explanation: self.explanation.as_ref(),
-        }
-    }
-
-    fn meaning(&self) -> &'static str {
-        match self.code() {
-            VerdictCode::Valid if self.ignore_age => {
-                "the signature is valid; its age was not checked"
-            }
-            VerdictCode::Valid if self.is_by_previous_secret => {
-                "the signature is valid and recent, made with the previous secret"
-            }
-            code => code.row().meaning,
-        }
-    }
 }
 
 /// Returns the time of a signature, in whole seconds.
-fn signed_at(at: Timestamp, age_secs: Option<i64>) -> Option<Timestamp> {
-    let at = Timestamp::from_second(at.as_second()).ok()?;
-    at.checked_sub(SignedDuration::from_secs(age_secs?)).ok()
+pub(super) fn signed_at(received_at: Timestamp, age_secs: Option<i64>) -> Option<Timestamp> {
+    let received_at = Timestamp::from_second(received_at.as_second()).ok()?;
+    received_at.checked_sub(SignedDuration::from_secs(age_secs?)).ok()
 }
 
 fn seconds_of(at: Timestamp) -> String {
     format!("{at:.0}")
-}
-
-fn cause_ids(explanation: &Explanation) -> Option<String> {
-    let ids: Vec<_> = explanation.found.iter().map(|cause| cause.id).collect();
-    (!ids.is_empty()).then(|| ids.join(", "))
 }
