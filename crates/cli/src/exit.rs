@@ -24,7 +24,7 @@ pub enum Exit {
     Incomplete = 8,
     /// The result is incomplete or not proven complete, or `sync verify` found a difference.
     DataPolicy = 9,
-    /// A file, a pipe or the disk failed.
+    /// A file, a pipe or the disk failed, another run uses the file, or a key cannot be deleted.
     LocalIo = 10,
     /// A signature is invalid, or `--expect` or `--count` was not met.
     Unmet = 11,
@@ -69,7 +69,11 @@ pub const EXITS: &[ExitRow] = &[
         exit: Exit::DataPolicy,
         meaning: "the result is incomplete, or `sync verify` found a difference",
     },
-    ExitRow { exit: Exit::LocalIo, meaning: "local I/O: disk full, permission, unwritable output" },
+    ExitRow {
+        exit: Exit::LocalIo,
+        meaning: "local I/O: disk full, permission, an output that exists (`--no-clobber`) or is in use by \
+                  another run, or a key that cannot be deleted from a locked keyring",
+    },
     ExitRow {
         exit: Exit::Unmet,
         meaning: "a delivery failed verification, or `--expect` or `--count` was not met",

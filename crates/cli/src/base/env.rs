@@ -34,33 +34,33 @@ macro_rules! variables {
 #[rustfmt::skip]
 variables! {
     BASE_URL = "FORMSVC_BASE_URL":
-        "base URL of the service, like `--base-url`";
+        "base URL of the service";
     ALLOW_HTTP = "FORMSVC_ALLOW_HTTP":
-        "hosts, separated by commas, that get requests and the API key over http";
+        "hosts, separated by commas, that get requests and the API key over http, without encryption";
     API_KEY = "FORMSVC_API_KEY":
         "the API key; the `--api-key-…` flags take precedence";
     API_KEY_FILE = "FORMSVC_API_KEY_FILE":
         "file that contains the API key, like `--api-key-file`; FORMSVC_API_KEY takes precedence";
     PROFILE = "FORMSVC_PROFILE":
-        "name of the profile, like `--profile`";
+        "profile that commands use: a service and its API key";
     OUTPUT = "FORMSVC_OUTPUT":
-        "output format, like `--output`";
+        "output format";
     TIME_STYLE = "FORMSVC_TIME_STYLE":
-        "format of times on a terminal, relative or absolute, like `--time-style`";
+        "format of times on a terminal: relative (2 h ago) or absolute (local date and time)";
     COLOR = "FORMSVC_COLOR":
-        "when to use colours, like `--color`";
+        "when to use colours";
     PAGER = "FORMSVC_PAGER":
-        "command that shows long output on a terminal, or false; takes precedence over PAGER";
+        "command that shows long output on a terminal; false disables the pager";
     ERROR_FORMAT = "FORMSVC_ERROR_FORMAT":
-        "format of errors, like `--error-format`";
+        "format of errors and messages on standard error";
     NO_INPUT = "FORMSVC_NO_INPUT":
-        "true disables prompts, like `--no-input`";
+        "true disables prompts, even on a terminal";
     TIMEOUT = "FORMSVC_TIMEOUT":
-        "time limit for one request, like `--timeout`";
+        "time limit for one request and its response";
     MAX_WAIT = "FORMSVC_MAX_WAIT":
-        "longest single wait for a rate limit, like `--max-wait`";
+        "longest single wait for a rate limit; a command that would have to wait longer fails";
     MAX_RATE = "FORMSVC_MAX_RATE":
-        "maximum requests per minute, like `--max-rate`";
+        "maximum requests per minute";
     CACERT = "FORMSVC_CACERT":
         "PEM file of certificates that are also trusted, like `--cacert`";
     SYNC_TO = "FORMSVC_SYNC_TO":

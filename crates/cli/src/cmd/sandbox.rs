@@ -1,5 +1,6 @@
 //! `formsvc sandbox`
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,7 +14,8 @@ use crate::settings::args::whole;
 
 /// Run a service with sample data on this machine, for tests and first steps
 ///
-/// It listens on loopback only and runs until it is interrupted. Its forms: the RAND health
+/// It listens on loopback only and runs until it is interrupted. Prints the lines that set its address and
+/// API key in a shell; all messages go to standard error. Its forms: the RAND health
 /// insurance experiment (randhie), election interviews (anes96), penguins, text that breaks
 /// software (naughty), and a form without submissions (contact, at /f/contact). The submissions are
 /// spread over the 180 days before today (UTC).
@@ -48,7 +50,11 @@ impl Sandbox {
             cx.shutdown.remove_file_at_exit(path);
         }
         for line in banner(&sandbox.info, every, &faults).split('\n') {
-            cx.progress.remark(line);
+            if line.starts_with("export ") {
+                writeln!(io::stdout(), "{line}").map_err(|error| CliError::stdout(&error))?;
+            } else {
+                cx.progress.remark(line);
+            }
         }
         loop {
             tokio::select! {

@@ -252,11 +252,6 @@ fn report(progress: &Progress, verbose: bool, rate: Option<Rate>, event: &Client
             progress
                 .remark(&format!("{operation}: {outcome} in {millis:.1} ms, attempt {attempt}"));
         }
-        ClientEvent::PageFetched { duplicates: repeated @ 1.., .. } if verbose => {
-            let rows = if *repeated == 1 { "row" } else { "rows" };
-            progress
-                .remark(&format!("the service sent {repeated} {rows} twice; each is used once"));
-        }
         ClientEvent::Fallback { reason, .. } => warn_of_fallback(progress, *reason),
         ClientEvent::RateLimited { wait, reason, .. } => {
             progress.waiting(*wait, &describe_wait(*reason, rate));
@@ -306,20 +301,16 @@ fn describe_wait(reason: WaitReason, rate: Option<Rate>) -> String {
 
 /// Warns that it is unproven whether a list is complete.
 fn warn_of_fallback(progress: &Progress, reason: FallbackReason) {
-    progress.warn(&format!(
-        "{}; submissions that share a time could be missing (complete: unproven)",
-        describe_fallback(reason)
-    ));
-}
-
-fn describe_fallback(reason: FallbackReason) -> &'static str {
-    match reason {
+    let why = match reason {
         FallbackReason::CursorRefused => "the service refuses cursors that it did not issue",
         FallbackReason::CursorIgnored => "the service ignores cursors that it did not issue",
         FallbackReason::RowsDeleted => "submissions were deleted while the list was read",
         FallbackReason::CursorNotTime => "the cursors of the service are not times of submissions",
         _ => "the service cannot be checked",
-    }
+    };
+    progress.warn(&format!(
+        "{why}; submissions that share a time could be missing (complete: unproven)"
+    ));
 }
 
 #[cfg(test)]

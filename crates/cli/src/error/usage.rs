@@ -24,9 +24,16 @@ const SECRET_TYPED: &str =
 /// `--flag value` that was typed, and the hint.
 const HINTS: &[(&str, &str, &str)] = &[
     ("", "--format", "the output format is `--output`, such as `--output json`"),
+    ("", "--web", "`formsvc forms view FORM --json url` prints the address of a form"),
+    ("formsvc", "alias", "there are no aliases: define one in your shell"),
     ("formsvc", "get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
     ("formsvc", "init", "`formsvc auth login` saves the service and your API key"),
     ("formsvc", "ls", "did you mean `formsvc forms list`?"),
+    (
+        "formsvc",
+        "logs",
+        "`formsvc webhook events tail` follows deliveries, `formsvc submissions tail` submissions",
+    ),
     ("formsvc", "setup", "`formsvc auth login` saves the service and your API key"),
     ("formsvc", "version", "`formsvc --version` prints the version"),
     ("submissions export", "--format excel", "did you mean `xlsx`?"),
@@ -190,6 +197,21 @@ fn commands_named(root: &Command, word: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_other_programs_have_a_hint() {
+        let root = crate::cmd::command();
+        for (line, hint) in [
+            ("formsvc alias set x y", "define one in your shell"),
+            ("formsvc logs tail", "`formsvc webhook events tail`"),
+            ("formsvc forms view contact --web", "--json url`"),
+        ] {
+            let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+            let error = root.clone().try_get_matches_from(&words).unwrap_err();
+            let error = explain(&error, &path(&root, &words), &words);
+            assert!(error.advice().is_some_and(|advice| advice.contains(hint)), "{line}");
+        }
+    }
 
     #[test]
     fn command_is_found_after_flags_and_their_values() {

@@ -8,8 +8,8 @@ use formsvc_client::types::PublicId;
 use formsvc_protocol::RetrySchedule;
 use formsvc_server::admin::parse_id;
 use formsvc_server::delivery::{read_retry_base, read_retry_factor};
-use formsvc_server::egress::{AllowEntry, AllowEntryError};
-use formsvc_server::faults::{FAULTS, FaultError, FaultSetting, FaultSide};
+use formsvc_server::egress::AllowEntry;
+use formsvc_server::faults::{FAULTS, FaultSetting, FaultSide};
 use formsvc_workbench::target;
 use secrecy::SecretString;
 
@@ -41,10 +41,10 @@ pub(crate) struct SandboxOptions {
     pub(crate) retry_factor: Option<u32>,
     /// Let deliveries reach an address range (10.1.0.0/16), an address, or a host and port
     /// (hooks.internal:8443) that is neither public nor this machine (repeatable or comma-separated)
-    #[arg(long, value_name = "ENTRY", value_delimiter = ',', value_parser = allow_entry)]
+    #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
     pub(crate) egress_allow: Vec<AllowEntry>,
     /// Inject a fault: NAME or NAME=VALUE (repeatable)
-    #[arg(long, value_name = "NAME[=VALUE]", value_parser = fault, long_help = fault_help())]
+    #[arg(long, value_name = "NAME[=VALUE]", long_help = fault_help())]
     pub(crate) fault: Vec<FaultSetting>,
     /// Add a submission every DURATION, in turn to the forms of `--webhook`, or else to `contact`
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -98,14 +98,6 @@ fn retry_base(text: &str) -> Result<Duration, String> {
 
 fn retry_factor(text: &str) -> Result<u32, String> {
     read_retry_factor(text).map_err(|rule| format!("it {rule}"))
-}
-
-fn allow_entry(text: &str) -> Result<AllowEntry, String> {
-    text.parse().map_err(|error: AllowEntryError| error.to_string())
-}
-
-fn fault(text: &str) -> Result<FaultSetting, String> {
-    text.parse().map_err(|error: FaultError| error.to_string())
 }
 
 /// Returns the help of `--fault`, with all faults.

@@ -73,7 +73,8 @@ pub struct Globals {
     /// [env: FORMSVC_CACERT]
     #[arg(long, global = true, value_name = "PATH", help_heading = NETWORK, hide_short_help = true)]
     pub cacert: Option<PathBuf>,
-    /// Allow a base URL with http, which sends the API key without encryption [env: FORMSVC_ALLOW_HTTP]
+    /// Allow a base URL with http, which sends the API key without encryption (FORMSVC_ALLOW_HTTP allows
+    /// single hosts)
     #[arg(long, global = true, help_heading = NETWORK, hide_short_help = true)]
     pub allow_http: bool,
     /// Maximum requests per minute, or `off` [default: the limit that the service announces, else 300]

@@ -2,6 +2,8 @@
 
 mod webhooks;
 
+use std::time::{Duration, Instant};
+
 use crate::support::{Sandbox, entries, formsvc, request, run};
 
 #[test]
@@ -16,6 +18,31 @@ fn sandbox_serves_while_its_ready_file_exists() {
     assert_eq!(sandbox.terminate(), Some(143));
     assert!(!ready.exists(), "the ready file was not removed");
     drop(folder);
+}
+
+#[test]
+fn only_export_lines_go_to_standard_output() {
+    let sandbox = Sandbox::start(&[]);
+    let (url, key) = (&sandbox.base_url, &sandbox.api_key);
+    let exports =
+        [format!("export FORMSVC_BASE_URL={url}"), format!("export FORMSVC_API_KEY={key}")];
+    assert_eq!(sandbox.exports, exports);
+    assert!(sandbox.said.contains("In another shell") && !sandbox.said.contains("export "));
+}
+
+/// One run in time is enough, because a busy machine can delay some runs.
+#[test]
+fn interrupt_ends_the_sandbox_within_1s() {
+    let mut times = (0..4).map(|_| {
+        let mut sandbox = Sandbox::start(&[]);
+        // A browser leaves idle connections open.
+        let address = sandbox.base_url.trim_start_matches("http://").to_owned();
+        let _idle = std::net::TcpStream::connect(address).unwrap();
+        let begun = Instant::now();
+        assert_eq!(sandbox.end_by("INT"), Some(130));
+        begun.elapsed()
+    });
+    assert!(times.any(|time| time < Duration::from_secs(1)));
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub(crate) struct Sandbox {
     pub(crate) api_key: String,
     /// The output before the sandbox was ready.
     pub(crate) said: String,
+    /// The lines on standard output.
+    pub(crate) exports: Vec<String>,
     stderr: BufReader<ChildStderr>,
     folder: Option<tempfile::TempDir>,
 }
@@ -67,7 +69,13 @@ impl Sandbox {
         let ready = folder.path().join("ready.json");
         let mut command = formsvc(&["sandbox", "--port", "0", "--ready-file"]);
         // The sandbox prints its last lines after it has written the ready file.
-        let mut child = command.arg(&ready).args(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .arg(&ready)
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
         while !said.contains("Ctrl-C stops it") {
@@ -76,11 +84,15 @@ impl Sandbox {
         }
         let ready = std::fs::read_to_string(&ready).unwrap();
         let ready: serde_json::Value = serde_json::from_str(&ready).unwrap();
+        let exports = 2 + ready["webhooks"].as_array().unwrap().len();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let exports: Vec<String> = stdout.lines().take(exports).map(Result::unwrap).collect();
         Self {
             child,
             base_url: ready["base_url"].as_str().unwrap().to_owned(),
             api_key: ready["api_key"].as_str().unwrap().to_owned(),
             said,
+            exports,
             stderr,
             folder: Some(folder),
         }
@@ -114,7 +126,12 @@ impl Sandbox {
     }
 
     pub(crate) fn terminate(mut self) -> Option<i32> {
-        signal(&self.child, "TERM");
+        self.end_by("TERM")
+    }
+
+    /// Sends a signal, and returns the exit code.
+    pub(crate) fn end_by(&mut self, name: &str) -> Option<i32> {
+        signal(&self.child, name);
         self.child.wait().unwrap().code()
     }
 }

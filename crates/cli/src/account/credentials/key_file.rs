@@ -69,9 +69,6 @@ impl KeyFile {
     /// Removes a key. Returns false if the file does not contain it. Deletes the file with the last key.
     pub(super) fn remove(&self, account: &Account) -> Result<bool, StoreError> {
         let folder = self.folder()?;
-        if !folder.is_dir() {
-            return Ok(false);
-        }
         if !self.exists() && !folder.join(LOCK_NAME).exists() {
             return Ok(false);
         }

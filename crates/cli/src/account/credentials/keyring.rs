@@ -133,10 +133,7 @@ use apple_native_keyring_store::keychain::Store as SystemStore;
 use windows_native_keyring_store::Store as SystemStore;
 
 fn open() -> Result<Arc<CredentialStore>, StoreError> {
-    match SystemStore::new() {
-        Ok(store) => Ok(store),
-        Err(error) => Err(failed(error)),
-    }
+    SystemStore::new().map(|store| store as Arc<CredentialStore>).map_err(failed)
 }
 
 /// Checks that the keyring is unlocked. A locked keyring shows no entries.
@@ -153,27 +150,20 @@ fn unlocked() -> Result<(), StoreError> {
 
 /// Converts an error of the library, without the data that the library read.
 fn failed(error: Error) -> StoreError {
+    #[cfg(all(unix, not(target_os = "macos")))]
+    if let Error::PlatformFailure(why) = &error
+        && let Some(absence) = super::secret_service::absence(&**why)
+    {
+        return StoreError::Absent(absence);
+    }
     match error {
         Error::NoStorageAccess(_) => StoreError::Locked,
         Error::Ambiguous(entries) => StoreError::Ambiguous(entries.len()),
-        Error::PlatformFailure(why) => platform(why),
+        Error::PlatformFailure(why) => StoreError::Keyring(why),
         Error::BadEncoding(bytes) | Error::BadDataFormat(bytes, _) => {
             drop(Zeroizing::new(bytes));
             StoreError::Keyring("the entry of this account is not text".into())
         }
         other => StoreError::Keyring(Box::new(other)),
     }
-}
-
-#[cfg(all(unix, not(target_os = "macos")))]
-fn platform(why: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
-    match super::secret_service::absence(&*why) {
-        Some(absence) => StoreError::Absent(absence),
-        None => StoreError::Keyring(why),
-    }
-}
-
-#[cfg(not(all(unix, not(target_os = "macos"))))]
-fn platform(why: Box<dyn std::error::Error + Send + Sync>) -> StoreError {
-    StoreError::Keyring(why)
 }

@@ -85,7 +85,13 @@ impl Login {
         for error in [removed, old_removed].into_iter().filter_map(Result::err) {
             cx.progress.warn(&error.to_string());
         }
-        report(cx, &account, user.as_ref());
+        let (origin, name) = (account.origin(), account.profile());
+        cx.progress.remark(&match user {
+            Some(User { name: user, email, .. }) => {
+                format!("logged in to {origin} as {user} <{email}> (profile `{name}`)")
+            }
+            None => format!("the key for {origin} was not verified (profile `{name}`)"),
+        });
         cx.progress.remark(&match store {
             None => "no key is stored: the program runs each time".to_owned(),
             Some(store) => {
@@ -95,7 +101,6 @@ impl Login {
             }
         });
         if is_first {
-            let name = account.profile();
             cx.progress.remark(&format!("the profile `{name}` is used unless another is named"));
         }
         warn_of_stronger(cx);
@@ -207,14 +212,4 @@ async fn choose_store(
     }
     let hint = key::store_hint(&cx.settings, &why).unwrap_or_default();
     Err(CliError::from(why).hint(hint))
-}
-
-fn report(cx: &Context, account: &Account, user: Option<&User>) {
-    let (origin, profile) = (account.origin(), account.profile());
-    cx.progress.remark(&match user {
-        Some(User { name, email, .. }) => {
-            format!("logged in to {origin} as {name} <{email}> (profile `{profile}`)")
-        }
-        None => format!("the key for {origin} was not verified (profile `{profile}`)"),
-    });
 }

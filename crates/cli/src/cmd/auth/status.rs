@@ -42,7 +42,8 @@ pub(crate) struct Status {
 #[derive(Default, Serialize)]
 struct Row {
     profile: Option<String>,
-    state: State,
+    /// `ok`, `unchecked`, `refused`, `unreachable`, `failed` or `missing`.
+    state: &'static str,
     base_url: Option<String>,
     source: Option<String>,
     key: Option<String>,
@@ -51,22 +52,10 @@ struct Row {
     latency_ms: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Ok,
-    Unchecked,
-    Refused,
-    Unreachable,
-    Failed,
-    #[default]
-    Missing,
-}
-
 impl Status {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
-        let mut row = Row::default();
+        let mut row = Row { state: "missing", ..Row::default() };
         let result = self.fill(cx, &mut row).await;
         if row.base_url.is_none() && matches!(cx.settings.service, Service::At { .. }) {
             return result;
@@ -90,7 +79,7 @@ impl Status {
         (row.profile, row.base_url) = (Some(cx.settings.profile.clone()), Some(base_url.clone()));
         let found = key::find(&cx.settings, given.as_ref(), base_url, &cx.progress).await??;
         row.key = Some(masked(&found.key));
-        row.state = State::Unchecked;
+        row.state = "unchecked";
         row.source = Some(match given {
             Some(file @ KeySource::File { .. }) => format!("{} {}", file.named_by(), found.origin),
             Some(given) => given.named_by().to_owned(),
@@ -110,14 +99,14 @@ impl Row {
         let user = client.me().await.map_err(|error| {
             let error = CliError::from(error);
             self.state = match error.exit {
-                Exit::Auth => State::Refused,
-                Exit::Network => State::Unreachable,
-                _ => State::Failed,
+                Exit::Auth => "refused",
+                Exit::Network => "unreachable",
+                _ => "failed",
             };
             error
         })?;
         let User { email, name, .. } = user.into_inner();
-        self.state = State::Ok;
+        self.state = "ok";
         (self.email, self.name) = (Some(email), Some(name));
         let millis = start.elapsed().as_secs_f64() * 1_000.0;
         self.latency_ms = Some((millis * 10.0).round() / 10.0);

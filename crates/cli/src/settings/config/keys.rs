@@ -134,16 +134,21 @@ pub(crate) fn one_of(names: &[String]) -> String {
     }
 }
 
+/// Creates a setting with a variable, which has the description.
 const fn setting(
     name: &'static str,
     kind: Kind,
     scope: Scope,
     flag: Option<&'static str>,
-    variable: Option<EnvVar>,
+    variable: EnvVar,
     default: Option<&'static str>,
-    about: &'static str,
 ) -> Setting {
-    Setting { name, about, kind, default, flag, variable, scope }
+    Setting { name, about: variable.about, kind, default, flag, variable: Some(variable), scope }
+}
+
+/// Creates a setting that only a profile contains.
+const fn of_profile(name: &'static str, kind: Kind, about: &'static str) -> Setting {
+    Setting { name, about, kind, default: None, flag: None, variable: None, scope: Scope::Profile }
 }
 
 /// The profile that commands use.
@@ -152,45 +157,32 @@ pub const PROFILE: Setting = setting(
     Kind::ProfileName,
     Scope::Top,
     Some("--profile"),
-    Some(env::PROFILE),
+    env::PROFILE,
     Some("default"),
-    "profile that commands use: a service and its API key",
 );
 
 /// All settings.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     PROFILE,
-    setting("base_url", Kind::BaseUrl, Scope::Profile, Some("--base-url"), Some(env::BASE_URL), None,
-        "base URL of the service"),
-    setting("allow_http", Kind::Hosts, Scope::Profile, None, Some(env::ALLOW_HTTP), None,
-        "hosts, besides this machine, that get requests and the API key over http, without encryption"),
-    setting("store", Kind::Store, Scope::Profile, None, None, None,
-        "store of the API key; `formsvc auth login` sets it"),
-    setting("api_key_command", Kind::Words, Scope::Profile, None, None, None,
+    setting("base_url", Kind::BaseUrl, Scope::Profile, Some("--base-url"), env::BASE_URL, None),
+    setting("allow_http", Kind::Hosts, Scope::Profile, None, env::ALLOW_HTTP, None),
+    of_profile("store", Kind::Store, "store of the API key; `formsvc auth login` sets it"),
+    of_profile("api_key_command", Kind::Words,
         "program that prints the API key, such as a password manager; runs without a shell"),
-    setting("output", Kind::Output, Scope::Anywhere, Some("--output"), Some(env::OUTPUT),
-        Some("table on a terminal, tsv in a pipe"),
-        "output format"),
-    setting("time_style", Kind::Times, Scope::Anywhere, Some("--time-style"), Some(env::TIME_STYLE),
-        Some("relative"),
-        "format of times on a terminal: relative (2 h ago) or absolute (local date and time)"),
-    setting("color", Kind::Color, Scope::Anywhere, Some("--color"), Some(env::COLOR), Some("auto"),
-        "when to use colours"),
-    setting("pager", Kind::Pager, Scope::User, Some("--no-pager"), Some(env::PAGER), Some("less"),
-        "command that shows long output on a terminal; false disables the pager"),
+    setting("output", Kind::Output, Scope::Anywhere, Some("--output"), env::OUTPUT,
+        Some("table on a terminal, tsv in a pipe")),
+    setting("time_style", Kind::Times, Scope::Anywhere, Some("--time-style"), env::TIME_STYLE,
+        Some("relative")),
+    setting("color", Kind::Color, Scope::Anywhere, Some("--color"), env::COLOR, Some("auto")),
+    setting("pager", Kind::Pager, Scope::User, Some("--no-pager"), env::PAGER, Some("less")),
     setting("error_format", Kind::ErrorFormat, Scope::Anywhere, Some("--error-format"),
-        Some(env::ERROR_FORMAT), Some("text"),
-        "format of errors and messages on standard error"),
-    setting("no_input", Kind::Switch, Scope::User, Some("--no-input"), Some(env::NO_INPUT), Some("false"),
-        "disable prompts, even on a terminal"),
-    setting("timeout", Kind::Duration, Scope::User, Some("--timeout"), Some(env::TIMEOUT), Some("30s"),
-        "time limit for one request and its response"),
-    setting("max_wait", Kind::Duration, Scope::User, Some("--max-wait"), Some(env::MAX_WAIT), Some("2m"),
-        "longest single wait for a rate limit; a command that would have to wait longer fails"),
-    setting("max_rate", Kind::Rate, Scope::User, Some("--max-rate"), Some(env::MAX_RATE),
-        Some("the limit that the service announces, else 300"),
-        "maximum requests per minute"),
+        env::ERROR_FORMAT, Some("text")),
+    setting("no_input", Kind::Switch, Scope::User, Some("--no-input"), env::NO_INPUT, Some("false")),
+    setting("timeout", Kind::Duration, Scope::User, Some("--timeout"), env::TIMEOUT, Some("30s")),
+    setting("max_wait", Kind::Duration, Scope::User, Some("--max-wait"), env::MAX_WAIT, Some("2m")),
+    setting("max_rate", Kind::Rate, Scope::User, Some("--max-rate"), env::MAX_RATE,
+        Some("the limit that the service announces, else 300")),
 ];
 
 /// Returns the setting with a name.

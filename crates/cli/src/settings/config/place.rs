@@ -44,13 +44,6 @@ impl SettingLocation {
                 check_profile(profile)?;
                 (Some(profile.to_owned()), name)
             }
-            [PROFILES | "profile", profile] => {
-                return Err(unknown(name).hint(format!(
-                    "`formsvc auth logout --forget --profile {}` removes a profile and its key; a \
-                     setting of a profile is written `profiles.NAME.SETTING`",
-                    without_secrets(profile)
-                )));
-            }
             _ => {
                 return Err(unknown(name).hint(
                     "a setting of a profile is written `profiles.NAME.SETTING`; NAME contains no `.`",

@@ -120,6 +120,22 @@ fn locked_keyring_is_reported_as_locked() {
     assert!(!home.config("config.toml").exists(), "no profile without a key is written");
 }
 
+/// GNOME Keyring stores a keyring with an empty password as text. It is locked until a program unlocks it,
+/// and asks for no password.
+#[test]
+fn keyring_with_an_empty_password_is_unlocked() {
+    let Some(home) = Home::or_skip() else { return };
+    let folder = home.path().join(".local/share/keyrings");
+    std::fs::create_dir_all(&folder).unwrap();
+    let keyring = "[keyring]\ndisplay-name=open\nctime=0\nmtime=0\nlock-on-idle=false\n\
+                   lock-after=false\n";
+    std::fs::write(folder.join("open.keyring"), keyring).unwrap();
+    std::fs::write(folder.join("default"), "open").unwrap();
+    store_key(Session::locked(&home).formsvc(&LOGIN));
+    let session = Session::locked(&home);
+    assert_eq!(session.run(&["auth", "token"]).stdout, format!("{KEY}\n"));
+}
+
 #[test]
 fn key_in_a_locked_keyring_is_neither_missing_nor_removed() {
     let Some(home) = Home::or_skip() else { return };

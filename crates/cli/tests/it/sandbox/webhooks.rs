@@ -74,9 +74,9 @@ fn submit(sandbox: &Sandbox) {
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
 
-/// Returns the secret in the startup output of the sandbox.
-fn secret(said: &str) -> Option<&str> {
-    said.lines().find_map(|line| line.strip_prefix("export FORMSVC_SIGNING_SECRET="))
+/// Returns the secret that the sandbox printed.
+fn secret(sandbox: &Sandbox) -> Option<&str> {
+    sandbox.exports.iter().find_map(|line| line.strip_prefix("export FORMSVC_SIGNING_SECRET="))
 }
 
 fn is_signed_with(received: &Received, secret: &str) -> bool {
@@ -150,11 +150,11 @@ fn database_keeps_the_signing_secret() {
     let endpoint = Endpoint::start(&[200]);
     let (webhook, database) = (endpoint.flag("contact"), database.to_str().unwrap());
     let first = Sandbox::start(&["--database", database, &webhook]);
-    let (key, known) = (first.api_key.clone(), secret(&first.said).unwrap().to_owned());
+    let (key, known) = (first.api_key.clone(), secret(&first).unwrap().to_owned());
     first.terminate();
     for args in [&["--database", database, &webhook][..], &["--database", database]] {
         let again = Sandbox::start(args);
-        assert_eq!(secret(&again.said), Some(&*known), "{}", again.said);
+        assert_eq!(secret(&again), Some(&*known), "{}", again.said);
         assert_eq!(again.said.matches("are delivered to").count(), 1, "{}", again.said);
         for key in [&key, &again.api_key] {
             let me = again.formsvc(&["me"]).env("FORMSVC_API_KEY", key).status().unwrap();

@@ -119,15 +119,6 @@ fn demo_sync_warns_that_its_forms_are_new() {
     assert!(said.stderr.starts_with(warning), "{}", said.stderr);
 }
 
-#[test]
-fn repeated_row_is_counted_in_the_singular() {
-    let answers = vec![one_form(), page(NEWER, CURSOR), both()];
-    let (service, database) = (Canned::start(answers), Database::new());
-    let said = database.run(&service, &["sync", "survey", "-v"]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("the service sent 1 row twice;"), "{}", said.stderr);
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn full_disk_ends_a_sync_that_the_same_command_completes() {
