@@ -134,6 +134,14 @@ async fn attempts_are_listed_and_new_ones_keep_the_page() {
     ];
     assert_shows(&browser, &expected).await;
     assert_eq!(browser.count(".attempts > li").await, 3);
+    let attempts =
+        "[[1, 'valid'], [2, 'valid'], [1, 'valid'], [1, 'signature_mismatch'], [2, 'valid']]";
+    let runs = format!(
+        "return import('./detail.js').then(({{ runsOf }}) =>
+            runsOf({attempts}.map(([attempt, verdict]) => ({{ attempt, verdict }})))
+                .map(run => run.length))"
+    );
+    assert_eq!(browser.run(&runs).await, json!([2, 3]), "one list for each run of the listener");
     // Elements that the user may be about to press are not replaced.
     let parts = "['.back a', '.do', '#detail-title', '#body', '.headers']";
     browser

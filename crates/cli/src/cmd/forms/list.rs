@@ -1,7 +1,5 @@
 //! `formsvc forms list`
 
-use std::collections::BTreeSet;
-
 use clap::Args;
 use formsvc_client::list::Forms;
 
@@ -40,19 +38,13 @@ impl List {
             listing.push(&FormRow::new(form, base_url));
         }
         if listing.is_empty() {
-            cx.progress.remark(&self.describe_empty(&forms));
+            cx.progress.remark(&match &self.status {
+                Some(status) => format!("no forms with the status `{status}`"),
+                None => "no forms".to_owned(),
+            });
         }
         cx.output.list(listing)?;
         check_valid(&forms)
-    }
-
-    fn describe_empty(&self, forms: &Forms) -> String {
-        let known: BTreeSet<&str> = forms.iter().map(|form| form.status.as_str()).collect();
-        let Some(status) = self.status.as_ref().filter(|_| !known.is_empty()) else {
-            return "no forms".to_owned();
-        };
-        let known: Vec<&str> = known.into_iter().collect();
-        format!("no forms with the status `{status}`; known: {}", known.join(", "))
     }
 }
 

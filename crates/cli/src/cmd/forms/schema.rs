@@ -54,20 +54,6 @@ struct LabelRow<'a> {
     of: u64,
 }
 
-impl<'a> LabelRow<'a> {
-    fn new(label: &'a LabelStatistics, of: u64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "a share is printed with few digits")]
-        let rate = label.filled as f64 / of as f64;
-        Self {
-            label,
-            r#type: label.column_type(),
-            fill_rate: (rate * 1_000.0).round() / 1_000.0,
-            distinct: label.distinct(),
-            of,
-        }
-    }
-}
-
 impl ShowSchema {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
@@ -92,7 +78,15 @@ impl ShowSchema {
         cx.progress.end();
         let of = statistics.submissions;
         for label in &statistics.labels {
-            listing.push(&LabelRow::new(label, of));
+            #[expect(clippy::cast_precision_loss, reason = "a share is printed with few digits")]
+            let rate = label.filled as f64 / of as f64;
+            listing.push(&LabelRow {
+                label,
+                r#type: label.column_type(),
+                fill_rate: (rate * 1_000.0).round() / 1_000.0,
+                distinct: label.distinct(),
+                of,
+            });
         }
         cx.output.list(listing)?;
         cx.progress.remark(&match of {

@@ -105,12 +105,14 @@ function forwards({ delivery, relayed_forward: relayed }) {
       resultView(forward, 'Response'))));
 }
 
-/** Splits attempts by the run of the listener, which counts them from 1. */
-function runsOf(list) {
-  const runs = [];
+/** Splits attempts by the run of the listener, which counts them from 1. It does not count refused ones. */
+export function runsOf(list) {
+  let [runs, last] = [[], 0];
   for (const attempt of list) {
-    if (attempt.attempt > (runs.at(-1)?.at(-1).attempt ?? Infinity)) runs.at(-1).push(attempt);
-    else runs.push([attempt]);
+    const isCounted = verdictLabel(attempt).tone !== 'bad';
+    if (!runs.length || (isCounted && attempt.attempt <= last)) runs.push([]);
+    runs.at(-1).push(attempt);
+    if (isCounted) last = attempt.attempt;
   }
   return runs;
 }
@@ -130,7 +132,7 @@ function attempts({ attempts: list, has_more_attempts: hasMore, delivery }) {
     el('h3', { id: 'attempts-title' }, 'Attempts'),
     el('p', { class: 'quiet small-text' }, hasMore ? `The newest ${list.length} deliveries of this submission.` : 'All deliveries of this submission.'),
     ...runsOf(list).flatMap((run, index, runs) => [
-      runs.length > 1 && el('p', {}, index ? 'Later run of the listener' : 'First run of the listener'),
+      runs.length > 1 && el('p', {}, `${index + 1 < runs.length ? 'Earlier' : 'Latest'} run of the listener`),
       el('ol', { class: 'attempts' }, ...run.map(item))]));
 }
 

@@ -3,68 +3,35 @@
 use std::convert::Infallible;
 
 use axum::Router;
-use axum::extract::{FromRef, State};
-use axum::response::IntoResponse;
 use axum::routing::post;
 use formsvc_receiver::inbox::MemoryInbox;
 use formsvc_receiver::{SubmissionCreated, Verified, Verifier, process_once};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::TcpListener;
-use tokio::task::AbortHandle;
 use url::Url;
 
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// A running receiver. Dropping it stops it.
-pub(super) struct DemoReceiver {
-    pub(super) url: Url,
-    pub(super) secret: SecretString,
-    serving: AbortHandle,
-}
-
-#[derive(Clone)]
-struct App {
-    verifier: Verifier,
-    inbox: MemoryInbox,
-}
-
-impl FromRef<App> for Verifier {
-    fn from_ref(app: &App) -> Self {
-        app.verifier.clone()
-    }
-}
-
-impl DemoReceiver {
-    pub(super) async fn start() -> Result<Self, CliError> {
-        let failed = |error: &dyn std::error::Error| {
-            CliError::new(Exit::LocalIo, "the receiver of `--demo` cannot start").because(error)
-        };
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|error| failed(&error))?;
-        let secret: SecretString = format!("whsec_{}", hex::encode(bytes)).into();
-        let verifier = Verifier::new(secret.expose_secret()).map_err(|error| failed(&error))?;
-        let inbox = MemoryInbox::new();
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
-        let address = listener.local_addr().map_err(|error| failed(&error))?;
-        let url = format!("http://{address}/").parse().map_err(|error| failed(&error))?;
-        let router = Router::new().route("/", post(accept)).with_state(App { verifier, inbox });
-        let serving = tokio::spawn(async move { axum::serve(listener, router).await });
-        Ok(Self { url, secret, serving: serving.abort_handle() })
-    }
-}
-
-impl Drop for DemoReceiver {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
-async fn accept(
-    State(app): State<App>,
-    submission: Verified<SubmissionCreated>,
-) -> impl IntoResponse {
-    process_once(app.inbox, submission, |_, _| async { Ok::<(), Infallible>(()) }).await
+/// Starts a receiver, which ends with the command. Returns its URL and its secret.
+pub(super) async fn start_receiver() -> Result<(Url, SecretString), CliError> {
+    let failed = |error: &dyn std::error::Error| {
+        CliError::new(Exit::LocalIo, "the receiver of `--demo` cannot start").because(error)
+    };
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| failed(&error))?;
+    let secret: SecretString = format!("whsec_{}", hex::encode(bytes)).into();
+    let verifier = Verifier::new(secret.expose_secret()).map_err(|error| failed(&error))?;
+    let inbox = MemoryInbox::new();
+    let accept = async move |submission: Verified<SubmissionCreated>| {
+        process_once(inbox, submission, |_, _| async { Ok::<(), Infallible>(()) }).await
+    };
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(|error| failed(&error))?;
+    let address = listener.local_addr().map_err(|error| failed(&error))?;
+    let url = format!("http://{address}/").parse().map_err(|error| failed(&error))?;
+    let router = Router::new().route("/", post(accept)).with_state(verifier);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    Ok((url, secret))
 }
 
 #[cfg(test)]
@@ -74,9 +41,9 @@ mod tests {
     #[tokio::test]
     async fn demo_secret_does_not_depend_on_the_fastrand_seed() {
         fastrand::seed(1);
-        let first = DemoReceiver::start().await.unwrap();
+        let (_, first) = start_receiver().await.unwrap();
         fastrand::seed(1);
-        let second = DemoReceiver::start().await.unwrap();
-        assert_ne!(first.secret.expose_secret(), second.secret.expose_secret());
+        let (_, second) = start_receiver().await.unwrap();
+        assert_ne!(first.expose_secret(), second.expose_secret());
     }
 }

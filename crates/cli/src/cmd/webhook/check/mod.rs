@@ -21,10 +21,9 @@ use crate::checks::{self, Check, Outcome};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
-use crate::settings::Service;
 
 use super::args::{SecretArgs, SenderArgs, response_timeout};
-use demo::DemoReceiver;
+use super::is_demo;
 
 /// The fields of a result.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -68,9 +67,6 @@ pub(crate) struct CheckReceiver {
     /// Run only these checks; repeatable or comma-separated
     #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
     only: Vec<String>,
-    /// Omit these checks; repeatable or comma-separated
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = ids(), hide_possible_values = true)]
-    skip: Vec<String>,
     /// List the checks, and run none
     #[arg(long, conflicts_with_all = ["url", "junit"])]
     list: bool,
@@ -96,30 +92,10 @@ impl CheckReceiver {
             return cx.output.list(listing);
         }
         let listing = cx.output.listing(FIELDS)?;
-        if !RECEIVER_CHECKS.iter().any(|check| self.is_wanted(check)) {
-            return Err(CliError::usage("`--skip` omits all checks of `--only`"));
-        }
+        let (url, secret) = self.receiver(cx).await?;
         // The report is opened before the first request.
-        let junit = || self.junit.as_deref().map(Junit::create).transpose();
-        let (url, junit, reports) = if let Service::Demo = cx.settings.service {
-            if self.url.is_some() {
-                let what = "`--demo` checks its own receiver, so it takes no URL";
-                return Err(CliError::usage(what).hint("omit one of them"));
-            }
-            let (junit, demo) = (junit()?, DemoReceiver::start().await?);
-            (demo.url.clone(), junit, self.check(cx, &demo.url, &demo.secret).await?)
-        } else {
-            let url = self.url.clone().ok_or_else(|| {
-                CliError::coded(Code::MissingArgument, "no URL of a receiver")
-                    .hint("pass it: `formsvc webhook check URL`; `--demo` has a receiver to try")
-            })?;
-            let junit = junit()?;
-            let secrets = self.secrets.read_for_signing(cx, "signing").await?;
-            // During a rotation, the current secret is the first.
-            let secret = secrets.texts().into_iter().next().unwrap_or_default();
-            let reports = self.check(cx, &url, &secret).await?;
-            (url, junit, reports)
-        };
+        let junit = self.junit.as_deref().map(Junit::create).transpose()?;
+        let reports = self.check(cx, &url, &secret).await?;
         let checks: Vec<Check> = reports.iter().map(result).collect();
         if let Some(junit) = junit {
             junit.write("formsvc webhook check", &url, &checks)?;
@@ -128,9 +104,26 @@ impl CheckReceiver {
         checks::result(&checks, Some("--only"))
     }
 
+    /// Returns the URL and the secret of the receiver. Starts the receiver of a demo.
+    async fn receiver(&self, cx: &Context) -> Result<(Url, SecretString), CliError> {
+        if is_demo(cx) {
+            if self.url.is_some() {
+                let what = "`--demo` checks its own receiver, so it takes no URL";
+                return Err(CliError::usage(what).hint("omit one of them"));
+            }
+            return demo::start_receiver().await;
+        }
+        let url = self.url.clone().ok_or_else(|| {
+            CliError::coded(Code::MissingArgument, "no URL of a receiver")
+                .hint("pass it: `formsvc webhook check URL`; `--demo` has a receiver to try")
+        })?;
+        let secrets = self.secrets.read_for_signing(cx, "signing").await?;
+        // During a rotation, the current secret is the first.
+        Ok((url, secrets.texts().into_iter().next().unwrap_or_default()))
+    }
+
     fn is_wanted(&self, check: &ReceiverCheck) -> bool {
-        let names = |list: &[String]| list.iter().any(|id| id == check.id);
-        (self.only.is_empty() || names(&self.only)) && !names(&self.skip)
+        self.only.is_empty() || self.only.iter().any(|id| id == check.id)
     }
 
     /// Runs the checks.
