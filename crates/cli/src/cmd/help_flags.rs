@@ -8,7 +8,7 @@ const EVERYDAY: &[(&str, &str)] = &[
     ("webhook replay", "last status since to set export"),
     ("webhook trigger", "file from-submission event set count simulate-sender dry-run"),
     ("webhook verify", "explain capture http-dump header ignore-age secret-file"),
-    ("webhook check", "only skip list junit header secret-file"),
+    ("webhook check", "only list junit header secret-file"),
     ("webhook events export", "as out last status event since"),
     ("webhook events tail", "last count max-time status verdict event"),
     ("submissions export", "all out since until limit format columns where from dry-run"),
