@@ -6,28 +6,6 @@ use formsvc_protocol::{Answers, FormId, Submission, SubmissionId, Timestamp, Web
 /// A source of random bits.
 pub type Random<'a> = &'a mut dyn FnMut() -> u64;
 
-/// The type of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum AnswerType {
-    /// Text.
-    Text,
-    /// A JSON number.
-    Number,
-    /// Text that is a number.
-    NumberText,
-    /// Text that is a date.
-    Date,
-    /// Text that is a date with a time.
-    Time,
-    /// true or false.
-    Boolean,
-    /// A JSON array of texts.
-    List,
-    /// A JSON object.
-    Object,
-}
-
 /// Returns the body of an event, byte for byte as the service sends it.
 pub fn body(event: &WebhookEvent) -> Bytes {
     serde_json::to_vec(event).expect("an event serializes").into()
@@ -75,44 +53,6 @@ pub fn sample(random: Random<'_>, created_at: Timestamp) -> WebhookEvent {
     let data = Answers::parse(data).expect("the sample is a JSON object");
     let form = FormId::from_bits(*b"formsvc-sample\0\0");
     WebhookEvent::submission_created(submission_id(random), form, "Sample form", data, created_at)
-}
-
-/// Creates a submission with generated answers to the questions of a form.
-pub fn generate(
-    form: FormId,
-    title: &str,
-    questions: &[(String, AnswerType)],
-    random: Random<'_>,
-    created_at: Timestamp,
-) -> WebhookEvent {
-    let answers: Vec<String> = questions
-        .iter()
-        .map(|(label, kind)| {
-            let label = serde_json::to_string(label).expect("a string serializes");
-            format!("{label}:{}", answer(*kind, random))
-        })
-        .collect();
-    let data = format!("{{{}}}", answers.join(","));
-    let data = Answers::parse(data).expect("members between braces are an object");
-    WebhookEvent::submission_created(submission_id(random), form, title, data, created_at)
-}
-
-fn answer(kind: AnswerType, random: Random<'_>) -> String {
-    const WORDS: [&str; 8] =
-        ["example", "Zoë's answer", "second", "two words", "größer", "sample", "日本", "last"];
-    let word = WORDS[below(random, WORDS.len())];
-    let number = below(random, 1_000);
-    let (month, day) = (1 + below(random, 12), 1 + below(random, 28));
-    match kind {
-        AnswerType::Text => format!("\"{word} {number}\""),
-        AnswerType::Number => format!("{number}"),
-        AnswerType::NumberText => format!("\"{number}\""),
-        AnswerType::Date => format!("\"2026-{month:02}-{day:02}\""),
-        AnswerType::Time => format!("\"2026-{month:02}-{day:02}T09:30:00Z\""),
-        AnswerType::Boolean => number.is_multiple_of(2).to_string(),
-        AnswerType::List => format!("[\"{word}\",\"{number}\"]"),
-        AnswerType::Object => format!("{{\"{word}\":{number}}}"),
-    }
 }
 
 fn below(random: Random<'_>, end: usize) -> usize {
@@ -176,37 +116,6 @@ mod tests {
                     assert_eq!(serde_json::to_string(&read).unwrap(), value.as_json(), "{label}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn generated_answers_have_their_types() {
-        let types = [
-            AnswerType::Text,
-            AnswerType::Number,
-            AnswerType::NumberText,
-            AnswerType::Date,
-            AnswerType::Time,
-            AnswerType::Boolean,
-            AnswerType::List,
-            AnswerType::Object,
-        ];
-        let questions: Vec<_> = types.iter().map(|kind| (format!("\"{kind:?}\""), *kind)).collect();
-        let form = FormId::new("frm_1").unwrap();
-        let event = generate(form, "F", &questions, &mut counting(), at());
-        let fields = event.data.fields();
-        assert_eq!(fields.len(), types.len());
-        for ((label, value), (asked, kind)) in fields.iter().zip(&questions) {
-            assert_eq!(label, asked);
-            let value: serde_json::Value = serde_json::from_str(value.as_json()).unwrap();
-            let fits = match kind {
-                AnswerType::Number => value.is_number(),
-                AnswerType::Boolean => value.is_boolean(),
-                AnswerType::List => value.is_array(),
-                AnswerType::Object => value.is_object(),
-                _ => value.is_string(),
-            };
-            assert!(fits, "{kind:?}: {value}");
         }
     }
 }

@@ -145,7 +145,7 @@ pub const VERDICTS: [VerdictRow; 9] = [
         meaning: "the body exceeds the size limit",
         status: 413,
         rule: "Bodies over the limit are not verified.",
-        advice: Some("start the listener with a larger --max-body"),
+        advice: Some("send at most 1 MiB, as the service does"),
         is_explainable: false,
         ..REJECTED
     },

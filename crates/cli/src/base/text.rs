@@ -12,8 +12,6 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) const WIDTH_MIN: usize = 30;
 /// Characters of a text that are read per cell of width. It bounds the time for a text of combining marks.
 const CHARS_PER_CELL: usize = 8;
-/// Characters of an id that name its type, such as `sub_`.
-const ID_PREFIX: usize = 4;
 /// Keeps two words on one line while a text is wrapped.
 const NO_BREAK_SPACE: &str = "\u{a0}";
 
@@ -70,20 +68,6 @@ pub(crate) fn with_ellipsis(text: &str, width: usize) -> String {
     let ends = ends.map(|(at, c)| at + c.len_utf8());
     let end = ends.take_while(|end| text[..*end].width() <= room).last().unwrap_or(0);
     format!("{}…", text[..end].trim_end_matches(['\u{200c}', '\u{200d}']))
-}
-
-/// Returns the id in at most `width` cells. An ellipsis replaces its middle: ids of the same time have the
-/// same beginning.
-pub(crate) fn truncate_id(id: &str, width: usize) -> String {
-    if fits(id, width) {
-        return id.to_owned();
-    }
-    let Some(room) = width.checked_sub(1) else { return String::new() };
-    let prefix: String = id.chars().take(ID_PREFIX.min(room)).filter(char::is_ascii).collect();
-    let room = room - prefix.len();
-    let starts = id.char_indices().rev().map(|(at, _)| at).take(CHARS_PER_CELL * (width + 1));
-    let start = starts.take_while(|start| id[*start..].width() <= room).last().unwrap_or(id.len());
-    format!("{prefix}…{}", id[start..].trim_start_matches(['\u{200c}', '\u{200d}']))
 }
 
 fn fits(text: &str, width: usize) -> bool {
@@ -184,24 +168,6 @@ mod tests {
     }
 
     #[test]
-    fn truncate_id_cuts_the_middle() {
-        for (id, width, shown) in [
-            ("sub_0123456789", 14, "sub_0123456789"),
-            ("sub_0123456789", 13, "sub_…23456789"),
-            ("sub_0123456789", 6, "sub_…9"),
-            ("sub_0123456789", 3, "su…"),
-            ("sub_0123456789", 1, "…"),
-            ("sub_0123456789", 0, ""),
-            ("sub_漢字漢字", 10, "sub_…漢字"),
-            ("漢字漢字漢字", 8, "…字漢字"),
-        ] {
-            assert_eq!(truncate_id(id, width), shown, "{id} in {width}");
-        }
-        let piled = format!("a{}", "\u{301}".repeat(100_000));
-        assert!(truncate_id(&piled, 10).chars().count() < 100);
-    }
-
-    #[test]
     fn count_has_separators_and_plural() {
         for (number, noun, text) in [
             (1, "submission", "1 submission"),
@@ -244,7 +210,6 @@ mod tests {
         #[test]
         fn truncated_text_fits_width(text in "\\PC{0,40}", width in 0_usize..50) {
             prop_assert!(truncate(&text, width).width() <= width);
-            prop_assert!(truncate_id(&text, width).width() <= width);
         }
     }
 }

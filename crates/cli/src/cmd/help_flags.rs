@@ -4,9 +4,9 @@ use clap::{Arg, Command};
 
 /// The flags that `-h` shows of commands with many flags. `--help` shows all.
 const EVERYDAY: &[(&str, &str)] = &[
-    ("webhook listen", "port sandbox forward-to once expect ui"),
-    ("webhook replay", "last status since to dry-run set export"),
-    ("webhook trigger", "file form event set count simulate-sender dry-run"),
+    ("webhook listen", "port sandbox forward-to count expect ui"),
+    ("webhook replay", "last status since to set export"),
+    ("webhook trigger", "file from-submission event set count simulate-sender dry-run"),
     ("webhook verify", "explain capture http-dump header ignore-age secret-file"),
     ("webhook check", "only list junit header secret-file"),
     ("webhook events export", "as out last status event since"),

@@ -22,7 +22,7 @@ use clap::Subcommand;
 
 pub use completion::completion_scripts;
 pub use man::man_pages;
-pub(crate) use submissions::range::{Range, place};
+pub(crate) use submissions::range::Range;
 
 use crate::checks;
 use crate::context::Context;

@@ -250,9 +250,16 @@ fn run_with_exit_code(code: u8) -> Said {
             service.run(&[&export[..], &["--allow-incomplete"]].concat())
         }
         10 => run(&["man", "--dir", "/dev/null/nowhere"]),
-        11 => {
-            run(&["webhook", "listen", "--port", "0", "--no-store", "--once", "--max-time", "50ms"])
-        }
+        11 => run(&[
+            "webhook",
+            "listen",
+            "--port",
+            "0",
+            "--no-store",
+            "--count=1",
+            "--max-time",
+            "50ms",
+        ]),
         129 => {
             let silent = Canned::start(vec![None]);
             let mut command = hanging_up(&silent.formsvc(&["me"]), false);

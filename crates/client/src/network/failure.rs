@@ -269,8 +269,9 @@ fn of_tls(error: &rustls::Error, subject: &str) -> (ConnectFailureKind, String) 
             (ConnectFailureKind::NotTls, format!("{subject} does not use TLS"))
         }
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            let message =
-                format!("{subject} accepts no HTTP/1.1 over TLS; it may speak only HTTP/2");
+            let message = format!(
+                "{subject} accepts no HTTP/1.1 over TLS; if it speaks only HTTP/2, enable HTTP/1.1 on it"
+            );
             (ConnectFailureKind::Tls, message)
         }
         rustls::Error::Other(OtherError(inner)) if inner.is::<NetworkError>() => {

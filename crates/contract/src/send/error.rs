@@ -83,7 +83,13 @@ impl Attempt<'_> {
         let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
         // rustls appends a link to its manual.
         let cause = cause.split_once(": https://").map_or(&*cause, |(cause, _)| cause);
-        SendError::new(SendErrorKind::Closed, message + cause)
+        let tls = match self.status {
+            None if self.url.scheme() == "http" => {
+                format!("; if the server uses TLS, its URL is https://{server}")
+            }
+            _ => String::new(),
+        };
+        SendError::new(SendErrorKind::Closed, message + cause + &tls)
     }
 
     /// Explains an answer of the proxy in place of the receiver's; `None` if it is the receiver's.

@@ -168,6 +168,11 @@ impl Goal {
         let mut add = |text, reason: Option<String>| {
             result.push(Expectation { text, met: reason.is_none(), reason });
         };
+        // A mismatch is the reason why other parts are not met.
+        if !expect_every.is_empty() {
+            let texts: Vec<_> = expect_every.iter().map(|one| one.text.as_str()).collect();
+            add(format!("expect-every {}", texts.join(" && ")), self.mismatch.clone());
+        }
         if let Some(count) = count {
             let reason = (self.arrived < *count).then(|| self.arrivals());
             add(format!("count {count}"), reason);
@@ -180,10 +185,6 @@ impl Goal {
                 None => self.arrivals(),
             });
             add(format!("expect {}", expression.text), reason);
-        }
-        if !expect_every.is_empty() {
-            let texts: Vec<_> = expect_every.iter().map(|one| one.text.as_str()).collect();
-            add(format!("expect-every {}", texts.join(" && ")), self.mismatch.clone());
         }
         if let Some(within) = expect_within {
             let reason =
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(observe(&mut goal, 503), Some(Ended::Mismatch));
         assert_eq!(observe(&mut goal, 200), Some(Ended::Mismatch));
         let mismatch = "the delivery of `sub_1` does not match: its `status` is 503";
-        assert_eq!(reasons(&goal, Ended::Mismatch), ["3 deliveries arrived", mismatch]);
+        assert_eq!(reasons(&goal, Ended::Mismatch), [mismatch, "3 deliveries arrived"]);
     }
 
     /// Returns a delivery with an invalid signature, which the listener answered with 401.

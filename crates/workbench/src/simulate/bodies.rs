@@ -1,8 +1,8 @@
 //! Creates the bodies of simulated deliveries.
 
 use bytes::Bytes;
-use formsvc_client::{FormId, Timestamp};
-use formsvc_contract::payload::{self, AnswerType};
+use formsvc_client::Timestamp;
+use formsvc_contract::payload;
 use formsvc_contract::send::{EVENT, SIGNATURE, USER_AGENT};
 use formsvc_protocol::signature::sign;
 use http::{HeaderMap, HeaderValue, header};
@@ -11,17 +11,11 @@ use crate::delivery::EventNames;
 use crate::edit::{self, Change, EditError};
 use crate::secrets::SigningSecrets;
 
-/// `created_at` of the first generated submission if there is a seed: 2026-01-01. Each further submission is one
-/// second later.
-const SEEDED_START_NANOS: i128 = 1_767_225_600_000_000_000;
-
 /// The origin of bodies.
 #[derive(Clone, Debug)]
 pub enum BodySource {
     /// Generated submissions of a form that does not exist.
     Sample,
-    /// Generated answers to the questions of a form.
-    Form { id: FormId, title: String, questions: Vec<(String, AnswerType)> },
     /// The given bodies in rotation. At least one body is required.
     Fixed(Vec<Bytes>),
 }
@@ -32,8 +26,6 @@ pub struct Bodies {
     source: BodySource,
     changes: Vec<Change>,
     event: Option<HeaderValue>,
-    random: fastrand::Rng,
-    is_seeded: bool,
 }
 
 /// A delivery before it is signed.
@@ -46,24 +38,17 @@ pub struct UnsignedDelivery {
 }
 
 impl Bodies {
-    /// Creates a source of bodies to which `changes` are applied. `event` replaces the event in header and body. The
-    /// same seed results in the same bodies.
-    pub fn new(
-        source: BodySource,
-        changes: Vec<Change>,
-        event: Option<HeaderValue>,
-        seed: Option<u64>,
-    ) -> Self {
-        let random = seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
-        Self { source, changes, event, random, is_seeded: seed.is_some() }
+    /// Creates a source of bodies to which `changes` are applied. `event` replaces the event in header and body.
+    pub fn new(source: BodySource, changes: Vec<Change>, event: Option<HeaderValue>) -> Self {
+        Self { source, changes, event }
     }
 
-    /// Returns the delivery with this index. Must be called for each index in order, from 0.
+    /// Returns the delivery with this index, counted from 0.
     ///
     /// # Errors
     /// Fails if a change cannot be applied.
-    pub fn next(&mut self, index: u64) -> Result<UnsignedDelivery, EditError> {
-        let mut body = edit::apply(&self.generate(index), &self.changes)?;
+    pub fn get(&self, index: u64) -> Result<UnsignedDelivery, EditError> {
+        let mut body = edit::apply(&self.body(index), &self.changes)?;
         let EventNames { event, submission_id, .. } = EventNames::of_body(&body);
         let has_event = event.is_some();
         let event = event.and_then(|event| HeaderValue::try_from(event).ok());
@@ -78,22 +63,18 @@ impl Bodies {
         Ok(UnsignedDelivery { body, event, submission_id })
     }
 
-    fn generate(&mut self, index: u64) -> Bytes {
-        let created_at = created_at(self.is_seeded.then_some(index));
-        let mut bits = || self.random.u64(..);
+    fn body(&self, index: u64) -> Bytes {
         match &self.source {
-            BodySource::Sample => payload::body(&payload::sample(&mut bits, created_at)),
-            BodySource::Form { id, title, questions } => {
-                let (id, bits) = (id.clone(), &mut bits);
-                payload::body(&payload::generate(id, title, questions, bits, created_at))
+            BodySource::Sample => {
+                let millis = jiff::Timestamp::now().as_millisecond();
+                let created_at = Timestamp::from_unix_nanos(i128::from(millis) * 1_000_000);
+                let created_at = created_at.expect("the current year has four digits");
+                payload::body(&payload::sample(&mut || fastrand::u64(..), created_at))
             }
             BodySource::Fixed(bodies) => {
                 let index = index % bodies.len().max(1) as u64;
-                usize::try_from(index)
-                    .ok()
-                    .and_then(|index| bodies.get(index))
-                    .cloned()
-                    .unwrap_or_default()
+                let index = usize::try_from(index).ok();
+                index.and_then(|index| bodies.get(index)).cloned().unwrap_or_default()
             }
         }
     }
@@ -113,16 +94,6 @@ impl UnsignedDelivery {
     }
 }
 
-/// Returns the time of a generated submission: the current time, or a fixed time for each index if there is a seed.
-fn created_at(seeded_index: Option<u64>) -> Timestamp {
-    let nanos = match seeded_index {
-        Some(index) => SEEDED_START_NANOS + i128::from(index) * 1_000_000_000,
-        None => i128::from(jiff::Timestamp::now().as_millisecond()) * 1_000_000,
-    };
-    let start = || Timestamp::from_unix_nanos(SEEDED_START_NANOS).expect("2026 is a valid year");
-    Timestamp::from_unix_nanos(nanos).unwrap_or_else(start)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
@@ -131,51 +102,33 @@ mod tests {
 
     use super::*;
 
-    fn bodies(source: BodySource, changes: &[&str], seed: Option<u64>) -> Bodies {
+    fn bodies(source: BodySource, changes: &[&str]) -> Bodies {
         let changes = changes.iter().map(|text| Change::parse_set(text).unwrap()).collect();
-        Bodies::new(source, changes, None, seed)
-    }
-
-    fn form() -> BodySource {
-        let questions = [
-            ("n", AnswerType::Number),
-            ("v1.2", AnswerType::NumberText),
-            ("species", AnswerType::Text),
-            ("list", AnswerType::List),
-        ];
-        let questions = questions.map(|(label, kind)| (label.to_owned(), kind)).to_vec();
-        BodySource::Form { id: FormId::new("frm_1").unwrap(), title: "Form".to_owned(), questions }
+        Bodies::new(source, changes, None)
     }
 
     #[test]
-    fn same_seed_creates_the_same_bodies() {
-        let create = |seed| {
-            let mut bodies = bodies(BodySource::Sample, &[], seed);
-            [0, 1].map(|index| bodies.next(index).unwrap().body)
-        };
-        let [first, second] = create(Some(7));
-        assert_ne!(first, second);
-        assert_eq!(create(Some(7)), [first.clone(), second]);
-        assert_ne!(create(Some(8))[0], first);
-        assert_ne!(create(None)[0], create(None)[0]);
+    fn generated_bodies_differ() {
+        let bodies = bodies(BodySource::Sample, &[]);
+        assert_ne!(bodies.get(0).unwrap().body, bodies.get(1).unwrap().body);
     }
 
     #[test]
     fn fixed_bodies_repeat_byte_for_byte() {
         let source = BodySource::Fixed(vec!["{ }".into(), Bytes::from_static(b"\xffnot JSON")]);
-        let mut bodies = bodies(source, &[], None);
-        let read = [0, 1, 2].map(|index| bodies.next(index).unwrap().body);
+        let bodies = bodies(source, &[]);
+        let read = [0, 1, 2].map(|index| bodies.get(index).unwrap().body);
         assert_eq!(read, [&b"{ }"[..], b"\xffnot JSON", b"{ }"]);
-        let unsigned = bodies.next(3).unwrap();
+        let unsigned = bodies.get(3).unwrap();
         assert_eq!(unsigned.event, "submission.created");
         assert_eq!(unsigned.submission_id, None);
     }
 
     #[test]
     fn change_and_event_are_in_header_and_body() {
-        let mut bodies = bodies(form(), &["data.species=Emperor"], Some(1));
+        let mut bodies = bodies(BodySource::Sample, &["data.species=Emperor"]);
         bodies.event = Some(HeaderValue::from_static("form.closed"));
-        let unsigned = bodies.next(0).unwrap();
+        let unsigned = bodies.get(0).unwrap();
         let event: WebhookEvent = serde_json::from_slice(&unsigned.body).unwrap();
         assert_eq!(event.event.as_str(), "form.closed");
         assert_eq!(unsigned.event, "form.closed");
@@ -188,7 +141,7 @@ mod tests {
         const SECRET: &str = "whsec_of_a_test_of_simulation";
         let mut secrets = SigningSecrets::default();
         secrets.add("a", SECRET.into()).unwrap();
-        let unsigned = bodies(BodySource::Sample, &[], Some(1)).next(0).unwrap();
+        let unsigned = bodies(BodySource::Sample, &[]).get(0).unwrap();
         let headers = unsigned.headers(&secrets, 7);
         let clock = || UNIX_EPOCH + Duration::from_secs(7);
         let verifier = secrets.builder().clock(clock).build().unwrap();

@@ -7,23 +7,19 @@ use formsvc_contract::send::{Answer, HttpSender, Outgoing, SendError};
 use futures_util::{StreamExt, stream};
 use http::Method;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::sleep;
 use url::Url;
 
 use crate::edit::EditError;
 use crate::secrets::SigningSecrets;
 
-mod answer_type;
 mod bodies;
 mod retries;
 mod submission;
 
-use answer_type::answer_type;
 pub use bodies::{Bodies, BodySource, UnsignedDelivery};
 pub use retries::{AttemptResult, Retries};
-pub use submission::{
-    FindError, SILENT_REQUESTS, SearchProgress, Wanted, find_questions, find_submission,
-};
+pub use submission::{FindError, SILENT_REQUESTS, SearchProgress, find_submission};
 
 /// Settings of a simulation, which sends a number of deliveries to a receiver.
 #[derive(Debug)]
@@ -34,8 +30,6 @@ pub struct Simulation {
     pub count: u64,
     /// Maximum number of deliveries in flight, including those waiting for a retry.
     pub concurrency: usize,
-    /// Deliveries to start per second; `None` means no limit.
-    pub rate: Option<f64>,
     /// The retries; `None` sends each delivery once.
     pub retries: Option<Retries>,
 }
@@ -86,19 +80,10 @@ impl Simulation {
         receiver
     }
 
-    async fn send_all(&self, mut bodies: Bodies, events: &Events) {
-        let started = Instant::now();
+    async fn send_all(&self, bodies: Bodies, events: &Events) {
         stream::iter(0..self.count)
-            .then(|index| async move {
-                if let Some(rate) = self.rate {
-                    #[expect(clippy::cast_precision_loss, reason = "no run sends 2^53 deliveries")]
-                    let after = Duration::try_from_secs_f64(index as f64 / rate);
-                    sleep_until(started + after.unwrap_or_default()).await;
-                }
-                index
-            })
             .for_each_concurrent(self.concurrency, |index| {
-                let unsigned = bodies.next(index);
+                let unsigned = bodies.get(index);
                 async move {
                     match unsigned {
                         Ok(unsigned) => self.deliver(index + 1, unsigned, events).await,

@@ -16,7 +16,7 @@ use formsvc_workbench::simulate::{Bodies, BodySource, Retries, Simulation, Simul
 use http::{HeaderMap, StatusCode};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use url::Url;
 
 const SECRET: &str = "whsec_of_a_test_of_simulation";
@@ -86,11 +86,11 @@ fn secrets() -> SigningSecrets {
 fn simulation(to: Url, count: u64) -> Simulation {
     let sender = HttpSender::new(HttpSenderOptions::default()).unwrap();
     let secrets = secrets();
-    Simulation { sender, secrets, to, count, concurrency: 1, rate: None, retries: None }
+    Simulation { sender, secrets, to, count, concurrency: 1, retries: None }
 }
 
 fn samples() -> Bodies {
-    Bodies::new(BodySource::Sample, Vec::new(), None, Some(1))
+    Bodies::new(BodySource::Sample, Vec::new(), None)
 }
 
 #[tokio::test]
@@ -113,9 +113,8 @@ async fn deliveries_are_signed_counted_and_in_order() {
     }
     assert_eq!(order, [(1, 1), (2, 1), (3, 1)]);
     assert!(tally.is_met() && tally.sent == 3, "{tally:?}");
-    let mut expected = samples();
-    let expected = [0, 1, 2].map(|index| expected.next(index).unwrap().body);
-    assert_eq!(*receiver.bodies.lock().unwrap(), expected);
+    let bodies = receiver.bodies.lock().unwrap();
+    assert!(bodies.len() == 3 && bodies[0] != bodies[1], "{bodies:?}");
 }
 
 #[tokio::test]
@@ -173,18 +172,6 @@ async fn concurrency_is_the_number_in_flight() {
 }
 
 #[tokio::test]
-async fn rate_spaces_the_starts() {
-    let mut simulation = simulation(Receiver::default().start().await, 4);
-    (simulation.rate, simulation.concurrency) = (Some(50.0), 4);
-    let started = Instant::now();
-    let mut events = simulation.start(samples());
-    while let Some(event) = events.recv().await {
-        event.unwrap();
-    }
-    assert!(started.elapsed() >= Duration::from_millis(60), "{:?}", started.elapsed());
-}
-
-#[tokio::test]
 async fn dropped_events_stop_the_simulation() {
     let receiver = Receiver { batch: usize::MAX, ..Receiver::default() };
     let events = simulation(receiver.clone().start().await, u64::MAX).start(samples());
@@ -200,7 +187,7 @@ async fn change_that_cannot_be_made_sends_nothing() {
     let receiver = Receiver::default();
     let source = BodySource::Fixed(vec!["{}".into()]);
     let changes = vec![Change::Unset { path: "data.A".to_owned() }];
-    let bodies = Bodies::new(source, changes, None, None);
+    let bodies = Bodies::new(source, changes, None);
     let mut events = simulation(receiver.clone().start().await, 1).start(bodies);
     assert!(events.recv().await.unwrap().is_err());
     assert!(events.recv().await.is_none());

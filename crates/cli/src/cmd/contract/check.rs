@@ -22,7 +22,7 @@ use super::checks;
 use super::show::{self, Results};
 use crate::checks::junit::Junit;
 use crate::checks::{self as reports, Check};
-use crate::cmd::webhook::args::{SecretArgs, require};
+use crate::cmd::webhook::args::SecretArgs;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
@@ -196,7 +196,7 @@ impl CheckService {
             let what = "`--demo` and `--deliveries` cannot be used together";
             return Err(CliError::usage(what).hint("start `formsvc sandbox` and add an endpoint"));
         }
-        let secrets = require(self.secrets.read(cx).await?, "`--deliveries`")?.texts();
+        let secrets = self.secrets.read_for_signing(cx, "`--deliveries`").await?.texts();
         // Fails early if the port is in use. The listener is closed again, because a delivery that arrives
         // during the API checks would get no response.
         self.listen().await?;

@@ -52,7 +52,7 @@ impl Range {
 }
 
 /// Converts the time of a flag to an instant. Reports the instant of a local date.
-pub(crate) fn place(
+pub(in crate::cmd) fn place(
     cx: &Context,
     flag: &str,
     when: Option<&When>,

@@ -1,22 +1,17 @@
 //! `formsvc webhook secret …`: the stored signing secrets of a profile.
 
-use std::io::{self, IsTerminal};
-
 use clap::{Args, Subcommand};
 use formsvc_workbench::secrets::SigningSecrets;
-use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
+use super::{args, is_demo};
 use crate::account::credentials::{StoreError, StoredSecrets, Stores, check_secret_name};
 use crate::account::key::aside;
-use crate::account::key::given::{self, SIGNING_SECRET};
 use crate::context::Context;
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Field;
-use crate::output::prompt;
 use crate::settings::KeyStore;
-use crate::settings::Service;
 
 pub(in crate::cmd) const FIELDS: &[Field] =
     &[Field::new("name"), Field::new("current"), Field::new("store")];
@@ -85,7 +80,7 @@ struct Row<'a> {
 
 impl Secret {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        if let Service::Demo = cx.settings.service {
+        if is_demo(cx) {
             return Err(CliError::usage("`--demo` has no stored secrets"));
         }
         match self {
@@ -98,22 +93,18 @@ impl Secret {
 
 impl Add {
     async fn run(self, cx: &Context) -> Result<(), CliError> {
-        // A wrong name or a locked keyring is reported before the secret is asked for.
+        // A name in use or a locked keyring is reported before the secret is asked for.
         let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
         entry.check_unused(&self.name)?;
-        let secret = read_secret().await?;
+        let secret = args::read_stdin().await?;
         // The rules of a secret are those of its use.
-        SigningSecrets::default()
-            .add(&self.name, secret.clone())
-            .map_err(|error| CliError::usage(error.to_string()))?;
+        SigningSecrets::default().add(&self.name, secret.clone())?;
         entry.add(&self.name, secret)?;
         let stores = Stores::of(&cx.settings);
         let store = self.store.or(entry.store).unwrap_or_default();
         write(cx, entry, store).await?;
-        let readable = if store == KeyStore::File { ", which only you can read" } else { "" };
         let place = stores.place(store);
-        cx.progress
-            .remark(&format!("the signing secret `{}` is stored in {place}{readable}", self.name));
+        cx.progress.remark(&format!("the signing secret `{}` is stored in {place}", self.name));
         Ok(())
     }
 }
@@ -151,25 +142,25 @@ impl Remove {
         }
         let store = entry.store.unwrap_or_default();
         write(cx, entry, store).await?;
-        let removed = if self.all {
+        cx.progress.remark(&if self.all {
             "all stored signing secrets of this profile are removed".to_owned()
         } else {
             format!("the signing secret `{}` is removed", self.name)
-        };
-        cx.progress.remark(&removed);
+        });
         Ok(())
     }
 }
 
-/// Returns the stored secrets. A keyring that cannot be read causes a warning, and its secrets are missing.
+/// Returns the stored secrets of the profile; with `--demo`, those of its captures. A keyring that cannot be read
+/// causes a warning, and its secrets are missing.
 pub(in crate::cmd) async fn stored(cx: &Context) -> Result<SigningSecrets, CliError> {
-    let entry = load(cx, true).await?;
-    let mut secrets = SigningSecrets::default();
-    for (name, secret) in entry.secrets {
-        secrets.add(&name, secret).map_err(|error| CliError::usage(error.to_string()))?;
+    #[cfg(feature = "sandbox")]
+    if is_demo(cx) {
+        return Ok(super::captures::demo_secrets());
     }
-    if let Some(store) = entry.store.filter(|_| cx.settings.verbose > 0) {
-        cx.progress.remark(&format!("signing secrets from the {}", store.name()));
+    let mut secrets = SigningSecrets::default();
+    for (name, secret) in load(cx, true).await?.secrets {
+        secrets.add(&name, secret)?;
     }
     Ok(secrets)
 }
@@ -204,15 +195,4 @@ async fn write(cx: &Context, entry: StoredSecrets, store: KeyStore) -> Result<()
     let profile = cx.settings.profile.clone();
     let write = move || stores.set_signing_secrets(&profile, &entry, store);
     aside(write).await?.map_err(failed)
-}
-
-async fn read_secret() -> Result<SecretString, CliError> {
-    if io::stdin().is_terminal() {
-        let typed = prompt::hidden_line("signing secret (it does not show)").await?;
-        if typed.expose_secret().is_empty() {
-            return Err(CliError::coded(Code::MissingArgument, "no signing secret was entered"));
-        }
-        return given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal");
-    }
-    aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?
 }

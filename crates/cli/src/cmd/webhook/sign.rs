@@ -2,21 +2,15 @@
 
 use std::path::PathBuf;
 
-use bytes::Bytes;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use formsvc_contract::send::Outgoing;
-use formsvc_contract::variant::{Signatures, VARIANTS, Variant};
-use formsvc_protocol::EventKind;
+use formsvc_contract::variant::{VARIANTS, Variant};
 use formsvc_protocol::signature::HEADER;
-use formsvc_workbench::{export, target};
-use http::HeaderValue;
 use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use url::Url;
 
-use super::args::{BodySource, SecretArgs, require, unix_secs};
+use super::args::{BodySource, SecretArgs, unix_secs};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -71,9 +65,6 @@ pub(crate) struct Sign {
     /// Make a signature that receivers must refuse, or an unusual one that they must accept
     #[arg(long, value_name = "NAME", default_value = "fresh", value_parser = variant())]
     variant: Variant,
-    /// Print a curl command that sends the delivery to this URL
-    #[arg(long, value_name = "URL", value_parser = target::parse)]
-    curl: Option<Url>,
     #[command(flatten)]
     secrets: SecretArgs,
 }
@@ -89,20 +80,14 @@ impl Sign {
         let Json { fields, jq, template, format } = &cx.settings.output.json;
         // Only flags change the output: scripts get the value, whatever the configuration file contains.
         let is_plain = fields.is_none() && jq.is_none() && template.is_none() && format.is_none();
-        if self.curl.is_some() {
-            cx.output.refuse_flags("`--curl` prints a command")?;
-        }
         let mut listing = cx.output.listing(FIELDS)?;
         let time = self.timestamp.unwrap_or_else(|| Timestamp::now().as_second()).unsigned_abs();
         let path = self.payload.as_deref();
         let flag = "`formsvc webhook sign PATH`";
         let source = BodySource::new(path, self.secrets.uses_stdin(), flag)?;
-        let secrets = require(self.secrets.read(cx).await?, "signing")?;
+        let secrets = self.secrets.read_for_signing(cx, "signing").await?;
         let body = source.read().await?;
         let signatures = self.variant.sign(&secrets.texts(), time, &body);
-        if let Some(url) = &self.curl {
-            return cx.output.exactly(&curl(url, &source, &signatures, body)?);
-        }
         let texts: Vec<&str> =
             signatures.values().iter().filter_map(|value| value.to_str().ok()).collect();
         if is_plain {
@@ -126,28 +111,6 @@ impl Sign {
         });
         cx.output.item(&listing)
     }
-}
-
-/// Returns the curl command of the delivery that the service would send. It contains the signatures without masks.
-fn curl(
-    url: &Url,
-    source: &BodySource,
-    signatures: &Signatures,
-    body: Bytes,
-) -> Result<Vec<u8>, CliError> {
-    let event = HeaderValue::from_static(EventKind::SubmissionCreated.as_str());
-    let mut outgoing = Outgoing::delivery(url.clone(), event, HeaderValue::from_static(""), body);
-    signatures.put(&mut outgoing.headers);
-    let command = match source {
-        BodySource::Stdin => export::curl(&outgoing, true),
-        BodySource::File(path) => {
-            let path = path.to_str();
-            let path =
-                path.ok_or_else(|| CliError::usage("the name of the file is not UTF-8 text"))?;
-            export::curl_with_file(&outgoing, path, true)
-        }
-    };
-    Ok(command.on_lines().into_bytes())
 }
 
 /// Returns the time of a signature header; `None` if it has no number.

@@ -73,8 +73,8 @@ fn explain(files: &Files, signed: &[u8], given: &[u8]) -> Value {
 #[test]
 fn reprinted_json_is_recognized() {
     let files = Files::new();
-    for seed in ["1", "2", "3"] {
-        let body = files.succeed(&["webhook", "trigger", "--dry-run", "--seed", seed]);
+    for _ in 0..3 {
+        let body = files.succeed(&["webhook", "trigger", "--dry-run"]);
         for printer in PRINTERS {
             let Some(given) = run_printer(*printer, body.as_bytes()) else { continue };
             let item = explain(&files, body.as_bytes(), &given);

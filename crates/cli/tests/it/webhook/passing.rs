@@ -81,16 +81,8 @@ fn dead_target_does_not_delay_200_deliveries() {
     let quick = Recorder::of(&[200]);
     let dead = crate::support::closed_address();
     let rules = [format!("form_id=frm_dead={dead}/"), format!("form_id=frm_1={}", quick.url("/"))];
-    let listener = Listener::start(&[
-        "--route",
-        &rules[0],
-        "--route",
-        &rules[1],
-        "--max-in-flight",
-        "400",
-        "--output",
-        "ndjson",
-    ]);
+    let listener =
+        Listener::start(&["--route", &rules[0], "--route", &rules[1], "--output", "ndjson"]);
     let began = Instant::now();
     let answers: Vec<(bool, u16)> = thread::scope(|scope| {
         let deliver = |number: usize| {
@@ -178,7 +170,8 @@ fn cacert_must_be_a_regular_file_of_at_most_8_mib() {
     assert!(processes::command("mkfifo").arg(&pipe).status().unwrap().success());
     std::fs::File::create(&long).unwrap().set_len((8 << 20) + 1).unwrap();
     for (path, why) in [(pipe, "not a regular file"), (long, "longer than 8 MiB")] {
-        let mut command = formsvc(&["webhook", "listen", "--port", "0", "--once", "--cacert"]);
+        let mut command =
+            formsvc(&["webhook", "listen", "--port", "0", "--count", "1", "--cacert"]);
         let said: Said = command.arg(&path).output().unwrap().into();
         assert_eq!(said.code, Some(2), "{}", said.stderr);
         assert!(said.stderr.contains(why), "{}", said.stderr);
@@ -242,7 +235,7 @@ fn invalid_route_or_target_error_has_the_rule() {
             "`--cacert` names `/nowhere/cert.pem`, which cannot be read",
         ),
     ] {
-        let mut command = formsvc(&["webhook", "listen", "--port", "0", "--once"]);
+        let mut command = formsvc(&["webhook", "listen", "--port", "0", "--count", "1"]);
         let said: Said = command.args(args).output().unwrap().into();
         assert!(matches!(said.code, Some(2 | 10)), "{args:?}: {said:?}");
         assert!(said.stderr.contains(why), "{args:?}: {}", said.stderr);

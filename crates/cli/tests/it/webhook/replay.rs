@@ -34,7 +34,7 @@ fn replay_has_a_fresh_signature_and_the_recorded_rest() {
     let home = two_deliveries();
     let recorder = Recorder::of(&[200]);
     let to = recorder.url("/other?x=1");
-    let said = replay(&home, &["1-2", "--to", &to, "--secret-file", "secret.txt"]);
+    let said = replay(&home, &["1", "2", "--to", &to, "--secret-file", "secret.txt"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let rows = rows(&said);
     assert_eq!((&rows[0]["capture"], &rows[1]["capture"]), (&1.into(), &2.into()));
@@ -74,13 +74,15 @@ fn conditions_skip_captures_without_a_valid_signature() {
         for _ in &got {
             recorder.got();
         }
+        let warning = "captures without a valid signature are signed with your secret now: 2";
+        assert_eq!(said.stderr.contains(warning), got == [2], "{}", said.stderr);
         (got, said.stderr.contains("skipped 1 delivery without a valid signature"))
     };
     assert_eq!(sent(&["--last", "3"]), (vec![1, 3], true), "oldest first");
     assert_eq!(sent(&["--since", "1h", "--status", "ok"]), (vec![1, 3], true));
     assert_eq!(sent(&["2"]), (vec![2], false));
     assert_eq!(sent(&["--verdict", "invalid"]), (vec![2], false));
-    let none = replay(&home, &["--last", "2", "--event", "x", "--to", &to, "--dry-run"]);
+    let none = replay(&home, &["--last", "2", "--event", "x", "--to", &to]);
     assert!(none.stderr.contains("no captures match"), "{}", none.stderr);
     assert!(recorder.is_silent());
 }
@@ -135,7 +137,7 @@ fn unexpected_status_exits_11_and_no_response_6() {
     let recorder = Recorder::of(&[500, 401]);
     let to = recorder.url("/");
     let base = ["--to", &*to, "--secret-file", "secret.txt"];
-    let failed = replay(&home, &[&["1-2"], &base[..]].concat());
+    let failed = replay(&home, &[&["1", "2"], &base[..]].concat());
     assert_eq!(failed.code, Some(11));
     assert!(failed.stderr.contains("2 of 2 responses had another, such as 500"), "{failed:?}");
     let expected = replay(&home, &[&["1", "--expect", "401"], &base[..]].concat());
@@ -148,12 +150,22 @@ fn unexpected_status_exits_11_and_no_response_6() {
 }
 
 #[test]
-fn dry_run_sends_nothing() {
-    let home = two_deliveries();
-    let recorder = Recorder::of(&[200]);
-    let said = replay(&home, &["1-2", "--to", &recorder.url("/"), "--dry-run"]);
-    assert_eq!((said.code, rows(&said).len()), (Some(0), 2), "{}", said.stderr);
-    assert!(recorder.is_silent());
+fn kept_invalid_signature_that_is_refused_has_its_cause() {
+    let home = Home::new();
+    let mut listener = Listener::start(&home, &["--on-invalid", "accept"]);
+    let second = ("x-service-signature", &b"t=1,v1=00"[..]);
+    assert_eq!(listener.send("/hook", &[second], BODY.as_bytes()), 200);
+    assert_eq!(listener.deliver(BODY.as_bytes()), 200);
+    assert_eq!(listener.end(), Some(0));
+    let to = Recorder::of(&[401]);
+    for (number, hint) in [
+        ("1", "hint: the recorded signature was not valid when the delivery arrived"),
+        ("2", "hint: receivers refuse signatures older than 5 minutes"),
+    ] {
+        let said = replay(&home, &[number, "--to", &to.url("/"), "--keep-signature"]);
+        assert_eq!(said.code, Some(11), "{}", said.stderr);
+        assert!(said.stderr.contains(hint), "{number}: {}", said.stderr);
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn after(stderr: &str, begin: &str) -> String {
 fn submission_to_the_sandbox_is_delivered_and_forwarded() {
     for given in ["", SECRET] {
         let receiver = Recorder::of(&[200]);
-        let args = ["--sandbox", "contact", "--forward-to", &receiver.url("/hook"), "--once"];
+        let args = ["--sandbox", "contact", "--forward-to", &receiver.url("/hook"), "--count=1"];
         let mut listener = Listener::with(&args, |command| {
             command.arg("--no-store").env("FORMSVC_SIGNING_SECRET", given)
         });

@@ -93,9 +93,10 @@ fn generated_deliveries_are_not_signed_with_a_stored_secret() {
     assert_eq!(home.add(&[], OTHER_SECRET).code, Some(0));
     let receiver = Recorder::of(&[200]);
     let url = receiver.url("/hook");
-    for args in [&["webhook", "trigger", "--to", &url][..], &["webhook", "check", &url]] {
+    for args in [&["webhook", "trigger", &url][..], &["webhook", "check", &url]] {
         let said = home.run(args);
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("stored secrets do not sign"), "{args:?}: {}", said.stderr);
     }
     let demo = ["--demo", "webhook", "listen", "--count", "1", "--forward-to", &url];
     let said = home.run(&demo);

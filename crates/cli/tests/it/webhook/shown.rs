@@ -55,8 +55,8 @@ fn long_url_of_a_replay_is_printed_whole() {
     let to = target.url("/a/path/that/is/rather/long/for/a/line");
     let replayed = lines(&home, &["webhook", "replay", "1", "--to", &to], 0);
     assert!(replayed[0].starts_with(&format!("#1 {ID}")), "{replayed:?}");
-    assert_eq!(replayed[1].trim(), to, "{replayed:?}");
-    assert!(replayed[2].contains("→ 200 (before: 200) "), "{replayed:?}");
+    assert!(replayed[1].contains(&to), "{replayed:?}");
+    assert!(replayed.concat().contains("→ 200"), "{replayed:?}");
     let attempts = ["webhook", "trigger", &to, "--simulate-sender", "--count", "2"];
     let attempts = lines(&home, &attempts, 0);
     assert!(attempts[0].starts_with("#1 sub_") && attempts[0].contains("→ 200 "), "{attempts:?}");
@@ -84,8 +84,7 @@ fn submission_id_is_never_cut() {
     let to = target.url("/a/long/path");
     let trigger = ["webhook", "trigger", &to, "--count", "2", "--file", "body.json"];
     for args in [
-        &["webhook", "replay", "1-2"][..],
-        &["webhook", "replay", "1-2", "--dry-run"],
+        &["webhook", "replay", "1", "2"][..],
         &["webhook", "events", "tail", "--count", "2"],
         &trigger,
     ] {
@@ -103,6 +102,7 @@ fn response_uses_the_whole_width() {
     let trigger = ["webhook", "trigger", &to, "--count", "2", "--secret-file", "secret.txt"];
     let lines = lines_in(200, &home, &trigger, 0);
     assert_eq!(lines.iter().filter(|line| line.contains(said)).count(), 2, "{lines:#?}");
+    assert!(lines.last().unwrap().starts_with("2 attempts: 200 ×2; p50 "), "{lines:#?}");
 }
 
 #[test]

@@ -4,8 +4,6 @@ use serde_json::Value;
 
 use super::support::{BODY, Files, OLD_SECRET, SECRET};
 
-use crate::processes;
-
 const SIGN: &[&str] = &["webhook", "sign", "--secret-file", "secret.txt"];
 /// `hmac.new(SECRET, b"1767225600." + BODY, "sha256").hexdigest()`, by Python.
 const MAC: &str = "b298db93ceb90dde69e8805734bfc93742739a25decbbcb542d0df793a20531b";
@@ -124,11 +122,6 @@ fn missing_or_invalid_secret_has_a_hint() {
         (sign(&["--secret-file", "secret.txt", "--secret-stdin"]), 2, "cannot be used together"),
         (vec!["webhook", "sign", "--secret-stdin"], 2, "standard input cannot contain both"),
         (sign(&["--secret-file", "secret.txt", "--timestamp", "1969-12-31"]), 2, "before 1970"),
-        (
-            sign(&["--secret-file", "secret.txt", "--curl", "ftp://x"]),
-            2,
-            "the scheme `ftp` is not http or https",
-        ),
         (sign(&["--secret-file", "secret.txt", "--variant", "stael"]), 2, "did you mean `stale`"),
     ] {
         let said = files.run(&args);
@@ -183,26 +176,6 @@ fn variants_differ_and_json_has_the_expectation() {
             "{none}"
         );
     }
-}
-
-#[cfg(unix)]
-#[test]
-fn curl_command_runs_in_a_shell() {
-    let files = Files::new();
-    let url = "http://127.0.0.1:3000/a?b=c'd";
-    // A program in place of curl prints its arguments.
-    files.write("curl", b"#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
-    let made =
-        processes::command("chmod").arg("700").arg(files.path().join("curl")).status().unwrap();
-    assert!(made.success());
-    let command = files.succeed(&sign(&["delivery.json", "--curl", url]));
-    let path = format!("{}:/usr/bin:/bin", files.path().display());
-    let ran = processes::command("sh").args(["-c", &command]).env("PATH", path).output().unwrap();
-    let words = String::from_utf8(ran.stdout).unwrap();
-    let words: Vec<&str> = words.lines().collect();
-    assert!(words.contains(&"http://127.0.0.1:3000/a?b=c%27d"), "{words:?}");
-    assert!(words.contains(&"@delivery.json") && words.contains(&"content-type: application/json"));
-    assert!(words.iter().any(|word| word.starts_with("x-service-signature: t=")), "{words:?}");
 }
 
 #[cfg(unix)]

@@ -186,7 +186,9 @@ async fn tls_server_without_http_1_is_reported() {
     let (address, _) = answering_greeting(b"\x15\x03\x03\0\x02\x02\x78").await;
     let (kind, message) = failure(&sender(), format!("https://{address}/").parse().unwrap()).await;
     assert_eq!(kind, SendErrorKind::Tls, "{message}");
-    let expected = format!("{address} accepts no HTTP/1.1 over TLS; it may speak only HTTP/2");
+    let expected = format!(
+        "{address} accepts no HTTP/1.1 over TLS; if it speaks only HTTP/2, enable HTTP/1.1 on it"
+    );
     assert_eq!(message, expected);
 }
 

@@ -1,7 +1,5 @@
 //! Arguments that select captures: numbers, the newest ones, or conditions.
 
-use std::ops::RangeInclusive;
-
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use formsvc_workbench::delivery::CaptureNumber;
@@ -18,15 +16,13 @@ use crate::error::{CliError, Code};
 use crate::settings::args::whole;
 
 const FILTER: &str = "Filter";
-/// Most captures of a range.
-const RANGE_MAX: i64 = 100_000;
 
 /// Selects captures.
 #[derive(Clone, Debug, Args)]
 pub(in crate::cmd) struct CapturesArgs {
-    /// Numbers of recorded deliveries, such as `17` or `17-20`
-    #[arg(id = "captures", value_name = "N", value_parser = number_range)]
-    numbers: Vec<RangeInclusive<CaptureNumber>>,
+    /// Numbers of recorded deliveries
+    #[arg(id = "captures", value_name = "N", value_parser = capture_number)]
+    numbers: Vec<CaptureNumber>,
     /// The newest N captures that meet the conditions
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=u64::MAX), conflicts_with = "captures", help_heading = FILTER)]
     last: Option<usize>,
@@ -74,23 +70,9 @@ pub(in crate::cmd) fn capture_number(text: &str) -> Result<CaptureNumber, String
     number.ok_or_else(|| "expected the number of a capture, such as 17".to_owned())
 }
 
-/// Parses `17` or `17-20`.
-fn number_range(text: &str) -> Result<RangeInclusive<CaptureNumber>, String> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let number = |text: &str| {
-        capture_number(text).map_err(|rule| format!("{rule}, or a range such as 17-20"))
-    };
-    let (first, last) = (number(first)?, number(last)?);
-    match last - first {
-        ..0 => Err(format!("{first} is greater than {last}")),
-        RANGE_MAX.. => Err(format!("a range has at most {RANGE_MAX} captures")),
-        _ => Ok(first..=last),
-    }
-}
-
 impl CapturesArgs {
-    /// Returns the selected numbers and the kind of selection. Named numbers keep their order, and missing
-    /// captures of a range are omitted. Captures that conditions select are ordered from old to new.
+    /// Returns the selected numbers and the kind of selection. Named numbers keep their order, and captures that
+    /// conditions select are ordered from old to new.
     pub(in crate::cmd) async fn select(
         &self,
         cx: &Context,
@@ -99,7 +81,7 @@ impl CapturesArgs {
         let filter = self.filter.resolve(cx)?;
         if !self.numbers.is_empty() {
             if filter.is_empty() {
-                return Ok((Selection::Numbers, self.named(store).await?));
+                return Ok((Selection::Numbers, self.numbers.clone()));
             }
             let what = "numbers and conditions both select captures";
             return Err(CliError::usage(what).hint("pass one or the other"));
@@ -107,38 +89,15 @@ impl CapturesArgs {
         if filter.is_empty() && self.last.is_none() {
             let error = CliError::coded(Code::MissingArgument, "no captures are selected");
             return Err(error.hint(
-                "pass numbers, such as `17` or `17-20`, or `--last 1` for the newest; \
-                 `formsvc webhook events list` lists them",
+                "pass a number such as `17`, or `--last 1` for the newest; `formsvc webhook events list` lists them",
             ));
         }
         let selection = Selection::of_filter(&filter);
         let query = CaptureQuery { filter, limit: self.last, ..CaptureQuery::default() };
-        Ok((selection, numbers(store, query).await?))
+        let summaries = store.list(query).await?;
+        let numbers = summaries.iter().rev().filter_map(|summary| summary.number);
+        Ok((selection, numbers.collect()))
     }
-
-    async fn named(&self, store: &CaptureStore) -> Result<Vec<CaptureNumber>, CliError> {
-        let mut all = Vec::new();
-        for range in &self.numbers {
-            let (first, last) = (*range.start(), *range.end());
-            if first == last {
-                // If it is missing, reading it is an error.
-                all.push(first);
-                continue;
-            }
-            let (after, before) = (first.checked_sub(1), last.checked_add(1));
-            all.extend(numbers(store, CaptureQuery { after, before, ..Default::default() }).await?);
-        }
-        Ok(all)
-    }
-}
-
-/// Returns the numbers of captures, oldest first.
-async fn numbers(
-    store: &CaptureStore,
-    query: CaptureQuery,
-) -> Result<Vec<CaptureNumber>, CliError> {
-    let summaries = store.list(query).await?;
-    Ok(summaries.iter().rev().filter_map(|summary| summary.number).collect())
 }
 
 impl FilterArgs {
@@ -180,11 +139,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_single_or_a_range() {
-        assert_eq!(number_range("17"), Ok(17..=17));
-        assert_eq!(number_range("17-20"), Ok(17..=20));
-        for bad in ["", "-", "17-", "-17", "+1", "a", "1.5", "3-2", "1-9999999", "1 "] {
-            assert!(number_range(bad).is_err(), "{bad:?}");
+    fn capture_number_has_only_digits() {
+        assert_eq!(capture_number("17"), Ok(17));
+        for bad in ["", "-17", "+1", "a", "1.5", "1 "] {
+            assert!(capture_number(bad).is_err(), "{bad:?}");
         }
     }
 

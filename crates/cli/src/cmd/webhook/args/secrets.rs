@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use formsvc_workbench::secrets::{AddSecretError, SigningSecrets};
@@ -11,15 +11,15 @@ use secrecy::{ExposeSecret, SecretString};
 use super::super::secret;
 use crate::account::key::aside;
 use crate::account::key::given::{self, SIGNING_SECRET};
-use crate::base::env::{self, Lookup};
+use crate::base::env;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::prompt;
 use crate::settings::{KeySource, Service};
 
 /// Advice for a command that has no secret.
-pub(in crate::cmd) const SECRET_ADVICE: &str = "pass `--secret-file PATH` or `--secret-stdin`, or set FORMSVC_SIGNING_SECRET; the \
-    dashboard shows the secret when the endpoint is added";
+pub(in crate::cmd) const SECRET_ADVICE: &str =
+    "pass `--secret-file PATH` or `--secret-stdin`, or set FORMSVC_SIGNING_SECRET";
 
 /// Flags that locate the secrets.
 #[derive(Debug, Default, Args)]
@@ -33,14 +33,6 @@ pub(in crate::cmd) struct SecretArgs {
     secret_stdin: bool,
 }
 
-/// The location of a secret.
-#[derive(Debug)]
-enum SecretSource {
-    Stdin,
-    File(PathBuf),
-    Variable(OsString),
-}
-
 impl SecretArgs {
     /// Reads the secrets of the flags, or else of the variables. Returns none if there are neither.
     pub(in crate::cmd) async fn read(&self, cx: &Context) -> Result<SigningSecrets, CliError> {
@@ -51,157 +43,104 @@ impl SecretArgs {
             return Err(CliError::usage(what).hint("pass one of them as a file: `--secret-file`"));
         }
         let mut secrets = SigningSecrets::default();
-        for source in self.sources(&env::of_process) {
-            let name = source.name(&secrets);
-            match secrets.add(&name, source.read(cx).await?) {
-                Ok(()) if cx.settings.verbose > 0 => {
-                    cx.progress.remark(&format!("signing secret from {name}"));
-                }
-                Ok(()) => {}
-                Err(error @ AddSecretError::Duplicate { .. }) => {
-                    cx.progress.warn(&format!("{error}; it is used once"));
-                }
-                Err(error @ AddSecretError::Invalid { .. }) => {
-                    let hint = "copy the whole secret; a short one can be guessed";
-                    return Err(CliError::usage(error.to_string()).hint(hint));
-                }
+        if self.secret_stdin {
+            add(cx, &mut secrets, "standard input", read_stdin().await?)?;
+            return Ok(secrets);
+        }
+        let mut files = self.secret_file.clone();
+        if files.is_empty() {
+            let name = env::SIGNING_SECRET.name;
+            if let Some(text) = variable(name) {
+                let text = text.to_str();
+                let text =
+                    text.ok_or_else(|| CliError::usage(format!("{name} is not UTF-8 text")))?;
+                add(cx, &mut secrets, name, given::only_one(&SIGNING_SECRET, text, name)?)?;
+                return Ok(secrets);
             }
+            files.extend(variable(env::SIGNING_SECRET_FILE.name).map(PathBuf::from));
+        }
+        for path in files {
+            if let Some(warning) = given::loose_file(&SIGNING_SECRET, &path) {
+                cx.progress.warn(&warning);
+            }
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+            let secret = aside(move || given::from_file(&SIGNING_SECRET, &path)).await??;
+            add(cx, &mut secrets, &name, secret)?;
         }
         Ok(secrets)
     }
 
-    /// Reads the secrets of the flags or variables, or else the stored ones of the profile; with `--demo`
-    /// those of its captures. They verify deliveries. Generated deliveries are not signed with stored secrets.
+    /// Reads the secrets that sign generated deliveries, which are never stored ones. Returns an error if there are
+    /// none. `purpose` needs them: "signing".
+    pub(in crate::cmd) async fn read_for_signing(
+        &self,
+        cx: &Context,
+        purpose: &str,
+    ) -> Result<SigningSecrets, CliError> {
+        let advice = "stored secrets do not sign generated deliveries";
+        let secrets = require(self.read(cx).await?, purpose);
+        secrets.map_err(|error| error.hint(format!("{SECRET_ADVICE}; {advice}")))
+    }
+
+    /// Reads the secrets of the flags or variables, or else the stored ones. They verify deliveries.
     pub(in crate::cmd) async fn read_or_stored(
         &self,
         cx: &Context,
     ) -> Result<SigningSecrets, CliError> {
         let given = self.read(cx).await?;
-        if !given.is_empty() {
-            return Ok(given);
-        }
-        match cx.settings.service {
-            #[cfg(feature = "sandbox")]
-            Service::Demo => Ok(super::super::captures::demo_secrets()),
-            #[cfg(not(feature = "sandbox"))]
-            Service::Demo => Ok(given),
-            Service::At { .. } => secret::stored(cx).await,
-        }
-    }
-
-    /// Returns true if a flag or a variable has a secret.
-    pub(in crate::cmd) fn is_given(&self) -> bool {
-        !self.sources(&env::of_process).is_empty()
+        if given.is_empty() { secret::stored(cx).await } else { Ok(given) }
     }
 
     /// Returns true if standard input contains the secret.
     pub(in crate::cmd) fn uses_stdin(&self) -> bool {
         self.secret_stdin
     }
+}
 
-    fn sources(&self, env: Lookup<'_>) -> Vec<SecretSource> {
-        if self.secret_stdin {
-            return vec![SecretSource::Stdin];
+fn variable(name: &str) -> Option<OsString> {
+    env::of_process(name).filter(|value| !value.is_empty())
+}
+
+fn add(
+    cx: &Context,
+    secrets: &mut SigningSecrets,
+    name: &str,
+    secret: SecretString,
+) -> Result<(), CliError> {
+    match secrets.add(name, secret) {
+        Err(error @ AddSecretError::Duplicate { .. }) => {
+            cx.progress.warn(&format!("{error}; it is used once"));
         }
-        if !self.secret_file.is_empty() {
-            return self.secret_file.iter().cloned().map(SecretSource::File).collect();
-        }
-        let set = |name| env(name).filter(|value| !value.is_empty());
-        if let Some(value) = set(env::SIGNING_SECRET.name) {
-            return vec![SecretSource::Variable(value)];
-        }
-        let file = set(env::SIGNING_SECRET_FILE.name);
-        file.map(|path| SecretSource::File(path.into())).into_iter().collect()
+        added => added?,
+    }
+    Ok(())
+}
+
+impl From<AddSecretError> for CliError {
+    fn from(error: AddSecretError) -> Self {
+        Self::usage(error.to_string()).hint("copy the whole secret; a short one can be guessed")
     }
 }
 
-impl SecretSource {
-    /// Returns the name of the secret in verdicts: that of the file, or its path if another secret has the
-    /// same name.
-    fn name(&self, others: &SigningSecrets) -> String {
-        match self {
-            Self::Stdin => "standard input".to_owned(),
-            Self::Variable(_) => env::SIGNING_SECRET.name.to_owned(),
-            Self::File(path) => {
-                let name = path.file_name().map_or(path.as_path(), Path::new).to_string_lossy();
-                let is_used = others.names().any(|other| other == name);
-                if is_used { path.to_string_lossy().into_owned() } else { name.into_owned() }
-            }
-        }
+/// Reads a secret from standard input. On a terminal, the input is hidden.
+pub(in crate::cmd) async fn read_stdin() -> Result<SecretString, CliError> {
+    if io::stdin().is_terminal() {
+        let typed = prompt::hidden_line("signing secret (it does not show)").await?;
+        return given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal");
     }
-
-    async fn read(self, cx: &Context) -> Result<SecretString, CliError> {
-        match self {
-            Self::Variable(text) => {
-                let text = text.into_string().map_err(|_| {
-                    CliError::usage("FORMSVC_SIGNING_SECRET is not UTF-8 text").hint(SECRET_ADVICE)
-                })?;
-                given::only_one(&SIGNING_SECRET, &text, env::SIGNING_SECRET.name)
-            }
-            Self::Stdin if io::stdin().is_terminal() => {
-                let typed = prompt::hidden_line("signing secret (it does not show)").await?;
-                given::only_one(&SIGNING_SECRET, typed.expose_secret(), "the terminal")
-            }
-            Self::Stdin => {
-                aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?
-            }
-            Self::File(path) => {
-                if let Some(warning) = given::loose_file(&SIGNING_SECRET, &path) {
-                    cx.progress.warn(&warning);
-                }
-                aside(move || given::from_file(&SIGNING_SECRET, &path)).await?
-            }
-        }
-    }
+    aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?
 }
 
-/// Returns the secrets, or an error if there are none. `purpose` needs them: "signing".
+/// Returns the secrets, or an error if there are none. `purpose` needs them: "verification".
 pub(in crate::cmd) fn require(
     secrets: SigningSecrets,
     purpose: &str,
 ) -> Result<SigningSecrets, CliError> {
     if secrets.is_empty() {
-        let what = format!("{purpose} needs a signing secret");
-        return Err(CliError::coded(Code::MissingArgument, what).hint(SECRET_ADVICE));
+        let error =
+            CliError::coded(Code::MissingArgument, format!("{purpose} needs a signing secret"));
+        let advice = "or store one: `formsvc webhook secret add`";
+        return Err(error.hint(format!("{SECRET_ADVICE}, {advice}")));
     }
     Ok(secrets)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flags_override_variables_and_the_secret_its_file() {
-        let env = |names: &'static [&'static str]| {
-            move |name: &str| names.contains(&name).then(|| OsString::from("x"))
-        };
-        let both = &[env::SIGNING_SECRET.name, env::SIGNING_SECRET_FILE.name];
-        let one = &[env::SIGNING_SECRET_FILE.name];
-        let none = SecretArgs::default();
-        assert!(matches!(none.sources(&env(both))[..], [SecretSource::Variable(_)]));
-        assert!(matches!(none.sources(&env(one))[..], [SecretSource::File(_)]));
-        assert!(none.sources(&env(&[])).is_empty());
-        assert!(none.sources(&|_| Some(OsString::new())).is_empty());
-        let files = SecretArgs { secret_file: vec!["a".into(), "b".into()], secret_stdin: false };
-        let sources = files.sources(&env(both));
-        assert!(matches!(sources[..], [SecretSource::File(_), SecretSource::File(_)]));
-    }
-
-    #[test]
-    fn second_file_of_the_same_name_is_named_by_its_path() {
-        let mut secrets = SigningSecrets::default();
-        for (path, name) in [("a/new", "new"), ("b/new", "b/new"), ("old", "old")] {
-            let source = SecretSource::File(path.into());
-            assert_eq!(source.name(&secrets), name);
-            secrets.add(name, format!("whsec_of_the_file_{path}").into()).unwrap();
-        }
-    }
-
-    #[test]
-    fn missing_secret_is_a_usage_error() {
-        let error = require(SigningSecrets::default(), "signing").unwrap_err();
-        assert_eq!(error.exit.code(), 2);
-        assert!(error.to_text().contains("signing needs a signing secret"), "{}", error.to_text());
-    }
 }

@@ -32,7 +32,6 @@ impl SenderArgs {
     pub(in crate::cmd) fn sender(
         &self,
         cx: &Context,
-        timeout: Duration,
         response_max: usize,
     ) -> Result<HttpSender, CliError> {
         let mut network = cx.network()?.clone();
@@ -41,6 +40,7 @@ impl SenderArgs {
         for (name, value) in &self.headers {
             headers.append(name, value.clone());
         }
+        let timeout = response_timeout(cx);
         let options = HttpSenderOptions { timeout, network, headers, answer_max: response_max };
         HttpSender::new(options)
             .map_err(|error| CliError::new(Exit::Failed, error.to_string()).because_of(&error))

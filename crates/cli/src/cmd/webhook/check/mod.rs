@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
 
-use super::args::{SecretArgs, SenderArgs, require, response_timeout};
+use super::args::{SecretArgs, SenderArgs, response_timeout};
 use super::is_demo;
 
 /// The fields of a result.
@@ -117,7 +117,7 @@ impl CheckReceiver {
             CliError::coded(Code::MissingArgument, "no URL of a receiver")
                 .hint("pass it: `formsvc webhook check URL`; `--demo` has a receiver to try")
         })?;
-        let secrets = require(self.secrets.read(cx).await?, "signing")?;
+        let secrets = self.secrets.read_for_signing(cx, "signing").await?;
         // During a rotation, the current secret is the first.
         Ok((url, secrets.texts().into_iter().next().unwrap_or_default()))
     }
@@ -135,7 +135,7 @@ impl CheckReceiver {
     ) -> Result<Vec<ReceiverReport>, CliError> {
         cx.check_network(url.as_str())?;
         let timeout = response_timeout(cx);
-        let sender = self.requests.sender(cx, timeout, ANSWER_MAX)?;
+        let sender = self.requests.sender(cx, ANSWER_MAX)?;
         let run_id = format!("{:08x}", fastrand::u32(..));
         let (sender, clock) = (&sender, &SystemTime::now);
         let options = ReceiverOptions { sender, url, secret, timeout, clock, run_id: &run_id };

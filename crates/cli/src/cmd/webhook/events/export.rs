@@ -18,7 +18,7 @@ use crate::error::CliError;
 /// masked unless `--reveal` is given, so receivers refuse the requests. `webhook replay --export` exports them with a fresh signature and the URL of the target. The signing secret is never exported.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook events export 2 --as curl\n  formsvc --demo webhook events export --status failed --as har -o failed.har\n  formsvc --demo webhook events export 1-3 --as http --reveal"
+    after_help = "Examples:\n  formsvc --demo webhook events export 2 --as curl\n  formsvc --demo webhook events export --status failed --as har -o failed.har\n  formsvc --demo webhook events export 1 2 3 --as http --reveal"
 )]
 pub(crate) struct Export {
     #[command(flatten)]

@@ -6,7 +6,7 @@ use clap::Args;
 use formsvc_workbench::forward::MAX_RESPONSE_BODY;
 use formsvc_workbench::inspector::{Inspector, InspectorState};
 
-use super::super::args::{SecretArgs, SenderArgs, response_timeout};
+use super::super::args::{SecretArgs, SenderArgs};
 use super::super::captures;
 use crate::context::Context;
 use crate::error::CliError;
@@ -40,12 +40,11 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         cx.output.refuse_flags("the output is the URL of the inspector")?;
-        let timeout = response_timeout(cx);
         let state = InspectorState {
             store: captures::require(cx).await?,
             live: None,
             secrets: self.secrets.read_or_stored(cx).await?,
-            sender: self.requests.sender(cx, timeout, MAX_RESPONSE_BODY)?,
+            sender: self.requests.sender(cx, MAX_RESPONSE_BODY)?,
             forwarder: None,
             listener: None,
             reveal: self.reveal,

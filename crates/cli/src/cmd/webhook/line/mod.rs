@@ -9,33 +9,32 @@ use std::time::Duration;
 use formsvc_protocol::limits::DELIVERY_RETRIES;
 use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::{AnsweredBy, Delivery, Forward, Source, is_success};
+use formsvc_workbench::expectation::StatusSet;
 use formsvc_workbench::listen::{RefusalRow, RefusedRequest};
 use formsvc_workbench::mask;
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::verdict::VerdictCode;
+use indicatif::DecimalBytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use crate::base::sanitize::one_line;
-use crate::base::text::{duration, truncate, truncate_id, wrap_whole_words};
-use crate::output::TextStyle;
+use crate::base::text::{duration, truncate, wrap_whole_words};
+use crate::error::CliError;
+use crate::output::{Live, TextStyle};
 
 /// A line as texts with their styles.
 pub(super) type Line = Vec<(TextStyle, String)>;
 
-/// Longest part of a target's response that is printed, in characters.
-const MAX_PREVIEW: usize = 200;
+/// Longest excerpt of a response or a target's URL in a note, in cells.
+const MAX_EXCERPT: usize = 200;
+/// Longest text of a sender in a line, in cells. An id of the service fits.
+const MAX_TEXT: usize = 40;
 /// Indent of all lines but the first: they begin below its second word.
 const INDENT: &str = "         ";
 /// Number of attempts that the service makes.
 const MAX_ATTEMPTS: u32 = 1 + DELIVERY_RETRIES;
-/// Most cells of a method, of an event, and of a request target or target.
-const MAX_METHOD: usize = 10;
-const MAX_EVENT: usize = 20;
-const MAX_TARGET: usize = 40;
-/// Least width to which an id is shortened. Ids of the service have fewer cells, because users copy them.
-const MIN_ID: usize = 40;
 
 /// The settings of all lines.
 pub(super) struct LineStyle {
@@ -50,7 +49,7 @@ pub(super) struct LineStyle {
 }
 
 /// Returns the verdict with a sign.
-pub(super) fn verdict_label(code: VerdictCode) -> String {
+fn verdict_label(code: VerdictCode) -> String {
     let sign = match code {
         VerdictCode::Valid => '✓',
         VerdictCode::Unchecked => '?',
@@ -72,7 +71,8 @@ pub(super) fn attempt(number: u32) -> String {
 impl LineStyle {
     /// Returns the lines of a delivery, its failed forwards and its hint.
     pub(super) fn delivery(&self, delivery: &Delivery) -> Vec<Line> {
-        let mut lines = wrapped([self.request(delivery), self.result(delivery)], self.width);
+        let parts = [self.request(delivery), self.result(delivery)].concat();
+        let mut lines = wrapped(parts, self.width);
         for note in self.notes(delivery) {
             lines.extend(note_lines(&note, self.width));
         }
@@ -83,41 +83,32 @@ impl LineStyle {
     pub(super) fn refused(&self, refused: &RefusedRequest) -> Vec<Line> {
         let RefusalRow { status, message, .. } = *refused.refusal.row();
         let target = mask::target(&refused.request_target, self.reveal);
-        let request = vec![
+        let parts = vec![
             (TextStyle::Dim, self.time(refused.at)),
-            (TextStyle::Plain, truncate(refused.method.as_str(), MAX_METHOD)),
-            (TextStyle::Plain, self.cut(&target, MAX_TARGET)),
-        ];
-        let result = vec![
-            (TextStyle::Dim, "→".to_owned()),
-            (TextStyle::for_status(Some(status)), status.to_string()),
+            (TextStyle::Plain, self.cut(refused.method.as_str())),
+            (TextStyle::Plain, self.cut(&target)),
+            (TextStyle::for_status(Some(status)), format!("→ {status}")),
             (TextStyle::Dim, message.to_owned()),
         ];
-        wrapped([request, result], self.width)
+        wrapped(parts, self.width)
     }
 
     /// Returns the parts that describe the request.
     fn request(&self, delivery: &Delivery) -> Line {
         let summary = &delivery.summary;
         let method = match summary.source {
-            Source::Request(_) => truncate(summary.method.as_str(), MAX_METHOD),
+            Source::Request(_) => self.cut(summary.method.as_str()),
             Source::Poll => "poll".to_owned(),
         };
-        let target = self.cut(&mask::target(&summary.request_target, self.reveal), MAX_TARGET);
+        let target = self.cut(&mask::target(&summary.request_target, self.reveal));
         let mut parts = vec![(TextStyle::Dim, self.time(summary.received_at))];
         parts.extend(summary.number.map(|number| (TextStyle::Heading, format!("#{number}"))));
         parts.extend([(TextStyle::Plain, method), (TextStyle::Plain, target)]);
         let event = summary.names.event.as_ref();
-        parts.extend(event.map(|event| (TextStyle::Plain, self.cut(event, MAX_EVENT))));
-        if let Some(id) = &summary.names.submission_id {
-            let id = one_line(id);
-            let id = match self.width {
-                Some(width) => truncate_id(&id, width.saturating_sub(INDENT.len()).max(MIN_ID)),
-                None => id.into_owned(),
-            };
-            parts.push((TextStyle::Heading, id));
-        }
-        parts.push((TextStyle::Dim, size(summary.body_size)));
+        parts.extend(event.map(|event| (TextStyle::Plain, self.cut(event))));
+        let id = summary.names.submission_id.as_ref();
+        parts.extend(id.map(|id| (TextStyle::Heading, self.cut(id))));
+        parts.push((TextStyle::Dim, DecimalBytes(summary.body_size).to_string()));
         parts
     }
 
@@ -131,15 +122,13 @@ impl LineStyle {
             parts.push((TextStyle::Warning, attempt(summary.attempt.number)));
         }
         parts.extend(summary.attempt.gap.map(|gap| (TextStyle::Dim, format!("+{}", took(gap)))));
-        parts.push((TextStyle::Dim, "→".to_owned()));
         let Some(response) = &summary.response else {
-            parts.push((TextStyle::Failure, "no response".to_owned()));
+            parts.push((TextStyle::Failure, "→ no response".to_owned()));
             return parts;
         };
-        let mut status = response.status.map_or("dropped".to_owned(), |it| it.to_string());
-        if response.answered_by == AnsweredBy::Fault {
-            status += " (injected)";
-        }
+        let status = response.status.map_or("dropped".to_owned(), |it| it.to_string());
+        let is_fault = response.answered_by == AnsweredBy::Fault;
+        let status = format!("→ {status}{}", if is_fault { " (injected)" } else { "" });
         parts.push((TextStyle::for_status(response.status), status));
         if response.answered_by == AnsweredBy::NoRoute {
             parts.push((TextStyle::Warning, "no route matches".to_owned()));
@@ -175,15 +164,15 @@ impl LineStyle {
         }
         match forwards {
             [] => None,
-            [one] => Some(self.cut(&mask::url(&one.url, self.reveal), MAX_TARGET)),
+            [one] => Some(self.cut(&mask::url(&one.url, self.reveal))),
             several => Some(format!("{} targets", several.len())),
         }
     }
 
-    /// Shortens a text of the request if the width is limited.
-    fn cut(&self, text: &str, max: usize) -> String {
+    /// Shortens a text of the sender if the width is limited.
+    fn cut(&self, text: &str) -> String {
         let text = one_line(text);
-        if self.width.is_some() { truncate(&text, max) } else { text.into_owned() }
+        if self.width.is_some() { truncate(&text, MAX_TEXT) } else { text.into_owned() }
     }
 
     fn time(&self, at: Timestamp) -> String {
@@ -202,25 +191,40 @@ impl LineStyle {
     }
 
     fn forward_note(&self, forward: &Forward) -> Option<String> {
-        let mut url = mask::url(&forward.url, self.reveal);
-        if let Some(width) = self.width {
-            // It may end with the path of the request, which may have any length.
-            url = truncate(&url, width.saturating_sub(INDENT.len() + 1).max(MAX_METHOD));
-        }
+        // It may end with the path of the request, which may have any length.
+        let url = truncate(&mask::url(&forward.url, self.reveal), MAX_EXCERPT);
         match &forward.result {
             Err(error) => Some(format!("{url}: {}", error.message)),
             Ok(response) if is_success(response.status) => None,
             Ok(response) => {
                 // Masked before it is cut, because half of a signature is not recognized as one.
                 let body = mask::response_body(&response.body, self.reveal);
-                let body = String::from_utf8_lossy(&body);
-                let preview: String = body.trim().chars().take(MAX_PREVIEW).collect();
-                let colon = if preview.is_empty() { "" } else { ": " };
+                let body = excerpt(&String::from_utf8_lossy(&body));
+                let colon = if body.is_empty() { "" } else { ": " };
                 let (status, took) = (response.status, took(forward.took));
-                Some(format!("{url} responded {status} in {took}{colon}{preview}"))
+                Some(format!("{url} responded {status} in {took}{colon}{body}"))
             }
         }
     }
+}
+
+/// Returns the beginning of a response, or of another text of unknown length.
+pub(super) fn excerpt(text: &str) -> String {
+    truncate(text.trim(), MAX_EXCERPT)
+}
+
+/// Returns the status of a response to a sent request.
+pub(super) fn status(status: Option<u16>, expected: StatusSet) -> (TextStyle, String) {
+    let is_expected = status.is_some() && expected.contains(status);
+    let style = if is_expected { TextStyle::Success } else { TextStyle::Failure };
+    (style, status.map_or("→ no response".to_owned(), |status| format!("→ {status}")))
+}
+
+/// Prints a line, and notes below it.
+pub(super) fn print(live: &Live<'_>, parts: Line, notes: &[String]) -> Result<(), CliError> {
+    let mut lines = wrapped(parts, live.width());
+    lines.extend(notes.iter().flat_map(|note| note_lines(note, live.width())));
+    live.lines(lines.iter().map(Vec::as_slice))
 }
 
 fn verdict_hint(delivery: &Delivery) -> Option<String> {
@@ -235,8 +239,11 @@ fn verdict_hint(delivery: &Delivery) -> Option<String> {
     }
 }
 
-/// Returns a text below a line, with an indent.
-pub(super) fn note_lines(note: &str, width: Option<usize>) -> Vec<Line> {
+/// Returns a text below a line, with an indent. An empty text has no line.
+fn note_lines(note: &str, width: Option<usize>) -> Vec<Line> {
+    if note.is_empty() {
+        return Vec::new();
+    }
     let note = one_line(note);
     let lines = match width {
         Some(width) => wrap_whole_words(&note, width.saturating_sub(INDENT.len())),
@@ -246,48 +253,24 @@ pub(super) fn note_lines(note: &str, width: Option<usize>) -> Vec<Line> {
     lines.into_iter().map(indented).collect()
 }
 
-/// Returns all parts on one line if they fit. Otherwise each group begins a line, and as many parts as fit are
-/// on each line.
-pub(super) fn wrapped<const N: usize>(groups: [Line; N], width: Option<usize>) -> Vec<Line> {
-    let cells = |parts: &[(TextStyle, String)]| -> usize {
-        parts.iter().map(|(_, text)| 1 + text.width()).sum()
-    };
+/// Returns as many parts on each line as fit.
+fn wrapped(parts: Line, width: Option<usize>) -> Vec<Line> {
     let width = width.unwrap_or(usize::MAX);
-    if cells(&groups.concat()) <= width.saturating_add(1) {
-        return vec![joined("", groups.concat())];
-    }
-    let mut lines: Vec<Line> = Vec::new();
-    for group in groups {
-        let mut line = Line::new();
-        for part in group {
-            let indent = if lines.is_empty() { 0 } else { INDENT.len() };
-            if !line.is_empty() && indent + cells(&line) + part.1.width() > width {
-                lines.push(std::mem::take(&mut line));
-            }
-            line.push(part);
-        }
-        lines.push(line);
-    }
-    let indent = |at| if at == 0 { "" } else { INDENT };
-    lines.into_iter().enumerate().map(|(at, line)| joined(indent(at), line)).collect()
-}
-
-/// Joins texts by spaces, after an indent.
-fn joined(indent: &str, parts: Line) -> Line {
-    let mut line = vec![(TextStyle::Plain, indent.to_owned())];
+    let (mut lines, mut line, mut cells) = (Vec::new(), Line::new(), 0);
     for part in parts {
-        if line.len() > 1 {
+        let added = 1 + part.1.width();
+        if cells > 0 && cells + added > width {
+            lines.push(std::mem::take(&mut line));
+            line.push((TextStyle::Plain, INDENT.to_owned()));
+            cells = INDENT.len() + added - 1;
+        } else if cells > 0 {
             line.push((TextStyle::Plain, " ".to_owned()));
+            cells += added;
+        } else {
+            cells = added - 1;
         }
         line.push(part);
     }
-    line
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{}.{} kB", bytes / 1_000, bytes % 1_000 / 100),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
-    }
+    lines.push(line);
+    lines
 }

@@ -1,19 +1,17 @@
 //! The flags of `webhook listen`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use formsvc_contract::send::HttpSender;
-use formsvc_protocol::RetrySchedule;
 use formsvc_workbench::filter::DeliveryFilter;
 use formsvc_workbench::forward::{Forwarder, MAX_RESPONSE_BODY, Route};
-use formsvc_workbench::listen::{Expression, Fault, Faults, GoalOptions, ListenLimits, OnInvalid};
+use formsvc_workbench::listen::{Expression, Fault, Faults, GoalOptions, OnInvalid};
 use formsvc_workbench::target;
 use url::Url;
 
-use crate::cmd::webhook::args::{SenderArgs, response_timeout};
+use crate::cmd::webhook::args::SenderArgs;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::settings::args::{duration, whole};
@@ -23,7 +21,6 @@ const FORWARDING: &str = "Forwarding";
 const END: &str = "End of the run";
 const STORE: &str = "Store";
 const INSPECTOR: &str = "Inspector";
-const LIMITS: &str = "Limits";
 
 /// The flags of responses.
 #[derive(Debug, Args)]
@@ -34,8 +31,8 @@ pub(super) struct ResponseArgs {
     pub(super) on_invalid: OnInvalid,
     /// Respond to the attempts of each submission with these statuses in order, such as 503,pass; the last one
     /// repeats. `pass` responds as without this flag
-    #[arg(long, value_name = "STATUS,…", value_parser = responses, help_heading = RESPONSES)]
-    respond: Option<Arc<[Fault]>>,
+    #[arg(long, value_name = "STATUS,…", value_delimiter = ',', value_parser = Fault::parse, help_heading = RESPONSES)]
+    respond: Vec<Fault>,
     /// Wait this long before each response
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = RESPONSES)]
     respond_delay: Option<Duration>,
@@ -43,11 +40,8 @@ pub(super) struct ResponseArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = RESPONSES)]
     drop: u32,
     /// Pause before the first retry of --demo, --sandbox and --poll [default: 10s]
-    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = RESPONSES, hide_short_help = true)]
-    retry_base: Option<Duration>,
-    /// Factor by which each further pause is longer [default: 6]
-    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=100), help_heading = RESPONSES, hide_short_help = true)]
-    retry_factor: Option<u32>,
+    #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = RESPONSES)]
+    pub(super) retry_base: Option<Duration>,
 }
 
 /// The flags of targets.
@@ -55,8 +49,8 @@ pub(super) struct ResponseArgs {
 pub(super) struct ForwardArgs {
     /// Forward every delivery to this URL, host:port/path, or port/path on this machine; repeatable
     ///
-    /// A URL without a path gets each delivery at the path where it arrived. A target has 10 seconds to respond,
-    /// unless `--timeout` or FORMSVC_TIMEOUT is given.
+    /// A URL without a path gets each delivery at the path where it arrived. Without a scheme, a host name other
+    /// than localhost is https. A target has 10 seconds to respond, unless `--timeout` is given.
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = FORWARDING)]
     forward_to: Vec<Url>,
     /// Forward the deliveries that match a condition; the last `=` separates it from the URL, as in
@@ -70,12 +64,10 @@ pub(super) struct ForwardArgs {
 /// The flags of the end.
 #[derive(Debug, Args)]
 pub(super) struct EndArgs {
-    /// Exit after N deliveries that were not rejected; exit code 11 if fewer arrived
+    /// Exit after N deliveries that were not rejected; exit code 11 if fewer arrived. With `--expect`, the run does
+    /// not end at a match but at the Nth delivery
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), help_heading = END)]
-    count: Option<u64>,
-    /// Exit after one delivery that was not rejected
-    #[arg(long, conflicts_with = "count", help_heading = END)]
-    once: bool,
+    pub(super) count: Option<u64>,
     /// Exit after this time
     #[arg(long, value_name = "DURATION", value_parser = duration, help_heading = END)]
     pub(super) max_time: Option<Duration>,
@@ -111,37 +103,9 @@ pub(super) struct StoreArgs {
     pub(super) ui_port: u16,
 }
 
-/// The flags of limits.
-#[derive(Debug, Args)]
-pub(super) struct LimitArgs {
-    /// Longest body of a delivery, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = whole::<usize>(1..=1 << 30), help_heading = LIMITS, hide_short_help = true)]
-    pub(super) max_body: usize,
-    /// Time limit for the head of a request, and again for its body
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration, help_heading = LIMITS, hide_short_help = true)]
-    read_timeout: Duration,
-    /// Deliveries that are handled at the same time; others get 503
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = whole::<usize>(1..=10_000), help_heading = LIMITS, hide_short_help = true)]
-    pub(super) max_in_flight: usize,
-}
-
 impl ResponseArgs {
     pub(super) fn faults(&self) -> Faults {
-        Faults {
-            drop: self.drop,
-            respond: self.respond.as_deref().map(<[_]>::to_vec).unwrap_or_default(),
-            delay: self.respond_delay,
-        }
-    }
-
-    /// Returns the pauses between the attempts of the sandbox and of the poll.
-    pub(super) fn schedule(&self) -> RetrySchedule {
-        let usual = RetrySchedule::default();
-        RetrySchedule {
-            base: self.retry_base.unwrap_or(usual.base),
-            factor: self.retry_factor.unwrap_or(usual.factor),
-            ..usual
-        }
+        Faults { drop: self.drop, respond: self.respond.clone(), delay: self.respond_delay }
     }
 }
 
@@ -157,33 +121,17 @@ impl ForwardArgs {
     pub(super) fn sender(&self, cx: &Context) -> Result<HttpSender, CliError> {
         let targets = self.forward_to.iter().chain(self.route.iter().map(Route::target));
         targets.into_iter().try_for_each(|target| cx.check_network(target.as_str()))?;
-        self.requests.sender(cx, response_timeout(cx), MAX_RESPONSE_BODY)
+        self.requests.sender(cx, MAX_RESPONSE_BODY)
     }
 }
 
 impl EndArgs {
     pub(super) fn goal(&self) -> GoalOptions {
         GoalOptions {
-            count: self.count(),
+            count: self.count,
             expect: self.expect.clone(),
             expect_every: self.expect_every.clone(),
             expect_within: self.expect_within,
-        }
-    }
-
-    pub(super) fn count(&self) -> Option<u64> {
-        if self.once { Some(1) } else { self.count }
-    }
-}
-
-impl LimitArgs {
-    pub(super) fn limits(&self, deliveries: Option<u64>) -> ListenLimits {
-        ListenLimits {
-            body: self.max_body,
-            read_timeout: self.read_timeout,
-            in_flight: self.max_in_flight,
-            deliveries,
-            ..ListenLimits::default()
         }
     }
 }
@@ -194,10 +142,6 @@ fn expect_help() -> String {
          if none did. Repeatable: each EXPR needs a match\n\n{}",
         DeliveryFilter::help()
     )
-}
-
-fn responses(text: &str) -> Result<Arc<[Fault]>, String> {
-    Faults::parse_responses(text).map(Into::into)
 }
 
 fn on_invalid() -> impl TypedValueParser<Value = OnInvalid> {

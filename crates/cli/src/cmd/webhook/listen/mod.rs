@@ -8,7 +8,7 @@ mod sandbox;
 mod session;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,19 +18,19 @@ use formsvc_contract::send::HttpSender;
 use formsvc_workbench::forward::Forwarder;
 use formsvc_workbench::inspector::{Inspector, InspectorState};
 use formsvc_workbench::listen::{
-    Goal, ListenRules, Listener, ReadyLine, SCHEMA, SCHEMA_VERSION, Sockets, Totals, instant,
+    Goal, ListenLimits, ListenRules, Listener, ReadyLine, SCHEMA, SCHEMA_VERSION, Sockets, Totals,
+    instant,
 };
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::store::{CaptureStore, StoreLimits};
 use formsvc_workbench::warning::{Warning, WarningCode};
-use formsvc_workbench::{mask, record};
+use formsvc_workbench::{mask, record, target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
-use url::Url;
 
-use self::args::{EndArgs, ForwardArgs, LimitArgs, ResponseArgs, StoreArgs};
-use self::poll::{PollArgs, RunningPoll};
+use self::args::{EndArgs, ForwardArgs, ResponseArgs, StoreArgs};
+use self::poll::PollArgs;
 use self::report::Report;
 #[cfg(feature = "sandbox")]
 use self::sandbox::SandboxArgs;
@@ -58,11 +58,11 @@ const STORE_LIMITS: StoreLimits =
 /// Deliveries are stored for a week, and at most 256 MiB of them.
 ///
 /// Ctrl-C, SIGTERM or closing the terminal ends the listener with exit code 0, or with 11 if the deliveries of
-/// `--expect`, `--count` or `--once` did not arrive. The listener responds to deliveries in flight first; a second
+/// `--expect` or `--count` did not arrive. The listener responds to deliveries in flight first; a second
 /// signal ends it at once.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc webhook listen --sandbox contact --forward-to 4242\n  formsvc webhook listen --poll contact --forward-to 4242/hook\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 2 --forward-to 4242/hook\n  formsvc --demo webhook listen --once --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc webhook listen --schema"
+    after_help = "Examples:\n  formsvc webhook listen --sandbox contact --forward-to 4242\n  formsvc webhook listen --poll contact --forward-to 4242/hook\n  formsvc --demo webhook listen --count 3\n  formsvc --demo webhook listen --count 1 --expect verdict=valid --output ndjson\n  formsvc --demo webhook listen --drop 1 --retry-base 1s --expect attempt=2\n  formsvc webhook listen --schema"
 )]
 pub(crate) struct Listen {
     /// Port to listen on; 0 chooses a free one [default: 9000, or 0 with --demo]
@@ -98,8 +98,6 @@ pub(crate) struct Listen {
     end: EndArgs,
     #[command(flatten)]
     store: StoreArgs,
-    #[command(flatten)]
-    limits: LimitArgs,
 }
 
 /// The parts of a listener that are known before it starts.
@@ -118,22 +116,23 @@ impl Listen {
         }
         let live = cx.output.live()?;
         let deadline = cx.deadline(self.end.max_time);
+        let limits = ListenLimits { deliveries: self.end.count, ..ListenLimits::default() };
         let sender = self.forward.sender(cx)?;
-        let forwarder = self.forward.forwarder(sender.clone(), self.limits.max_in_flight);
+        let forwarder = self.forward.forwarder(sender.clone(), limits.in_flight);
         let secrets = self.read_secrets(cx).await?;
         let sockets = self.open_sockets(cx)?;
         let address = sockets.address();
         let path = self.path.as_deref().unwrap_or("/");
         let url = format!("http://{address}{path}");
-        let schedule = self.responses.schedule();
+        let retry_base = self.responses.retry_base;
         #[cfg(feature = "sandbox")]
         let (secrets, sandbox) =
-            self.sandbox.start(cx, &url, self.poll.form(), schedule, secrets).await?;
+            self.sandbox.start(cx, &url, self.poll.form(), retry_base, secrets).await?;
         #[cfg(feature = "sandbox")]
         let client = sandbox.as_ref().map(|sandbox| sandbox.client(cx)).transpose()?;
         #[cfg(not(feature = "sandbox"))]
         let client = None;
-        let poll = self.poll.prepare(cx, client, &secrets, schedule, path);
+        let poll = self.poll.prepare(cx, client, &secrets, retry_base, path);
         let poll = cx.until(deadline, poll).await?;
         let signal = cx.shutdown.drain_within(DRAIN);
         let (store, store_error) = self.open_store(cx).await?;
@@ -141,32 +140,29 @@ impl Listen {
         warnings.extend(forwarder.iter().flat_map(|forwarder| forwarder.warnings(address)));
         let setup = Setup { url, secrets, sender, forwarder: forwarder.map(Arc::new), store };
 
-        let limits = self.limits.limits(self.end.count());
-        let (listener, events) =
-            Listener::start(sockets, self.rules(&setup)?, limits, setup.store.clone());
+        let rules = self.rules(&setup, limits.body)?;
+        let (listener, events) = Listener::start(sockets, rules, limits, setup.store.clone());
         let inspector = self.start_inspector(&setup, &listener)?;
         let ready = self.ready_line(&setup, inspector.as_ref().map(Inspector::url));
+        let style = LineStyle {
+            zone: TimeZone::system(),
+            width: live.width(),
+            secrets: setup.secrets.clone(),
+            reveal: self.reveal,
+            several_targets: ready.targets.len() > 1,
+        };
+        let goal = Goal::new(self.end.goal(), Instant::now());
+        let report =
+            Report { live, progress: &cx.progress, style, goal, totals: Totals::default() };
         let ended = async {
             self.write_ready_file(cx, &ready).await?;
-            let style = LineStyle {
-                zone: TimeZone::system(),
-                width: live.width(),
-                secrets: setup.secrets.clone(),
-                reveal: self.reveal,
-                several_targets: ready.targets.len() > 1,
-            };
-            let report = Report { live, progress: &cx.progress, style };
             report.ready(ready)?;
             #[cfg(feature = "sandbox")]
             if let Some(sandbox) = &sandbox {
                 sandbox.report(cx, cx.settings.terminal.stdin && !self.secrets.uses_stdin());
             }
             warnings.iter().try_for_each(|warning| report.warning(warning))?;
-            let goal = Goal::new(self.end.goal(), Instant::now());
-            let start = |poll| RunningPoll::start(poll, listener.handle());
-            let poll = poll.map(start).unwrap_or_default();
-            let totals = Totals::default();
-            Session { listener, events, report, goal, poll, totals }.run(signal, deadline).await
+            Session { listener, events, report, poll }.run(signal, deadline).await
         };
         let ended = ended.await;
         cx.shutdown.remove_files();
@@ -189,11 +185,8 @@ impl Listen {
     fn open_sockets(&self, cx: &Context) -> Result<Sockets, CliError> {
         let port = self.port.unwrap_or(if is_demo(cx) { 0 } else { PORT });
         Sockets::open(self.bind, port).map_err(|error| {
-            let at = match self.bind {
-                Some(bind) => SocketAddr::new(bind, port).to_string(),
-                None => format!("port {port}"),
-            };
-            CliError::new(Exit::LocalIo, format!("cannot listen on {at}"))
+            let at = self.bind.map(|bind| format!(" of {bind}")).unwrap_or_default();
+            CliError::new(Exit::LocalIo, format!("cannot listen on port {port}{at}"))
                 .because(&error)
                 .hint("`--port 0` chooses a free port")
         })
@@ -215,27 +208,26 @@ impl Listen {
     }
 
     fn warnings(&self, secrets: &SigningSecrets, store_error: Option<&CliError>) -> Vec<Warning> {
-        let not_verified = "no signing secret: deliveries are not verified; store one with `formsvc webhook \
-                            secret add`, or set FORMSVC_SIGNING_SECRET";
-        let not_verified = secrets.is_empty().then(|| not_verified.to_owned());
-        let bind = self.bind.filter(|bind| !bind.is_loopback());
-        let reachable = bind.map(|bind| format!("other machines can reach the listener at {bind}"));
-        let in_memory = store_error.map(|error| {
-            let error = error.brief();
-            format!("{error}: deliveries are kept in memory only, and lost when the listener ends")
-        });
-        let warnings = [
-            (WarningCode::NotVerified, not_verified),
-            (WarningCode::Reachable, reachable),
-            (WarningCode::InMemory, in_memory),
-        ];
-        let warning =
-            |(code, message): (_, Option<String>)| Some(Warning { code, message: message? });
-        warnings.into_iter().filter_map(warning).collect()
+        let mut warnings = Vec::new();
+        let mut warn = |code, message| warnings.push(Warning { code, message });
+        if secrets.is_empty() {
+            let message = "no signing secret: deliveries are not verified; store one with `formsvc webhook secret \
+                           add`, or set FORMSVC_SIGNING_SECRET";
+            warn(WarningCode::NotVerified, message.to_owned());
+        }
+        if let Some(bind) = self.bind.filter(|bind| !bind.is_loopback()) {
+            let message = format!("other machines can reach the listener at {bind}");
+            warn(WarningCode::Reachable, message);
+        }
+        if let Some(error) = store_error.map(CliError::brief) {
+            let effect = "deliveries are kept in memory only, and lost when the listener ends";
+            warn(WarningCode::InMemory, format!("{error}: {effect}"));
+        }
+        warnings
     }
 
-    fn rules(&self, setup: &Setup) -> Result<ListenRules, CliError> {
-        let verifier = setup.secrets.verifier(self.limits.max_body).map_err(|error| {
+    fn rules(&self, setup: &Setup, max_body: usize) -> Result<ListenRules, CliError> {
+        let verifier = setup.secrets.verifier(max_body).map_err(|error| {
             CliError::usage("these signing secrets cannot be used").because(&error)
         })?;
         Ok(ListenRules {
@@ -255,14 +247,13 @@ impl Listen {
         if !self.store.ui {
             return Ok(None);
         }
-        let url = Url::parse(&setup.url);
         let state = InspectorState {
             store: setup.store.clone(),
             live: Some(listener.handle().deliveries()),
             secrets: setup.secrets.clone(),
             sender: setup.sender.clone(),
             forwarder: setup.forwarder.clone(),
-            listener: Some(url.map_err(|error| CliError::usage(error.to_string()))?),
+            listener: Some(target::parse(&setup.url).map_err(CliError::usage)?),
             reveal: self.reveal,
         };
         Ok(Some(Inspector::start(self.store.ui_port, state)?))

@@ -5,23 +5,18 @@ use std::time::Duration;
 use clap::Args;
 use formsvc_client::{Client, RequestOptions, RetryPolicy};
 use formsvc_protocol::RetrySchedule;
-use formsvc_workbench::listen::ListenerHandle;
-use formsvc_workbench::poll::{INTERVAL, Poll, PollError, PollMark, PollStart};
+use formsvc_workbench::poll::{INTERVAL, Poll, PollError, PollMark};
 use formsvc_workbench::secrets::SigningSecrets;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use crate::account::key::aside;
-use crate::base::when::{local, zone};
 use crate::cmd::submissions::tail::default_interval;
-use crate::cmd::webhook::args::SECRET_ADVICE;
+use crate::cmd::webhook::args::require;
 use crate::context::Context;
-use crate::error::{CliError, Code};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
 use crate::settings::Service;
-use crate::settings::args::duration;
-use crate::settings::args::format_duration;
+use crate::settings::args::{duration, format_duration};
 
 /// The flags of the poll.
 #[derive(Debug, Default, Args)]
@@ -39,34 +34,25 @@ pub(super) struct PollArgs {
 
 const POLLING: &str = "Polling";
 
-/// A poll that delivers to a listener, or none.
-#[derive(Default)]
-pub(super) struct RunningPoll {
-    stop: CancellationToken,
-    task: Option<JoinHandle<Result<(), PollError>>>,
-    error: Option<CliError>,
-}
-
 impl PollArgs {
     #[cfg(feature = "sandbox")]
     pub(super) fn form(&self) -> Option<&str> {
         self.poll.as_deref()
     }
 
-    /// Sends the first requests, so that a wrong form or key is an error before the listener is ready. Waits
-    /// while the service is not available.
+    /// Sends the first requests, so that a wrong form or key is an error before the listener is ready.
     pub(super) async fn prepare(
         &self,
         cx: &Context,
         sandbox: Option<Client>,
         secrets: &SigningSecrets,
-        schedule: RetrySchedule,
+        retry_base: Option<Duration>,
         path: &str,
     ) -> Result<Option<Poll>, CliError> {
         let Some(name) = &self.poll else { return Ok(None) };
-        if secrets.is_empty() {
-            return Err(PollError::NoSecret.into());
-        }
+        require(secrets.clone(), "`--poll`")?;
+        let mut schedule = RetrySchedule::default();
+        schedule.base = retry_base.unwrap_or(schedule.base);
         let usual = default_interval(cx.settings.max_rate).max(INTERVAL);
         let interval = self.poll_interval.unwrap_or(usual);
         // The poll retries by itself, and reports an outage only once.
@@ -81,7 +67,16 @@ impl PollArgs {
         let is_continued = mark.is_known();
         let handle = client.form(&form.id);
         mark.begin(&handle).await?;
-        report(cx, &form, is_continued.then(|| mark.start()), interval);
+        cx.progress.remark(&format!(
+            "polls `{}` every {}, {}",
+            form.title,
+            format_duration(interval),
+            if is_continued {
+                "continues where the previous run ended"
+            } else {
+                "starts with the next new submission"
+            }
+        ));
         Ok(Some(Poll {
             form: handle,
             form_title: form.title,
@@ -114,64 +109,12 @@ async fn open_mark(cx: &Context, form: &FormMatch, path: &str) -> Result<PollMar
     }
 }
 
-fn report(cx: &Context, form: &FormMatch, continued: Option<&PollStart>, interval: Duration) {
-    let start = match continued {
-        None => "starts with the next new submission".to_owned(),
-        Some(PollStart::First) => "continues with the first submission".to_owned(),
-        Some(PollStart::After { created_at, .. }) => {
-            format!("continues after {}", local(created_at, &zone()))
-        }
-        Some(PollStart::Point(_)) => "continues where the previous run ended".to_owned(),
-    };
-    let interval = format_duration(interval);
-    cx.progress.remark(&format!("polls `{}` every {interval}, {start}", form.title));
-}
-
-impl RunningPoll {
-    /// Starts a task that delivers submissions to the listener.
-    pub(super) fn start(poll: Poll, listener: ListenerHandle) -> Self {
-        let stop = CancellationToken::new();
-        let deliver = move |method, request_target, headers, body| {
-            let listener = listener.clone();
-            async move { listener.deliver(method, request_target, headers, body).await }
-        };
-        let task = tokio::spawn(poll.run(deliver, stop.clone()));
-        Self { stop, task: Some(task), error: None }
-    }
-
-    /// Waits until the poll ends by itself; forever without a poll.
-    pub(super) async fn ended(&mut self) {
-        let Some(task) = &mut self.task else { return std::future::pending().await };
-        let result = task.await.unwrap_or(Err(PollError::Panicked));
-        (self.task, self.error) = (None, result.err().map(CliError::from));
-    }
-
-    /// Stops the poll and waits for its deliveries in flight.
-    pub(super) async fn stop(&mut self) {
-        self.stop.cancel();
-        if self.task.is_some() {
-            self.ended().await;
-        }
-    }
-
-    /// Returns the error that ended the poll.
-    pub(super) fn result(self) -> Result<(), CliError> {
-        self.error.map_or(Ok(()), Err)
-    }
-}
-
 impl From<PollError> for CliError {
     fn from(error: PollError) -> Self {
         match error {
             PollError::Client(error) => error.into(),
             PollError::Unsafe(error) => error.into(),
-            PollError::NoSecret => {
-                Self::coded(Code::MissingArgument, error.to_string()).hint(SECRET_ADVICE)
-            }
-            PollError::InUse { .. } | PollError::BadMark { .. } | PollError::Io { .. } => {
-                Self::new(Exit::LocalIo, error.to_string()).because_of(&error)
-            }
-            PollError::Panicked => Self::new(Exit::Failed, error.to_string()),
+            error => Self::new(Exit::LocalIo, error.to_string()).because_of(&error),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Prints the events of a listener: for users as lines, for programs as JSON on standard output. Warnings and the
-//! summary for users are on standard error.
+//! Prints and counts the events of a listener: for users as lines, for programs as JSON on standard output. Warnings
+//! and the summary for users are on standard error.
 
-use formsvc_workbench::listen::{
-    Ended, Expectation, ListenerEvent, ListenerLine, ReadyLine, Totals,
-};
+use std::time::Instant;
+
+use formsvc_workbench::listen::{Ended, Goal, ListenerEvent, ListenerLine, ReadyLine, Totals};
 use formsvc_workbench::verdict::VERDICTS;
 use formsvc_workbench::warning::{Warning, WarningCode};
 use jiff::Timestamp;
@@ -11,14 +11,17 @@ use jiff::Timestamp;
 use super::super::line::{Line, LineStyle};
 use crate::base::text::count;
 use crate::error::CliError;
+use crate::exit::Exit;
 use crate::output::progress::Progress;
 use crate::output::{Live, to_json};
 
-/// Prints the events of a listener.
+/// Prints and counts the events of a listener.
 pub(super) struct Report<'a> {
     pub(super) live: Live<'a>,
     pub(super) progress: &'a Progress,
     pub(super) style: LineStyle,
+    pub(super) goal: Goal,
+    pub(super) totals: Totals,
 }
 
 impl Report<'_> {
@@ -36,25 +39,33 @@ impl Report<'_> {
         self.record(&ListenerLine::Ready(ready))
     }
 
-    /// Prints an event. The warnings of a delivery precede it.
-    pub(super) fn event(&self, event: &ListenerEvent) -> Result<(), CliError> {
-        let is_for_programs = self.live.is_for_programs();
+    /// Prints and counts an event. Returns a value if the run ends with it.
+    pub(super) fn event(&mut self, event: ListenerEvent) -> Result<Option<Ended>, CliError> {
+        let (is_for_programs, reveal) = (self.live.is_for_programs(), self.style.reveal);
         match event {
-            ListenerEvent::Refused(refused) if is_for_programs => {
-                self.record(&ListenerLine::refused(refused, self.style.reveal))
+            ListenerEvent::Refused(refused) => {
+                self.totals.refused += 1;
+                if is_for_programs {
+                    self.record(&ListenerLine::refused(&refused, reveal))?;
+                } else {
+                    self.print(&self.style.refused(&refused))?;
+                }
+                Ok(None)
             }
-            ListenerEvent::Refused(refused) => self.print(&self.style.refused(refused)),
             ListenerEvent::Delivered { delivery, warnings } => {
                 for warning in warnings {
                     // For users, this warning is omitted: the lines of the delivery show the error of the target.
                     if is_for_programs || warning.code != WarningCode::TargetDown {
-                        self.warning(warning)?;
+                        self.warning(&warning)?;
                     }
                 }
                 if is_for_programs {
-                    return self.record(&ListenerLine::delivery(delivery, self.style.reveal));
+                    self.record(&ListenerLine::delivery(&delivery, reveal))?;
+                } else {
+                    self.print(&self.style.delivery(&delivery))?;
                 }
-                self.print(&self.style.delivery(delivery))
+                self.totals.add(&delivery);
+                Ok(self.goal.observe(&delivery, Instant::now()))
             }
         }
     }
@@ -65,17 +76,21 @@ impl Report<'_> {
         self.record(&ListenerLine::warning(warning, Timestamp::now()))
     }
 
-    /// Prints the totals of the run.
-    pub(super) fn summary(
-        &self,
-        totals: &Totals,
-        ended: Ended,
-        expectations: &[Expectation],
-    ) -> Result<(), CliError> {
-        for line in summary(totals) {
+    /// Prints the totals of the run. Returns an error if the poll failed or the goal is not met.
+    pub(super) fn end(self, ended: Ended, poll: Result<(), CliError>) -> Result<(), CliError> {
+        let expectations = self.goal.result(ended);
+        for line in summary(&self.totals) {
             self.progress.remark(&line);
         }
-        self.record(&ListenerLine::summary(totals, ended, expectations, Timestamp::now()))
+        self.record(&ListenerLine::summary(&self.totals, ended, &expectations, Timestamp::now()))?;
+        // The end of the poll is the reason why expected deliveries did not arrive.
+        poll?;
+        let unmet = expectations.into_iter().filter(|one| !one.met);
+        let causes =
+            unmet.map(|one| format!("`--{}`: {}", one.text, one.reason.unwrap_or_default()));
+        let error = CliError::new(Exit::Unmet, "the expected deliveries did not all arrive");
+        let mut causes = causes.peekable();
+        if causes.peek().is_none() { Ok(()) } else { Err(causes.fold(error, CliError::cause)) }
     }
 
     fn print(&self, lines: &[Line]) -> Result<(), CliError> {
@@ -121,15 +136,13 @@ fn summary(totals: &Totals) -> Vec<String> {
     let retries = count_if_any(totals.retries, "retry");
     let duplicates = count_if_any(totals.duplicates, "duplicate");
     let parts: Vec<_> = verdicts.chain(retries).chain(duplicates).collect();
-    let mut lines =
-        vec![format!("{}: {}{refused}", count(totals.received, "delivery"), parts.join(", "))];
     let dropped = (totals.dropped > 0).then(|| format!("dropped ×{}", totals.dropped));
     let statuses = totals.statuses.iter().map(|(status, count)| format!("{status} ×{count}"));
     let responses: Vec<_> = dropped.into_iter().chain(statuses).collect();
-    lines.push(format!("responses: {}", responses.join(", ")));
-    if totals.forwards_failed > 0 {
-        lines.push(format!("{} without a response", count(totals.forwards_failed, "forward")));
-    }
+    let mut lines = vec![
+        format!("{}: {}{refused}", count(totals.received, "delivery"), parts.join(", ")),
+        format!("responses: {}", responses.join(", ")),
+    ];
     if totals.unrouted > 0 {
         let unrouted = count(totals.unrouted, "delivery");
         lines.push(format!("{unrouted} not forwarded: no route matches"));

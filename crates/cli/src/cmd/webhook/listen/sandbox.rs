@@ -7,7 +7,6 @@ use std::time::Duration;
 use clap::Args;
 use formsvc_client::Client;
 use formsvc_client::types::PublicId;
-use formsvc_protocol::RetrySchedule;
 use formsvc_server::{admin, secrets};
 use formsvc_workbench::secrets::SigningSecrets;
 use secrecy::{ExposeSecret, SecretString};
@@ -31,7 +30,8 @@ pub(super) struct SandboxArgs {
     /// Start a sandbox, a local copy of the service, that delivers submissions of FORM, such as contact
     ///
     /// Prints the address of the form. On a terminal, Enter makes a submission. Without a secret in a flag or
-    /// variable, generates one and prints an `export` command that passes it to your receiver.
+    /// variable, generates one and prints an `export` command that passes it to your receiver. Stored secrets are not
+    /// used.
     #[arg(long, value_name = "FORM", conflicts_with_all = ["poll", "demo"], value_parser = form, help_heading = "Sandbox")]
     sandbox: Option<PublicId>,
 }
@@ -66,7 +66,7 @@ impl SandboxArgs {
         cx: &Context,
         url: &str,
         polled: Option<&str>,
-        schedule: RetrySchedule,
+        retry_base: Option<Duration>,
         mut secrets: SigningSecrets,
     ) -> Result<(SigningSecrets, Option<ListenSandbox>), CliError> {
         if !self.is_used(cx) {
@@ -78,11 +78,7 @@ impl SandboxArgs {
             secrets.add(SECRET_NAME, secret.clone()).map_err(|error| failed(&error))?;
             generated = Some(secret);
         }
-        let mut options = SandboxOptions {
-            retry_base: Some(schedule.base),
-            retry_factor: Some(schedule.factor),
-            ..SandboxOptions::default()
-        };
+        let mut options = SandboxOptions { retry_base, ..SandboxOptions::default() };
         let form = if let Some(form) = &self.sandbox {
             form.clone()
         } else {

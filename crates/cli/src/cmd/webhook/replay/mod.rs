@@ -4,7 +4,6 @@ mod send;
 
 use clap::Args;
 use formsvc_contract::send::ANSWER_MAX;
-use formsvc_workbench::delivery::{CaptureNumber, Delivery};
 use formsvc_workbench::expectation::StatusSet;
 use formsvc_workbench::export::ExportFormat;
 use formsvc_workbench::replay::{Destination, ReplayPlan, ReplaySignature};
@@ -16,14 +15,15 @@ use url::Url;
 use self::send::ReplayRun;
 use super::args::{
     CapturesArgs, ChangeArgs, SECRET_ADVICE, SecretArgs, SenderArgs, export_format, require,
-    response_timeout,
 };
-use super::captures;
-use crate::base::text::count;
+use super::{captures, is_demo, secret};
+use crate::base::text::{count, first_names};
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
-use crate::settings::Service;
+
+/// Most numbers of captures in a message.
+const MAX_NAMES: usize = 10;
 
 /// The fields of a replay.
 pub(in crate::cmd) const FIELDS: &[Field] = &[
@@ -47,7 +47,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if a status is not the one of `--expect`, which is 2xx by default. A response may take 10 seconds, unless `--timeout` is given.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --dry-run\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
+    after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --export http\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
 )]
 pub(crate) struct Replay {
     #[command(flatten)]
@@ -63,9 +63,6 @@ pub(crate) struct Replay {
     /// Expected status of the responses, such as 2xx or 401. Exits with 11 if another arrives
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
     expect: StatusSet,
-    /// Print what would be sent, and send nothing
-    #[arg(long, conflicts_with = "export", help_heading = "Sending")]
-    dry_run: bool,
     /// Print each request instead of sending it
     #[arg(long, value_name = "FORMAT", value_parser = export_format(true), help_heading = "Output")]
     export: Option<ExportFormat>,
@@ -85,35 +82,26 @@ impl Replay {
         }
         cx.output.listing(FIELDS)?;
         let store = captures::require(cx).await?;
-        let plan = self.plan(cx, &store).await?;
+        let (plan, not_valid) = self.plan(cx, &store).await?;
         if plan.sends.is_empty() {
             return Ok(());
         }
-        if self.export.is_none() && !self.dry_run {
-            let mut targets = plan.sends.iter();
-            targets.try_for_each(|(_, target)| cx.check_network(target.url.as_str()))?;
-        }
-        let timeout = response_timeout(cx);
-        let run = ReplayRun {
-            cx,
-            sender: self.requests.sender(cx, timeout, ANSWER_MAX)?,
-            secrets: self.secrets(cx).await?,
-            store,
-            plan,
-            args: &self,
-        };
+        let secrets = self.secrets(cx, &not_valid).await?;
+        let sender = self.requests.sender(cx, ANSWER_MAX)?;
+        let run = ReplayRun { cx, sender, secrets, store, plan, args: &self };
         match self.export {
             Some(format) => run.export(format).await,
-            None => run.send().await,
+            None => run.send(&not_valid).await,
         }
     }
 
-    /// Selects captures and their targets, and reports those that are left out.
+    /// Selects captures and their targets, and reports those that are left out. Also returns the numbers of selected
+    /// captures without a valid signature.
     async fn plan(
         &self,
         cx: &Context,
         store: &CaptureStore,
-    ) -> Result<ReplayPlan<'static>, CliError> {
+    ) -> Result<(ReplayPlan<'static>, Vec<String>), CliError> {
         let (selection, numbers) = self.captures.select(cx, store).await?;
         let destination = match &self.to {
             Some(url) => Destination::Url(url.clone()),
@@ -122,67 +110,66 @@ impl Replay {
         let signature =
             if self.keep_signature { ReplaySignature::AsReceived } else { ReplaySignature::Fresh };
         let mut plan = ReplayPlan::new(selection, destination, signature);
+        let mut not_valid = Vec::new();
         for number in &numbers {
             let delivery = captures::get(store, *number).await?;
             let before = plan.sends.len();
-            plan.add(*number, &delivery).map_err(|error| {
-                CliError::from(error).hint("pass the URL of the receiver: `--to 4242/hook`")
-            })?;
-            if plan.sends.len() > before {
-                self.check_signer(cx, *number, &delivery, signature)?;
+            plan.add(*number, &delivery)?;
+            let is_valid = delivery.summary.verdict.code.row().has_valid_signature;
+            if plan.sends.len() > before && !is_valid {
+                not_valid.push(number.to_string());
             }
         }
         if numbers.is_empty() {
             cx.progress.remark("no captures match");
         }
-        if plan.untrusted > 0 {
-            cx.progress.remark(&format!(
-                "skipped {} without a valid signature; to send them anyway, give their numbers or use \
-                 `--verdict`",
-                count(plan.untrusted as u64, "delivery")
-            ));
+        for (skipped, reason) in [
+            (plan.untrusted, "without a valid signature; to send them anyway, pass their numbers"),
+            (
+                plan.not_forwarded,
+                "that the listener did not forward; pass the URL: `--to 4242/hook`",
+            ),
+        ] {
+            if skipped > 0 {
+                let skipped = count(skipped as u64, "delivery");
+                cx.progress.remark(&format!("skipped {skipped} {reason}"));
+            }
         }
-        if plan.not_forwarded > 0 {
-            cx.progress.remark(&format!(
-                "skipped {} that the listener did not forward; pass the URL: `--to 4242/hook`",
-                count(plan.not_forwarded as u64, "delivery")
-            ));
-        }
-        Ok(plan)
+        Ok((plan, not_valid))
     }
 
-    /// Returns an error if a stored secret would sign a capture without a valid signature: the user has to
-    /// pass the secret for that.
-    fn check_signer(
+    /// Returns the secrets if a signature is made. Stored secrets do not sign captures without a valid signature, which
+    /// an unknown sender may have sent.
+    async fn secrets(
         &self,
         cx: &Context,
-        number: CaptureNumber,
-        delivery: &Delivery,
-        signature: ReplaySignature,
-    ) -> Result<(), CliError> {
-        let verdict = delivery.summary.verdict.code.row();
-        let is_stored = !self.secrets.is_given() && !matches!(cx.settings.service, Service::Demo);
-        let needs_secret = signature == ReplaySignature::Fresh && !self.dry_run && is_stored;
-        if !needs_secret || verdict.has_valid_signature {
-            return Ok(());
-        }
-        let what = format!("a fresh signature for capture {number} needs a signing secret");
-        Err(CliError::coded(Code::MissingArgument, what)
-            .cause(format!(
-                "stored secrets sign only captures with a valid signature, but {}",
-                verdict.meaning
-            ))
-            .hint(SECRET_ADVICE))
-    }
-
-    /// Returns the secrets if a signature is made.
-    async fn secrets(&self, cx: &Context) -> Result<SigningSecrets, CliError> {
-        if self.keep_signature || self.dry_run {
+        not_valid: &[String],
+    ) -> Result<SigningSecrets, CliError> {
+        if self.keep_signature {
             return Ok(SigningSecrets::default());
         }
-        let secrets = self.secrets.read_or_stored(cx).await?;
-        require(secrets, "a fresh signature").map_err(|error| {
-            error.cause("`--keep-signature` sends the recorded one, which expires after 5 minutes")
-        })
+        let given = self.secrets.read(cx).await?;
+        if given.is_empty() {
+            let secrets =
+                require(secret::stored(cx).await?, "a fresh signature").map_err(|error| {
+                    error.cause(
+                        "`--keep-signature` sends the recorded one, which expires after 5 minutes",
+                    )
+                })?;
+            if not_valid.is_empty() || is_demo(cx) {
+                return Ok(secrets);
+            }
+            let what = "stored secrets sign only captures with a valid signature";
+            return Err(CliError::coded(Code::MissingArgument, what)
+                .cause(format!("without a valid signature: {}", first_names(not_valid, MAX_NAMES)))
+                .hint(SECRET_ADVICE));
+        }
+        if !not_valid.is_empty() {
+            cx.progress.warn(&format!(
+                "captures without a valid signature are signed with your secret now: {}",
+                first_names(not_valid, MAX_NAMES)
+            ));
+        }
+        Ok(given)
     }
 }

@@ -18,7 +18,7 @@ use super::super::{captures, expectation, line};
 use super::{FIELDS, Replay};
 use crate::context::Context;
 use crate::error::CliError;
-use crate::output::{ItemPrinter, Live, OutputFormat, TextStyle};
+use crate::output::{ItemPrinter, OutputFormat, TextStyle};
 
 /// The captures to send, and the means to send them.
 pub(super) struct ReplayRun<'a> {
@@ -38,15 +38,17 @@ struct ReplayRecord<'a> {
     to: String,
     before: Option<u16>,
     status: Option<u16>,
-    took_ms: Option<f64>,
+    took_ms: f64,
     error: Option<String>,
     body_size: usize,
     signature: &'static str,
 }
 
 impl ReplayRun<'_> {
-    /// Sends each capture. With `--dry-run`, only prints it.
-    pub(super) async fn send(&self) -> Result<(), CliError> {
+    /// Sends each capture. `not_valid` are the numbers of captures without a valid signature.
+    pub(super) async fn send(&self, not_valid: &[String]) -> Result<(), CliError> {
+        let targets = self.plan.sends.iter().map(|(_, target)| target.url.as_str());
+        targets.into_iter().try_for_each(|url| self.cx.check_network(url))?;
         let output = self.cx.output.piped_as(OutputFormat::Ndjson);
         let printer = output.items(FIELDS)?;
         if self.cx.settings.terminal.stdout {
@@ -56,15 +58,11 @@ impl ReplayRun<'_> {
         for (number, target) in &self.plan.sends {
             let delivery = captures::get(&self.store, *number).await?;
             let resend = self.resend(&delivery, target)?;
-            if self.args.dry_run {
-                self.print(&printer, &resend, None)?;
-                continue;
-            }
             // The signature is made now, because the last replay may be much later than the first.
             let replayed = resend.clone().send(&self.sender, &self.secrets, unix_now()).await?;
             let result = replayed.result.as_ref();
             tally.add(result.map(|response| (response.status, &*response.body)));
-            self.print(&printer, &resend, Some(&replayed))?;
+            self.print(&printer, &resend, &replayed)?;
             if replayed.needs_password() {
                 self.cx.progress.remark(
                     "hint: the target asks for a password, which captures do not contain; pass its URL \
@@ -72,10 +70,22 @@ impl ReplayRun<'_> {
                 );
             }
         }
-        if self.args.dry_run {
-            self.cx.progress.remark("nothing was sent: --dry-run");
-        }
-        expectation::check(&tally, "replay", false, |status| self.hint(status))
+        expectation::check(
+            &tally,
+            "replay",
+            false,
+            match self.plan.signature {
+                ReplaySignature::Fresh => "check that the receiver has the same secret",
+                ReplaySignature::AsReceived if not_valid.is_empty() => {
+                    "receivers refuse signatures older than 5 minutes; without `--keep-signature`, the replay \
+                 gets a fresh signature"
+                }
+                ReplaySignature::AsReceived => {
+                    "the recorded signature was not valid when the delivery arrived; without \
+                 `--keep-signature`, the replay gets a fresh signature"
+                }
+            },
+        )
     }
 
     /// Prints the requests, and sends none.
@@ -109,67 +119,34 @@ impl ReplayRun<'_> {
         &self,
         printer: &ItemPrinter<'_>,
         resend: &Resend<'_>,
-        replayed: Option<&Replayed<'_>>,
+        replayed: &Replayed<'_>,
     ) -> Result<(), CliError> {
         let summary = &resend.delivery.summary;
-        let result = replayed.map(|replayed| replayed.result.as_ref());
+        let result = replayed.result.as_ref();
         let record = ReplayRecord {
             capture: summary.number.unwrap_or_default(),
             submission_id: summary.names.submission_id.as_deref(),
             to: mask::url(resend.to.url.as_str(), self.args.reveal),
-            before: match replayed {
-                Some(replayed) => replayed.earlier_status,
-                None => resend.earlier_status(),
-            },
-            status: result.and_then(Result::ok).map(|response| response.status),
-            took_ms: replayed.map(|replayed| millis(replayed.took)),
-            error: result.and_then(Result::err).map(ToString::to_string),
+            before: replayed.earlier_status,
+            status: result.map(|response| response.status).ok(),
+            took_ms: millis(replayed.took),
+            error: result.err().map(ToString::to_string),
             body_size: resend.body.as_ref().unwrap_or(&resend.delivery.body).len(),
             signature: match resend.signature {
                 ReplaySignature::Fresh => "fresh",
                 ReplaySignature::AsReceived => "kept",
             },
         };
-        match printer {
-            ItemPrinter::Json(stream) => stream.show(&record),
-            ItemPrinter::Lines(live) => self.print_lines(live, &record, replayed),
-        }
-    }
-
-    fn print_lines(
-        &self,
-        live: &Live<'_>,
-        record: &ReplayRecord<'_>,
-        replayed: Option<&Replayed<'_>>,
-    ) -> Result<(), CliError> {
-        let is_expected = record.status.is_some() && self.args.expect.contains(record.status);
-        let (style, status) = match record.status {
-            _ if replayed.is_none() => (TextStyle::Dim, "not sent".to_owned()),
-            Some(status) if is_expected => (TextStyle::Success, status.to_string()),
-            Some(status) => (TextStyle::Failure, status.to_string()),
-            None => (TextStyle::Failure, "no response".to_owned()),
+        let live = match printer {
+            ItemPrinter::Json(stream) => return stream.show(&record),
+            ItemPrinter::Lines(live) => live,
         };
-        let mut request = vec![(TextStyle::Heading, format!("#{}", record.capture))];
-        request.extend(record.submission_id.map(|id| (TextStyle::Plain, id.to_owned())));
-        request.push((TextStyle::Dim, record.to.clone()));
-        let before = record.before.map(|status| (TextStyle::Dim, format!("(before: {status})")));
-        let took = replayed.map(|replayed| (TextStyle::Dim, line::took(replayed.took)));
-        let mut result = vec![(TextStyle::Dim, "→".to_owned()), (style, status)];
-        result.extend(before.into_iter().chain(took));
-        let mut lines = line::wrapped([request, result], live.width());
-        lines.extend(record.error.iter().flat_map(|error| line::note_lines(error, live.width())));
-        live.lines(lines.iter().map(Vec::as_slice))
-    }
-
-    /// Returns the most frequent cause of an unexpected status.
-    fn hint(&self, status: u16) -> Option<&'static str> {
-        Some(match (status, self.plan.signature) {
-            (401 | 403, ReplaySignature::AsReceived) => {
-                "receivers refuse signatures older than 5 minutes; without `--keep-signature` the replay \
-                 gets a fresh signature"
-            }
-            (401 | 403, ReplaySignature::Fresh) => "check that the receiver has the same secret",
-            _ => return None,
-        })
+        let mut parts = vec![(TextStyle::Heading, format!("#{}", record.capture))];
+        parts.extend(record.submission_id.map(|id| (TextStyle::Plain, id.to_owned())));
+        parts.push((TextStyle::Dim, record.to));
+        parts.push(line::status(record.status, self.args.expect));
+        parts.extend(record.before.map(|status| (TextStyle::Dim, format!("(before: {status})"))));
+        parts.push((TextStyle::Dim, line::took(replayed.took)));
+        line::print(live, parts, record.error.as_slice())
     }
 }

@@ -14,8 +14,7 @@ use formsvc_workbench::target;
 use http::HeaderValue;
 use url::Url;
 
-use super::args::{ChangeArgs, SecretArgs, SenderArgs, require, response_timeout};
-use crate::base::when::When;
+use super::args::{ChangeArgs, SecretArgs, SenderArgs};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -35,10 +34,10 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Send a signed test delivery to a receiver
 ///
-/// The delivery has the headers, the body and the signature of a delivery of the service. Answers and ids are generated, new ones for each delivery; a run with the same `--seed` repeats them. Deliveries of `--file` and
-/// `--from-submission` keep their ids, so a second one is a duplicate. `--set` and `--unset` change one value
-/// and no other byte. Only `--form` and `--from-submission` send requests to the service. A response may
-/// take 10 seconds, unless `--timeout` is given.
+/// The delivery has the headers, the body and the signature of a delivery of the service. Answers and
+/// ids are generated, new ones for each delivery. Deliveries of `--file` and `--from-submission` keep their ids, so a
+/// second one is a duplicate. `--set` and `--unset` change one value and no other byte. Only `--from-submission` sends
+/// requests to the service. A response may take 10 seconds, unless `--timeout` is given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc webhook trigger 4242/hook --secret-file secret.txt\n  formsvc webhook trigger --dry-run --set data.Name=Ada --unset data.Phone\n  formsvc --demo webhook trigger --dry-run --from-submission penguins\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --count 20\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --simulate-sender"
@@ -47,16 +46,20 @@ pub(crate) struct Trigger {
     /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook
     #[arg(value_name = "URL", value_parser = receiver, required_unless_present = "dry_run")]
     to: Option<Url>,
-    #[command(flatten)]
-    payload: PayloadArgs,
+    /// Send this file as the body, byte for byte; `-` is standard input
+    #[arg(long, value_name = "PATH", conflicts_with = "from_submission", help_heading = "Payload")]
+    file: Option<PathBuf>,
+    /// Send a real submission of this form: the newest, or the one with this id; repeatable
+    #[arg(long, value_name = "FORM[/ID]", help_heading = "Payload")]
+    from_submission: Vec<String>,
+    /// Name of the event, in the header and in the body
+    #[arg(long, value_name = "NAME", value_parser = event, help_heading = "Payload")]
+    event: Option<HeaderValue>,
     #[command(flatten)]
     changes: ChangeArgs,
     /// Send N deliveries
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(1..=u64::MAX), help_heading = "Sending")]
     count: u64,
-    /// Start at most N deliveries per second
-    #[arg(long, value_name = "N", value_parser = factor, help_heading = "Sending")]
-    rate: Option<f64>,
     /// Send up to N deliveries at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>(1..=1024), help_heading = "Sending")]
     concurrency: usize,
@@ -70,7 +73,7 @@ pub(crate) struct Trigger {
     #[arg(long, value_name = "STATUS", default_value = "2xx", help_heading = "Sending")]
     expect: StatusSet,
     /// Print the bodies, and send nothing
-    #[arg(long, conflicts_with_all = ["simulate_sender", "rate"], help_heading = "Sending")]
+    #[arg(long, conflicts_with = "simulate_sender", help_heading = "Sending")]
     dry_run: bool,
     /// Do not mask signatures and secrets in responses
     #[arg(long, help_heading = "Output")]
@@ -81,67 +84,33 @@ pub(crate) struct Trigger {
     secrets: SecretArgs,
 }
 
-/// The origin of bodies.
-#[derive(Debug, Args)]
-struct PayloadArgs {
-    /// Send this file as the body, byte for byte; `-` is standard input
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["form", "from_submission"], help_heading = "Payload")]
-    file: Option<PathBuf>,
-    /// Generate answers to the questions that the newest submissions of this form contain
-    #[arg(long, value_name = "FORM", conflicts_with = "from_submission", help_heading = "Payload")]
-    form: Option<String>,
-    /// Send a real submission of this form: the newest, or the one with this id; repeatable
-    #[arg(long, value_name = "FORM[/ID]", help_heading = "Payload")]
-    from_submission: Vec<String>,
-    /// Search the id of `--from-submission` from this time back, instead of from the newest submission
-    #[arg(long, value_name = "WHEN", requires = "from_submission", help_heading = "Payload")]
-    around: Option<When>,
-    /// Name of the event, in the header and in the body
-    #[arg(long, value_name = "NAME", value_parser = event, help_heading = "Payload")]
-    event: Option<HeaderValue>,
-    /// Generate the same bodies in every run with the same N
-    #[arg(long, value_name = "N", help_heading = "Payload")]
-    seed: Option<u64>,
-}
-
 impl Trigger {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let reads_stdin = self.payload.file.as_deref().is_some_and(|path| path.as_os_str() == "-");
-        if reads_stdin && self.secrets.uses_stdin() {
-            let what = "`--file -` and `--secret-stdin` cannot be used together";
-            return Err(CliError::usage(what).hint("pass the secret with `--secret-file`"));
-        }
         let Some(to) = self.to.clone().filter(|_| !self.dry_run) else {
             return self.print_bodies(cx).await;
         };
         // Errors of output flags come before the first request.
         cx.output.listing(FIELDS)?;
         cx.check_network(to.as_str())?;
-        let timeout = response_timeout(cx);
-        let schedule = RetrySchedule::default();
-        let retries = Retries { schedule, time_scale: self.time_scale };
+        let retries = Retries { schedule: RetrySchedule::default(), time_scale: self.time_scale };
         let simulation = Simulation {
-            sender: self.requests.sender(cx, timeout, ANSWER_MAX)?,
-            secrets: require(self.secrets.read(cx).await?, "signing")?,
+            sender: self.requests.sender(cx, ANSWER_MAX)?,
+            secrets: self.secrets.read_for_signing(cx, "signing").await?,
             count: self.count,
             concurrency: self.concurrency,
-            rate: self.rate,
             retries: self.simulate_sender.then_some(retries),
             to,
         };
-        if simulation.to.scheme() == "http" && !target::is_local(&simulation.to) {
-            cx.progress.remark("the service delivers only to https URLs, except to localhost");
-        }
-        let bodies = bodies::open(cx, &self.payload, &self.changes).await?;
-        send::send(cx, simulation, bodies, self.expect, self.reveal).await
+        let bodies = bodies::open(cx, &self).await?;
+        self.send(cx, simulation, bodies).await
     }
 
     /// Prints the bodies: a single one byte for byte, several on lines of their own.
     async fn print_bodies(&self, cx: &Context) -> Result<(), CliError> {
         cx.output.refuse_flags("`--dry-run` prints the body as it is")?;
-        let mut bodies = bodies::open(cx, &self.payload, &self.changes).await?;
+        let bodies = bodies::open(cx, self).await?;
         for index in 0..self.count {
-            let mut body = bodies.next(index)?.body.to_vec();
+            let mut body = bodies.get(index)?.body.to_vec();
             if self.count > 1 || cx.settings.terminal.stdout {
                 body.push(b'\n');
             }
@@ -160,12 +129,10 @@ fn receiver(text: &str) -> Result<Url, String> {
 }
 
 /// Parses the name of an event, which is part of a header and of JSON.
-fn event(text: &str) -> Result<HeaderValue, String> {
+fn event(text: &str) -> Result<HeaderValue, &'static str> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    HeaderValue::from_str(text)
-        .ok()
-        .filter(|_| is_plain)
-        .ok_or_else(|| "expected a name without spaces, such as submission.created".to_owned())
+    let value = HeaderValue::from_str(text).ok().filter(|_| is_plain);
+    value.ok_or("expected a name without spaces, such as submission.created")
 }
 
 fn factor(text: &str) -> Result<f64, &'static str> {

@@ -181,7 +181,6 @@ fn invalid_flag_is_exit_2_with_its_rule() {
         (&["--expect", "event"], "has no operator"),
         (&["--expect", "event='x"], "the closing ' is missing"),
         (&["--count", "0"], "from 1 up"),
-        (&["--once", "--count", "2"], "--once"),
         (&["--output", "csv"], "this command prints lines or JSON"),
         (&["--json", "event"], "--output ndjson"),
     ] {

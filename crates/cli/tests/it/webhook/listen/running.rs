@@ -115,7 +115,8 @@ fn closed_stdin_and_stderr_do_not_stop_the_listener() {
     let folder = tempfile::tempdir().unwrap();
     let ready = folder.path().join("ready.json");
     let binary = formsvc(&[]).get_program().to_owned();
-    let line = "exec \"$0\" webhook listen --port 0 --no-store --once --ready-file \"$1\" <&- 2>&-";
+    let line =
+        "exec \"$0\" webhook listen --port 0 --no-store --count 1 --ready-file \"$1\" <&- 2>&-";
     let mut shell = processes::command("sh");
     shell.env_clear().args(["-c", line]).arg(binary).arg(&ready);
     shell.env("FORMSVC_SIGNING_SECRET", SECRET).env("PATH", "/usr/bin:/bin");
@@ -137,7 +138,7 @@ fn closed_stdin_and_stderr_do_not_stop_the_listener() {
 
 #[test]
 fn demo_listener_needs_no_setup() {
-    let said = run(&["--demo", "webhook", "listen", "--once", "--no-store"]);
+    let said = run(&["--demo", "webhook", "listen", "--count", "1", "--no-store"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(without_age(&said.stdout).contains("✓ valid → 200 "), "{}", said.stdout);
     let retried = run(&[
