@@ -40,8 +40,10 @@ impl Detail<'_> {
         for (name, value) in &self.own {
             let time = view.times.and_then(|times| times.format(value));
             let time = time.map_or(String::new(), |time| format!(" ({time})"));
-            let name = view.paint.put(TextStyle::Dim, &format!("{name}:"));
-            lines.push(format!("{name} {}{time}", one_line(value)));
+            let label = name.width() + 2;
+            let value = view.wrap_beside(&format!("{}{time}", one_line(value)), label);
+            let value = value.join(&format!("\n{:label$}", ""));
+            lines.push(format!("{} {value}", view.paint.put(TextStyle::Dim, &format!("{name}:"))));
         }
         if !self.own.is_empty() {
             lines.push(String::new());

@@ -140,7 +140,7 @@ fn fields_of_every_command_are_completed_without_a_request() {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let more: Option<&[&str]> = match &words[..] {
             ["me" | "doctor"]
-            | ["auth", "list" | "status"]
+            | ["auth", "list" | "status" | "doctor"]
             | ["config" | "contract" | "forms", "list"]
             | ["contract", "check"]
             | ["submissions", "exports", "list"]
@@ -171,7 +171,7 @@ fn fields_of_every_command_are_completed_without_a_request() {
         let known: Vec<String> = known.lines().map(|field| format!("--json={field}")).collect();
         assert_eq!(candidates(&home, &[&words[..], &["--json="]].concat()), known, "{words:?}");
     }
-    assert_eq!(with_fields, 28);
+    assert_eq!(with_fields, 29);
     assert_eq!(candidates(&home, &["forms", "list", "--json", "title,st"]), ["title,status"]);
     assert_eq!(candidates(&home, &["--json", "title,st", "forms"]), ["forms"]);
     assert!(home.service.asked_nothing());

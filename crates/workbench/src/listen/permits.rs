@@ -24,14 +24,16 @@ impl Permits {
 
     /// Acquires permits. While too few permits are free, closes connections that wait for their peers.
     pub(super) async fn acquire(&self, count: u32) -> OwnedSemaphorePermit {
+        // The asynchronous method may wait even if permits are free, because a task yields from time to time.
+        if let Ok(permit) = Arc::clone(&self.semaphore).try_acquire_many_owned(count) {
+            return permit;
+        }
         let mut acquiring = std::pin::pin!(Arc::clone(&self.semaphore).acquire_many_owned(count));
-        let mut wait = Duration::ZERO;
         loop {
-            if let Ok(permit) = timeout(wait, acquiring.as_mut()).await {
+            self.waiting.close_first();
+            if let Ok(permit) = timeout(CLOSE_TIME, acquiring.as_mut()).await {
                 return permit.expect("the semaphore is never closed");
             }
-            self.waiting.close_first();
-            wait = CLOSE_TIME;
         }
     }
 }

