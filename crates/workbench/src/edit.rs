@@ -23,7 +23,7 @@ pub enum Change {
 pub enum EditError {
     #[error("expected PATH=VALUE, such as data.Name=Ada")]
     NotAssignment,
-    #[error("`{value}` is malformed JSON; as a string it is {quoted}")]
+    #[error("`{value}` is malformed JSON; for a string, write {quoted}")]
     BadValue { value: String, quoted: String },
     #[error("a path is at most {DEPTH_MAX} names separated by `.`, such as `data.Name`")]
     BadPath,

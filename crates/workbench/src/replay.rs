@@ -106,8 +106,8 @@ pub struct Replayed<'a> {
 }
 
 impl Selection {
-    /// Returns the selection of captures that match a filter. Only `=` selects by verdict: with `verdict!=x`, the user
-    /// may not expect captures from unknown senders.
+    /// Returns the selection of captures that match a filter. Only `=` selects by verdict: `verdict!=x` may match
+    /// captures from unknown senders unintentionally.
     pub fn of_filter(filter: &DeliveryFilter) -> Self {
         if filter.selects_verdict() { Self::Verdict } else { Self::Conditions }
     }
@@ -191,7 +191,7 @@ impl<'a> ReplayPlan<'a> {
     /// # Errors
     /// [`ReplayError::NotForwarded`] if the capture was selected by number.
     pub fn add(&mut self, number: CaptureNumber, delivery: &Delivery) -> Result<(), ReplayError> {
-        // Anyone can repeat an old delivery of the service, so conditions select only trusted captures.
+        // Anyone can repeat an old delivery of the service, so conditions leave out all refused captures.
         let is_repeatable =
             self.selection == Selection::Conditions && !delivery.summary.verdict.code.is_trusted();
         if is_repeatable || self.selection.check(number, delivery, self.signature).is_err() {

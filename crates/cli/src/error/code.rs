@@ -41,7 +41,7 @@ pub(crate) enum Code {
     RateLimited,
     /// The work is not complete and can be resumed.
     Incomplete,
-    /// More submissions share a unit of the cursor than a page can show, or more than 1,000,000 share one time.
+    /// More submissions share a second or millisecond than a page can show, or more than 1,000,000 share one time.
     TieOverflow,
     /// The result is incomplete, and the user has allowed that.
     IncompleteResult,
@@ -93,12 +93,17 @@ pub const CODES: &[CodeRow] = &[
     row(Code::KeyRefused, "key_refused", Exit::Auth, "the service refused the API key"),
     row(Code::Service, "service", Exit::Service, "the service failed"),
     row(Code::BadAnswer, "bad_answer", Exit::Service, "invalid response of the service"),
-    row(Code::TieOverflow, "tie_overflow", Exit::Service, "too many submissions of one time"),
+    row(Code::TieOverflow, "tie_overflow", Exit::Service, "too many submissions share a time"),
     row(Code::Network, "network", Exit::Network, "the service could not be reached"),
     row(Code::Timeout, "timeout", Exit::Network, "the service did not respond in time"),
     row(Code::RateLimited, "rate_limited", Exit::RateLimited, "rate limit; see `retry_after`"),
-    row(Code::Incomplete, "incomplete", Exit::Incomplete, "not complete; `resume` continues"),
-    row(Code::IncompleteResult, "incomplete_result", Exit::DataPolicy, "incomplete, as allowed"),
+    row(
+        Code::Incomplete,
+        "incomplete",
+        Exit::Incomplete,
+        "not complete; `resume`, if set, continues",
+    ),
+    row(Code::IncompleteResult, "incomplete_result", Exit::DataPolicy, "incomplete, or differs"),
     row(Code::LocalIo, "local_io", Exit::LocalIo, "a file, a pipe or the disk failed"),
     row(Code::Busy, "busy", Exit::LocalIo, "another process uses the form or the database"),
     row(Code::Unmet, "unmet", Exit::Unmet, "an expectation, such as `--expect`, was not met"),

@@ -40,8 +40,7 @@ pub(crate) struct Listing {
     fields: &'static [Field],
     /// The fields requested with `--json`; `None` without the flag.
     picks: Option<Vec<Pick>>,
-    /// The members of the object field with columns. `None` if no member has a column, and empty for the most
-    /// common members.
+    /// The members of the object field that get columns: `None` for none, an empty list for the most common ones.
     labels: Option<Vec<String>>,
     /// Each item as JSON.
     items: Vec<String>,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::exit::Exit;
 
 /// Signals within this time count as one: timeout(1) signals the process and then its group.
-const ONE_SIGNAL: Duration = Duration::from_millis(50);
+const ONE_SIGNAL: Duration = Duration::from_millis(200);
 
 /// A receiver of signals. While it exists, a signal does not end the process by itself.
 #[cfg(unix)]

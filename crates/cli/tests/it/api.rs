@@ -142,7 +142,7 @@ fn programs_read_all_pages_as_one_array() {
         assert_eq!((said.code, &*said.stdout), (Some(0), shown), "{args:?}: {}", said.stderr);
     }
     let one_page = said(&["--jq", ".data[].id"]);
-    let hint = "hint: `--paginate` joins the pages into one array, such as in `.[].id`";
+    let hint = "hint: `--paginate` prints one array: read its items, as in `.[].id`";
     assert!(one_page.stderr.contains(hint), "{}", one_page.stderr);
     let slip = said(&["--template", "{{ itms }}"]);
     assert_eq!((slip.code, &*slip.stdout), (Some(2), ""));

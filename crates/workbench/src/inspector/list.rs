@@ -21,7 +21,8 @@ pub(super) struct ListQuery {
     /// An expression of [`DeliveryFilter`].
     #[serde(default)]
     filter: String,
-    /// A text that any field of a delivery contains (`any ~ text`). Unlike in an expression, it may contain quotation marks.
+    /// A text that any field of a delivery contains (`any ~ text`). Unlike in an expression, it may contain quotation
+    /// marks.
     #[serde(default)]
     text: String,
     /// Selects captures with numbers below this one.

@@ -29,8 +29,9 @@ use crate::warning::{Warning, WarningCode};
 
 /// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
-/// Capacity of the channel of events, in addition to one event for each delivery in flight. Requests that are no delivery, and deliveries that are rejected, use only this part of the channel, so that they do
-/// not delay other deliveries.
+/// Capacity of the channel of events, in addition to one event for each delivery in flight. Requests that are no
+/// delivery, and deliveries that are rejected, use only this part of the channel, so that they do not delay other
+/// deliveries.
 const WAITING_EVENTS: usize = 64;
 /// Unit of the permits for memory, in bytes.
 const MEMORY_UNIT: usize = 1 << 10;

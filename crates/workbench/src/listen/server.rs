@@ -227,8 +227,8 @@ async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAd
     }
 }
 
-/// Logs the first error of accepting a TCP connection. If no file descriptor is free, closes the connection that has waited for its peer
-/// for the longest time.
+/// Logs the first error of accepting a TCP connection. If no file descriptor is free, closes the connection that has
+/// waited for its peer for the longest time.
 fn handle_accept_error(error: &io::Error, intake: &Intake) {
     intake.accept_error.call_once(|| tracing::warn!(%error, "cannot accept connections"));
     #[cfg(unix)]

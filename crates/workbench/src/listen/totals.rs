@@ -42,7 +42,7 @@ pub struct Times {
 }
 
 impl Totals {
-    /// Counts a delivery that was answered.
+    /// Counts a delivery that was handled.
     pub fn add(&mut self, delivery: &Delivery) {
         let summary = &delivery.summary;
         self.received += 1;

@@ -68,7 +68,8 @@ impl Sent {
 }
 
 impl Simulation {
-    /// Starts a task that sends the deliveries. Dropping the receiver of the events stops the task. If an edit of a body fails, the event is an error, and that delivery is not sent.
+    /// Starts a task that sends the deliveries. Dropping the receiver of the events stops the task. If an edit of a
+    /// body fails, the event is an error, and that delivery is not sent.
     pub fn start(self, bodies: Bodies) -> mpsc::Receiver<Result<SimulationEvent, EditError>> {
         let (events, receiver) = mpsc::channel(1);
         tokio::spawn(async move {

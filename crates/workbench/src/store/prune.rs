@@ -75,8 +75,8 @@ pub(super) fn remove_expired(db: &Connection, limits: StoreLimits) -> rusqlite::
 }
 
 /// Removes the oldest captures within a transaction until the rest meets the limits, or until `rows` are removed and
-/// the usage is not above `before`, the usage before the write. So a write never increases the excess over a limit, and an earlier excess is
-/// removed in small steps. Returns true if a capture was removed.
+/// the usage is not above `before`, the usage before the write. So a write never increases the excess over a limit, and
+/// an earlier excess is removed in small steps. Returns true if a capture was removed.
 pub(super) fn remove_excess(
     db: &Connection,
     limits: StoreLimits,

@@ -61,7 +61,7 @@ impl Paged<'_> {
             (true, _) => Ok(()),
             (false, true) => self.cx.output.document(&(array + end)).map_err(|error| {
                 let is_of_jq = json.jq.is_some() && error.exit == Exit::Usage;
-                let hint = "`--paginate` joins the pages into one array, such as in `.[].id`";
+                let hint = "`--paginate` prints one array: read its items, as in `.[].id`";
                 if is_of_jq { error.hint(hint) } else { error }
             }),
             (false, false) => self.cx.output.exactly(end.as_bytes()),

@@ -22,9 +22,9 @@ pub(in crate::cmd) const FIELDS: [Field; 3] =
 
 /// List the newest submissions of a form
 ///
-/// Newest first. On a terminal, the last line is the command that lists the next ones. Each label of the
-/// answers is a column: the 200 most common labels in a table, 2,500 in CSV and TSV, where the column
-/// `other_answers` has the rest as JSON.
+/// Newest first. On a terminal, the last line is the command that lists the next ones. Each of the 2,500 most common
+/// labels of the answers is a column, and the column `other_answers` has the rest as JSON. A table leaves out columns
+/// that do not fit.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions list penguins\n  formsvc --demo submissions list anes96 --limit 5 --output json\n  formsvc --demo submissions list penguins --since 7d --limit 100"
@@ -40,7 +40,7 @@ pub(crate) struct List {
     /// Only submissions older than this cursor or RFC 3339 instant
     #[arg(long, value_name = "CURSOR")]
     before: Option<String>,
-    /// With `--before`: only submissions below this one, which was made in the second before that time
+    /// With `--before`: list only what follows this submission of the last second before that time
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
     /// Leave out submissions that the service cannot list or that violate the API, name them, and end with

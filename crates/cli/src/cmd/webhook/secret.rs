@@ -22,10 +22,11 @@ const DEFAULT_NAME: &str = "default";
 const WITHOUT_KEYRING: &str = "`--store file` stores it in a file that only you can read; or pass the \
     secret to each command with `--secret-file` or FORMSVC_SIGNING_SECRET";
 
-/// Store the signing secrets of your endpoints, for `listen`, `verify`, `replay` and the inspector
+/// Store the signing secrets of your endpoints, for `listen`, `verify`, `replay` and `events open`
 ///
 /// They are stored in the keyring of the system, or in a file that only you can read, separately for each profile.
-/// During a rotation, add the new secret and remove the old one later. All stored secrets verify deliveries; the newest one is the current one, with which `replay` signs first. Secrets in flags and variables take precedence. `trigger`,
+/// During a rotation, add the new secret and remove the old one later. All stored secrets verify deliveries and sign
+/// replays; the newest one is current and comes first. Secrets in flags and variables take precedence. `trigger`,
 /// `sign` and `check` never use stored secrets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Secret {
@@ -45,7 +46,7 @@ pub(crate) struct Add {
     /// Name of the secret, which verdicts show
     #[arg(value_name = "NAME", default_value = DEFAULT_NAME, value_parser = check_secret_name)]
     name: String,
-    /// Where to store the secrets [default: keyring]
+    /// Where to store the secrets [default: the store that the profile uses, else keyring]
     #[arg(long, value_name = "STORE")]
     store: Option<KeyStore>,
 }
@@ -81,7 +82,7 @@ struct Row<'a> {
 impl Secret {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if is_demo(cx) {
-            return Err(CliError::usage("`--demo` has no stored secrets"));
+            return Err(CliError::usage("`--demo` stores no secrets"));
         }
         match self {
             Self::Add(add) => add.run(cx).await,
@@ -97,7 +98,7 @@ impl Add {
         let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
         entry.check_unused(&self.name)?;
         let secret = args::read_stdin().await?;
-        // The rules of a secret are those of its use.
+        // Checks the secret before it is stored.
         SigningSecrets::default().add(&self.name, secret.clone())?;
         entry.add(&self.name, secret)?;
         let stores = Stores::of(&cx.settings);

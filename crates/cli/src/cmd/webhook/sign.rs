@@ -59,10 +59,10 @@ pub(crate) struct Sign {
     /// File with the body [default: standard input]
     #[arg(value_name = "PATH")]
     payload: Option<PathBuf>,
-    /// Time of the signature, in Unix seconds or as a time [default: now]
+    /// Time of the signature: Unix seconds, date or age [default: now]
     #[arg(long, value_name = "TIME", value_parser = unix_secs)]
     timestamp: Option<i64>,
-    /// Make a signature that receivers must refuse, or an unusual one that they must accept
+    /// Make another signature: an invalid or an unusual one
     #[arg(long, value_name = "NAME", default_value = "fresh", value_parser = variant())]
     variant: Variant,
     #[command(flatten)]

@@ -50,7 +50,7 @@ impl Value {
             let list = text.parse::<toml_edit::Value>().map_err(|_| kind.rule())?;
             return Ok(Self::from_toml(&Item::Value(list)));
         }
-        // The program runs without a shell: characters that only a shell interprets are an error.
+        // `api_key_command` runs without a shell, so characters that only a shell interprets are an error.
         if text.contains(['\'', '"', '\\', '$', '|', ';', '&', '<', '>', '`']) {
             return Err(kind.rule());
         }

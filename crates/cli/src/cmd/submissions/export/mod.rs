@@ -170,7 +170,7 @@ impl Export {
             let path = path.as_deref();
             let output = output.take().map_or_else(|| self.output(cx, path), Ok)?;
             match (export(form, path, output).await, path) {
-                // The id `..` is a usage error.
+                // A form id `..` gives `Usage`.
                 (Err(error), Some(path))
                     if self.is_to_folder()
                         && matches!(error.exit, Exit::DataPolicy | Exit::Usage) =>

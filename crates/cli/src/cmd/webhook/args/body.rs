@@ -10,7 +10,7 @@ use crate::account::key::aside;
 use crate::error::{CliError, Code};
 use crate::exit::Exit;
 
-/// Longest body: sixteen times the longest that the service accepts.
+/// Longest body: 16 times the service's limit for a submission.
 pub(in crate::cmd) const BODY_MAX: u64 = 64 << 20;
 /// The path that means standard input.
 const STDIN: &str = "-";
@@ -23,8 +23,8 @@ pub(in crate::cmd) enum BodySource {
 }
 
 impl BodySource {
-    /// Returns the location of a path. No path is standard input, unless it is a terminal or contains the
-    /// secret. `flag` is the way to pass a file, for errors.
+    /// Returns the location of a path. `None` means standard input, unless that is a terminal or has the secret. `flag`
+    /// is the way to pass a file, for errors.
     pub(in crate::cmd) fn new(
         path: Option<&Path>,
         stdin_has_secret: bool,
@@ -37,7 +37,7 @@ impl BodySource {
                 Err(CliError::usage(what)
                     .hint(format!("pass a file with {flag}, or the secret with `--secret-file`")))
             }
-            // Typed text never has the exact bytes of a signature.
+            // Typed text never equals the bytes that were signed.
             None if io::stdin().is_terminal() => {
                 Err(CliError::coded(Code::MissingArgument, "no body")
                     .hint(format!("pass a file with {flag}, or pipe it into standard input")))

@@ -24,8 +24,8 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Compare two recorded deliveries
 ///
-/// JSON bodies are compared value by value; if only the order of members, escapes or white space differ, one line reports it. Other bodies are
-/// compared by line. Exits with 0 even if they differ, unless `--exit-code` is given.
+/// JSON bodies are compared value by value; if only the order of members, escapes or white space differ, one line
+/// reports it. Other bodies are compared by line. Exits with 0 even if they differ, unless `--exit-code` is given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events diff 1 2\n  formsvc --demo webhook events diff 2 3 --json part,path,new"

@@ -47,10 +47,10 @@ pub(super) struct ResponseArgs {
 /// The flags of targets.
 #[derive(Debug, Args)]
 pub(super) struct ForwardArgs {
-    /// Forward every delivery to this URL, host:port/path, or port/path on this machine; repeatable
+    /// Forward each valid delivery to this URL, host:port/path, or port/path on this machine; repeatable
     ///
-    /// A URL without a path gets each delivery at the path where it arrived. Without a scheme, a host name other
-    /// than localhost is https. A target has 10 seconds to respond, unless `--timeout` is given.
+    /// A URL without a path gets each delivery at the path where it arrived. Without a scheme, a URL of this machine is
+    /// http, and every other one is https. A target has 10 seconds to respond, unless `--timeout` is given.
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = FORWARDING)]
     forward_to: Vec<Url>,
     /// Forward the deliveries that match a condition; the last `=` separates it from the URL, as in

@@ -41,10 +41,12 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Send recorded deliveries again
 ///
 /// Sends the recorded headers and body with a fresh signature, oldest delivery first, to the targets to which
-/// the listener forwarded them or to `--to`. Without `--verdict`, conditions such as `--status` select only deliveries with a valid signature. `--status` is the status of the recorded response; replays do
-/// not change it.
+/// the listener forwarded them or to `--to`. Without `--verdict`, conditions such as `--status` select only deliveries
+/// with a valid signature. `--status` is the status of the recorded response; replays do not change it.
 ///
-/// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if a status is not the one of `--expect`, which is 2xx by default. A response may take 10 seconds, unless `--timeout` is given.
+/// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if a
+/// status is not the one of `--expect`, which is 2xx by default. A response may take 10 seconds, unless `--timeout` is
+/// given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook replay --status 5xx --export http\n  formsvc --demo webhook replay 2 --set data.species=Emperor --export curl\n  formsvc webhook replay --last 1 --secret-file secret.txt\n  formsvc webhook replay 17 --to localhost:4242/hook --keep-signature"
@@ -52,7 +54,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 pub(crate) struct Replay {
     #[command(flatten)]
     captures: CapturesArgs,
-    /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook [default: the targets of the listener]
+    /// Receiver: a URL, host:port/path, or port/path on this machine, such as 4242/hook [default: the recorded targets]
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = "Sending")]
     to: Option<Url>,
     /// Send the recorded signature and body without changes

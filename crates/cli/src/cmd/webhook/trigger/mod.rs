@@ -34,10 +34,10 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Send a signed test delivery to a receiver
 ///
-/// The delivery has the headers, the body and the signature of a delivery of the service. Answers and
-/// ids are generated, new ones for each delivery. Deliveries of `--file` and `--from-submission` keep their ids, so a
-/// second one is a duplicate. `--set` and `--unset` change one value and no other byte. Only `--from-submission` sends
-/// requests to the service. A response may take 10 seconds, unless `--timeout` is given.
+/// The delivery has the headers, the body and the signature of a delivery of the service. `data` and ids are generated,
+/// new ones for each delivery. Deliveries of `--file` and `--from-submission` keep their ids, so a second one is a
+/// duplicate. `--set` and `--unset` change only the member that they name. In a pipe, each attempt is one line of JSON.
+/// Only `--from-submission` sends requests to the service. A response may take 10 seconds, unless `--timeout` is given.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc webhook trigger 4242/hook --secret-file secret.txt\n  formsvc webhook trigger --dry-run --set data.Name=Ada --unset data.Phone\n  formsvc --demo webhook trigger --dry-run --from-submission penguins\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --count 20\n  formsvc webhook trigger 4242/hook --secret-file secret.txt --simulate-sender"

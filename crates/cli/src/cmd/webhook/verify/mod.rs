@@ -42,7 +42,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Verify the signature of a delivery and explain a mismatch
 ///
-/// Verifies the body byte for byte, by the rules of `webhook listen`. Exits with 0 if the signature is valid and at
+/// Verifies the body byte for byte, as `webhook listen` does. Exits with 0 if the signature is valid and at
 /// most 5 minutes old and the body is an event, else with 11. `--explain` tries common causes of a mismatch, such
 /// as a reformatted body.
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ impl Verify {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let mut listing = cx.output.listing(FIELDS)?;
         let source = self.body_source()?;
-        // The demo's secret is that of its captures.
+        // The demo's secret signs only its captures.
         let secrets = if is_demo(cx) && self.capture.is_none() {
             self.secrets.read(cx).await?
         } else {
