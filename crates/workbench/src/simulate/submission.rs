@@ -1,6 +1,6 @@
 //! Finds real submissions to deliver.
 
-use formsvc_client::{Error, FormHandle, Submission, Timestamp};
+use formsvc_client::{Cursor, Error, FormHandle, Submission, Timestamp};
 
 /// Number of requests that a search sends before it reports its progress.
 pub const SILENT_REQUESTS: u64 = 5;
@@ -32,17 +32,24 @@ pub enum FindError {
 }
 
 /// Finds the submission of a form with this id, or the newest one. The API cannot return a single submission, so the
-/// list is read from the newest one. Calls `on_progress` after the fifth request and after each further request.
+/// list is read from the time `around`, or from the newest one. Calls `on_progress` after the fifth request and after
+/// each further request.
 ///
 /// # Errors
 /// Fails if the list does not contain the submission, or returns the client's error.
 pub async fn find_submission(
     form: &FormHandle,
     id: Option<&str>,
+    around: Option<&Timestamp>,
     mut on_progress: impl FnMut(SearchProgress),
 ) -> Result<Submission, FindError> {
-    let list = form.submissions().allow_incomplete(true);
-    let list = if id.is_none() { list.page_size(1) } else { list };
+    let mut list = form.submissions().allow_incomplete(true);
+    if id.is_none() {
+        list = list.page_size(1);
+    }
+    if let Some(time) = around {
+        list = list.start_at(after_second_of(time));
+    }
     let mut pages = list.pages();
     let (mut requests, mut submissions) = (0, 0);
     while let Some(page) = pages.try_next().await? {
@@ -65,6 +72,14 @@ pub async fn find_submission(
     })
 }
 
+/// Returns a cursor one second after `time`. A page contains the submissions before its cursor, so the page at this
+/// cursor includes submissions at `time`.
+fn after_second_of(time: &Timestamp) -> Cursor {
+    let nanos = i128::from(time.unix_micros()) * 1_000 + 1_000_000_000;
+    let later = Timestamp::from_unix_nanos(nanos).unwrap_or_else(|| time.clone());
+    Cursor::new(later.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use formsvc_client::test_util::{MockService, form, generate};
@@ -74,10 +89,11 @@ mod tests {
     async fn found(
         service: &MockService,
         id: Option<&str>,
+        around: Option<&Timestamp>,
     ) -> (Result<Submission, FindError>, Vec<SearchProgress>) {
         let mut progress = Vec::new();
         let form = service.client().form("frm_1");
-        let found = find_submission(&form, id, |step| progress.push(step)).await;
+        let found = find_submission(&form, id, around, |step| progress.push(step)).await;
         (found, progress)
     }
 
@@ -88,7 +104,7 @@ mod tests {
     #[tokio::test]
     async fn long_search_reports_its_progress() {
         let service = service(650);
-        let (row, progress) = found(&service, Some("sub_120")).await;
+        let (row, progress) = found(&service, Some("sub_120"), None).await;
         assert_eq!(row.unwrap().id, "sub_120");
         // Each page except the first repeats one submission, which the client drops.
         assert_eq!(service.requests().len(), 6);
@@ -97,17 +113,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn search_around_a_time_starts_there() {
+        let service = service(650);
+        let around = generate(650)[530].created_at.clone();
+        let (row, progress) = found(&service, Some("sub_120"), Some(&around)).await;
+        assert_eq!(row.unwrap().id, "sub_120");
+        assert_eq!((service.requests().len(), progress.len()), (1, 0));
+    }
+
+    #[tokio::test]
     async fn unknown_id_error_has_the_number_of_submissions() {
-        let (none, progress) = found(&service(3), Some("sub_9")).await;
+        let (none, progress) = found(&service(3), Some("sub_9"), None).await;
         let error = none.unwrap_err().to_string();
         assert!(
             error.contains("none of the 3 submissions") && error.contains("`sub_9`"),
             "{error}"
         );
         assert!(progress.is_empty());
-        let newest = found(&service(3), None).await.0.unwrap();
+        let newest = found(&service(3), None, None).await.0.unwrap();
         assert_eq!(newest.id, "sub_3");
-        let none = found(&service(0), None).await.0.unwrap_err();
+        let none = found(&service(0), None, None).await.0.unwrap_err();
         assert!(matches!(none, FindError::NoSubmissions), "{none}");
     }
 }

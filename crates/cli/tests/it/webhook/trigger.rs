@@ -242,6 +242,12 @@ fn from_submission_sends_the_data_of_the_service() {
         assert!(body.contains("\"form_title\":\"Palmer penguins\",\"data\":"), "{body}");
     }
     assert_eq!(bodies[0], bodies[2]);
+    let (time, name) = (third["created_at"].as_str().unwrap(), format!("penguins/{id}"));
+    assert_eq!(run(&["--from-submission", &name, "--around", time]).code, Some(0));
+    assert_eq!(String::from_utf8(receiver.got().body).unwrap(), bodies[0]);
+    assert_eq!(run(&["--from-submission", &name, "--around", "2020-01-01"]).code, Some(3));
+    let newest = run(&["--from-submission", "penguins", "--around", time]);
+    assert_eq!(newest.code, Some(2), "{}", newest.stderr);
     assert_eq!(run(&["--from-submission", "penguins/sub_none"]).code, Some(3));
     let said = run(&["--from-submission", id]);
     assert_eq!(said.code, Some(3), "{}", said.stderr);

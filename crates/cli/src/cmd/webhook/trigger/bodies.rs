@@ -3,11 +3,14 @@
 use bytes::Bytes;
 use formsvc_contract::payload;
 use formsvc_workbench::simulate::{
-    Bodies, BodySource as Source, FindError, SearchProgress, find_submission,
+    Bodies, BodySource as Source, FindError, SILENT_REQUESTS, SearchProgress, find_submission,
 };
 
 use super::super::args::BodySource;
 use super::Trigger;
+use crate::base::text::count;
+use crate::base::when::now;
+use crate::cmd::submissions::range::place;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -22,14 +25,14 @@ pub(super) async fn open(cx: &Context, args: &Trigger) -> Result<Bodies, CliErro
         );
     }
     for name in &args.from_submission {
-        fixed.push(submission_body(cx, name).await?);
+        fixed.push(submission_body(cx, args, name).await?);
     }
     let source = if fixed.is_empty() { Source::Sample } else { Source::Fixed(fixed) };
     Ok(Bodies::new(source, args.changes.changes(), args.event.clone()))
 }
 
 /// Returns the body of a submission: `FORM/ID`, or `FORM` for its newest.
-async fn submission_body(cx: &Context, name: &str) -> Result<Bytes, CliError> {
+async fn submission_body(cx: &Context, args: &Trigger, name: &str) -> Result<Bytes, CliError> {
     let (form, id) = match name.rsplit_once('/') {
         Some((form, id)) => (form, Some(id)),
         None => (name, None),
@@ -38,12 +41,23 @@ async fn submission_body(cx: &Context, name: &str) -> Result<Bytes, CliError> {
         let is_submission = name.starts_with("sub_");
         if is_submission { error.hint(format!("name the form: `FORM/{name}`")) } else { error }
     })?;
+    let around = place(cx, "--around", args.around.as_ref(), &now())?;
+    if id.is_none() && around.is_some() {
+        let what = "`--around` needs the id of a submission";
+        return Err(CliError::usage(what).hint("pass it: `--from-submission FORM/ID`"));
+    }
     cx.progress.begin();
-    let on_progress = |progress: SearchProgress| {
-        cx.progress.submissions(progress.submissions, progress.oldest.as_str());
+    let on_progress = |SearchProgress { requests, submissions, oldest }| {
+        cx.progress.submissions(submissions, oldest.as_str());
+        if requests == SILENT_REQUESTS {
+            let read = count(submissions, "submission");
+            cx.progress.remark(&format!(
+                "{read} searched, back to {oldest}; `--around TIME` starts nearer"
+            ));
+        }
     };
     let handle = cx.client().await?.form(form.id.clone());
-    let found = find_submission(&handle, id, on_progress).await;
+    let found = find_submission(&handle, id, around.as_ref(), on_progress).await;
     cx.progress.end();
     let submission = found.map_err(|error| match error {
         FindError::Client(error) => error.into(),

@@ -15,6 +15,7 @@ use http::HeaderValue;
 use url::Url;
 
 use super::args::{ChangeArgs, SecretArgs, SenderArgs};
+use crate::base::when::When;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -52,6 +53,9 @@ pub(crate) struct Trigger {
     /// Send a real submission of this form: the newest, or the one with this id; repeatable
     #[arg(long, value_name = "FORM[/ID]", help_heading = "Payload")]
     from_submission: Vec<String>,
+    /// Search the id of `--from-submission` from this time back, instead of from the newest submission
+    #[arg(long, value_name = "WHEN", requires = "from_submission", help_heading = "Payload")]
+    around: Option<When>,
     /// Name of the event, in the header and in the body
     #[arg(long, value_name = "NAME", value_parser = event, help_heading = "Payload")]
     event: Option<HeaderValue>,
