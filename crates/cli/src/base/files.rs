@@ -23,8 +23,8 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 pub(crate) enum Trust {
     /// Any user, for content that can do no harm. The path must not be a link.
     AnyUser,
-    /// The user and root: no other user can change the file. The path may be a link of the user or of root;
-    /// the linked file is checked.
+    /// The user and root: no other user can change the file. The path may be a link of the user or of root, in
+    /// a folder that no other user can change; the linked file is checked.
     OwnUser,
     /// The user alone: no other user can read or change the file or its folder, and neither is a link.
     Private,
@@ -66,21 +66,29 @@ pub(crate) fn open(path: &Path, trust: Trust) -> Result<Option<File>, FileError>
     let is_absent = |error: &io::Error| {
         matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
     };
-    match path.symlink_metadata() {
+    let is_link = match path.symlink_metadata() {
         Err(error) if is_absent(&error) => return Ok(None),
         Ok(metadata) if metadata.is_symlink() && trust != Trust::OwnUser => {
             return Err(FileError::is_link(path));
         }
-        Ok(metadata) if metadata.is_symlink() => check_access(&metadata, path, trust)?,
-        _ => {}
-    }
+        Ok(metadata) if metadata.is_symlink() => {
+            check_access(&metadata, path, trust)?;
+            // So no other user can exchange the link before it is followed.
+            let folder = folder_of(path);
+            let metadata = folder.metadata();
+            let metadata = metadata.map_err(|error| FileError::io("check", folder, error))?;
+            check_access(&metadata, folder, trust)?;
+            true
+        }
+        _ => false,
+    };
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
         // Another process may create a link after the check above.
-        let links = if trust == Trust::OwnUser { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let links = if is_link { OFlags::empty() } else { OFlags::NOFOLLOW };
         let flags = OFlags::NONBLOCK | links;
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
     }
@@ -364,6 +372,9 @@ mod tests {
         set_mode(&real, 0o660);
         assert_eq!(problem(&link, OwnUser), "can be changed by other users");
         set_mode(&real, 0o640);
+        set_mode(&folder, 0o777);
+        assert_eq!(problem(&link, OwnUser), "can be changed by other users");
+        set_mode(&folder, 0o700);
         // Only root can give a link to another user.
         if std::os::unix::fs::lchown(&link, Some(12_345), None).is_ok() {
             assert_eq!(problem(&link, OwnUser), OTHER_OWNER);

@@ -24,6 +24,7 @@ use crate::record::ForwardRecord;
 use crate::replay::{Destination, Replay, ReplaySignature, ReplayTarget, Selection};
 use crate::simulate::unix_now;
 use crate::target;
+use crate::verdict::VerdictCode;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -170,13 +171,18 @@ fn curl_target(shared: &Shared, number: CaptureNumber, delivery: &Delivery) -> R
     targets.into_iter().flatten().next().expect("a URL is a target")
 }
 
-/// Returns the host and port to which a delivery was sent, if the sender named this machine. Any sender can write
-/// any host into the header.
+/// Returns the host and port to which a delivery was sent, if it has a valid signature and the host is this machine.
+/// An unknown sender could write the port of another program into the header.
 fn local_host(delivery: &Delivery) -> Option<Url> {
+    if delivery.summary.verdict.code != VerdictCode::Valid {
+        return None;
+    }
     let host = delivery.headers.get(header::HOST)?.to_str().ok()?;
-    let url = Url::parse(&format!("http://{host}")).ok()?;
-    let is_local = is_localhost(url.host_str()?) && url.username().is_empty() && url.path() == "/";
-    is_local.then_some(url)
+    let mut url = Url::parse("http://localhost").ok()?;
+    let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
+    url.set_host(Some(name)).ok()?;
+    url.set_port(Some(port.parse().ok()?)).ok()?;
+    is_localhost(url.host_str()?).then_some(url)
 }
 
 /// Returns the error for a request that the page of this inspector never sends. It comes from a page that an

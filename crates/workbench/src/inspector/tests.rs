@@ -290,16 +290,23 @@ async fn curl_without_target_uses_a_local_host_of_the_delivery() {
         (1, "localhost:9000", "http://localhost:9000/hook"),
         (2, "127.0.0.1:9000", "http://127.0.0.1:9000/hook"),
         (3, "evil.example:9000", "http://localhost/hook"),
-        (4, "u@localhost", "http://localhost/hook"),
+        (4, "u:p@localhost", "http://localhost/hook"),
         (5, "localhost/x?", "http://localhost/hook"),
+        (6, "localhost:2375#", "http://localhost/hook"),
     ] {
-        let mut delivery = delivery(VerdictCode::SignatureMismatch, "sub_1");
+        let mut delivery = delivery(VerdictCode::Valid, "sub_1");
         delivery.headers.insert(header::HOST, HeaderValue::from_static(host));
         page.insert(delivery).await;
         let curl = page.read_ok(&format!("api/curl?number={number}")).await;
         let command = curl["command"].as_str().unwrap();
         assert!(command.contains(&format!(" '{url}?")), "{host}: {command}");
     }
+    // An unknown sender does not choose the port.
+    let mut delivery = delivery(VerdictCode::SignatureMismatch, "sub_1");
+    delivery.headers.insert(header::HOST, HeaderValue::from_static("localhost:2375"));
+    page.insert(delivery).await;
+    let curl = page.read_ok("api/curl?number=7").await;
+    assert!(!curl["command"].as_str().unwrap().contains("2375"), "{curl}");
 }
 
 #[tokio::test]

@@ -76,10 +76,18 @@ impl Tail {
         let start = async {
             let form = form_ref::resolve(cx, &self.form).await?;
             let client = cx.client().await?;
+            // Without older submissions to print, the list continues after the newest submission, and the command
+            // that continues after an interruption loses none.
+            let newest = if self.last == 0 && since.is_none() {
+                let list = client.form(&form.id).submissions().page_size(1);
+                list.allow_incomplete(true).items().try_next().await?
+            } else {
+                None
+            };
             let handle = client.with_options(no_retry)?.form(&form.id);
-            Ok::<_, CliError>((form, handle))
+            Ok::<_, CliError>((form, handle, newest.as_ref().map(ListPosition::after)))
         };
-        let (form, handle) = tokio::select! {
+        let (form, handle, newest) = tokio::select! {
             start = start => start?,
             () = stdin::gone() => return Ok(()),
             () = passed(deadline) => return Err(CliError::new(Exit::Incomplete, NO_RESPONSE)),
@@ -88,10 +96,13 @@ impl Tail {
             cx.progress.share_terminal();
         }
         let query = handle.follow().interval(interval);
-        let query = match (&since, &self.after) {
-            (Some(since), Some(id)) => query.after(since, id),
-            (Some(since), None) => query.since(since),
-            (None, _) => query.last(self.last),
+        let query = match (&since, &self.after, &newest) {
+            (Some(since), Some(id), _) => query.after(since, id),
+            (Some(since), None, _) => query.since(since),
+            (None, _, Some(ListPosition { created_at, id: Some(id) })) => {
+                query.after(created_at, id)
+            }
+            (None, ..) => query.last(self.last),
         };
         let mut follower = Follower {
             cx,
@@ -99,7 +110,7 @@ impl Tail {
             items: query.items(),
             form,
             remaining: self.count,
-            position: since.map(|since| ListPosition { created_at: since, id: None }),
+            position: since.map(|since| ListPosition { created_at: since, id: None }).or(newest),
             args: self,
         };
         cx.shutdown.set_continuation(follower.command());

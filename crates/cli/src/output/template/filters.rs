@@ -65,14 +65,18 @@ fn color(value: &Value, name: &str, output: TemplateOutput) -> Result<String, Er
 /// Removes the collected rows and formats them: aligned on a terminal, separated by tabs elsewhere.
 pub(super) fn table(rows: &Rows, output: TemplateOutput) -> String {
     let rows = std::mem::take(&mut *rows.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut widths = vec![0; rows.iter().map(Vec::len).max().unwrap_or(0)];
+    for row in &rows {
+        for (width, cell) in std::iter::zip(&mut widths, row) {
+            *width = visible(cell).max(*width);
+        }
+    }
     let mut shown = String::new();
     for row in &rows {
         if output.terminal {
             let mut line = String::new();
-            for (at, cell) in row.iter().enumerate() {
+            for (cell, width) in std::iter::zip(row, &widths) {
                 let cell = cell.replace(['\n', '\t', '\r'], " ");
-                let column = rows.iter().filter_map(|row| row.get(at));
-                let width = column.map(|cell| visible(cell)).max().unwrap_or(0);
                 line += &cell;
                 line += &" ".repeat(width.saturating_sub(visible(&cell)) + GAP);
             }

@@ -226,6 +226,19 @@ fn ctrl_c_is_exit_130_with_the_next_command() {
 }
 
 #[test]
+fn ctrl_c_before_a_submission_continues_after_the_newest() {
+    let service = Canned::start(vec![one_form(), page(&rows(&[("a", 1_000)]), None)]);
+    let args = [&["submissions", "tail", "survey", "-n", "0"], &QUICK[..]].concat();
+    let (child, _out) = piped(service.formsvc(&args));
+    // The request after that for the newest submission has begun.
+    (0..3).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let said = Said::from(child.wait_with_output().unwrap());
+    let on = "submissions tail survey --since 2026-01-01T00:00:01.000Z --after a";
+    assert!(said.stderr.contains(on), "{}", said.stderr);
+}
+
+#[test]
 fn closed_pipe_ends_tail_without_new_submissions() {
     let service = Canned::start(vec![one_form(), page(&rows(&[("a", 1_000)]), None)]);
     let (mut child, mut out) =

@@ -102,7 +102,9 @@ impl Tail {
             for summary in store.list(query).await?.iter().rev() {
                 let number = summary.number.unwrap_or_default();
                 let age = Timestamp::now().duration_since(summary.received_at);
-                let is_pending = summary.response.is_none() && age < RESPONSE_MAX;
+                // After the clock was set back, the age may be negative.
+                let is_recent = (SignedDuration::ZERO..RESPONSE_MAX).contains(&age);
+                let is_pending = summary.response.is_none() && is_recent;
                 has_pending |= is_pending;
                 if !has_pending {
                     after = number;
@@ -130,13 +132,13 @@ impl Tail {
         store: &CaptureStore,
         filter: &DeliveryFilter,
     ) -> Result<CaptureNumber, CliError> {
-        if self.last == 0 {
-            return Ok(captures::newest(store).await?.unwrap_or_default());
-        }
         let (filter, limit) = (filter.clone(), Some(self.last));
         let query = CaptureQuery { filter, limit, ..CaptureQuery::default() };
-        let oldest = store.list(query).await?.last().and_then(|oldest| oldest.number);
-        Ok(oldest.map_or(0, |oldest| oldest - 1))
+        let found = if self.last == 0 { Vec::new() } else { store.list(query).await? };
+        match found.last().and_then(|oldest| oldest.number) {
+            Some(oldest) => Ok(oldest - 1),
+            None => Ok(captures::newest(store).await?.unwrap_or_default()),
+        }
     }
 
     fn print(&self, printer: &ItemPrinter<'_>, delivery: &Delivery) -> Result<(), CliError> {
