@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{args, is_demo};
 use crate::account::credentials::{StoreError, StoredSecrets, Stores, check_secret_name};
 use crate::account::key::aside;
+use crate::base::masked::without_secrets;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -136,7 +137,8 @@ impl Remove {
         if !self.all {
             entry = load(cx, false).await?;
             if !entry.remove(&self.name) {
-                let what = format!("there is no stored signing secret `{}`", self.name);
+                let what =
+                    format!("there is no stored signing secret `{}`", without_secrets(&self.name));
                 return Err(CliError::new(Exit::NotFound, what)
                     .hint("`formsvc webhook secret list` lists the names"));
             }

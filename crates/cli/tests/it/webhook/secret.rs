@@ -76,6 +76,22 @@ fn stored_secret_verifies_until_it_is_removed() {
 }
 
 #[test]
+fn secret_as_a_name_is_refused_and_not_repeated() {
+    let home = Home::new();
+    for said in [
+        home.add(&[OTHER_SECRET], SECRET),
+        home.run(&["webhook", "secret", "remove", OTHER_SECRET]),
+    ] {
+        assert!(said.code == Some(2) || said.code == Some(3), "{}", said.stderr);
+        assert!(!said.stderr.contains(OTHER_SECRET), "{}", said.stderr);
+    }
+    assert!(!home.file().exists());
+    let said = home.add(&[OTHER_SECRET], SECRET);
+    assert!(said.stderr.contains("this name is like a secret"), "{}", said.stderr);
+    assert!(said.stderr.contains("replace this signing secret"), "{}", said.stderr);
+}
+
+#[test]
 fn flag_and_variable_precede_the_stored_secret() {
     let home = Home::new();
     assert_eq!(home.add(&[], OTHER_SECRET).code, Some(0));

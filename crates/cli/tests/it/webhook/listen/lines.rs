@@ -133,7 +133,7 @@ fn messages_are_wrapped_and_lines_have_capture_numbers() {
     let words: Vec<_> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
     let said = words.join(" ");
     for told in [
-        "verifies with the secret FORMSVC_SIGNING_SECRET",
+        "verifies with the secret `FORMSVC_SIGNING_SECRET`",
         &format!("forwards to {target} stores captures in {}/webhook", env[0].1),
         &format!("{target}: nothing listens on {dead}: is your server running?"),
     ] {
