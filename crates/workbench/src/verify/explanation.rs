@@ -104,10 +104,7 @@ impl From<contract::Explanation> for Explanation {
                 "The causes prevent any signature from matching. There may be other causes."
                     .to_owned()
             }
-            (Proof::None, _) => {
-                "No known cause applies. The request was probably signed with another secret."
-                    .to_owned()
-            }
+            (Proof::None, _) => "The request was probably signed with another secret.".to_owned(),
         };
         let tried = CAUSES.iter().filter(|row| !untried.contains(&row.cause)).map(|row| row.id);
         let tried: Vec<&str> = tried.collect();
