@@ -17,12 +17,8 @@ pub(crate) use crate::base::masked::KEY_PREFIX;
 pub(crate) const KEY_TYPED: &str =
     "other users can read arguments: revoke this key, and use `--api-key-file`";
 /// Hint for a signing secret in the wrong place. The signing secret itself is not printed.
-const SECRET_TYPED: &str = "other users can read arguments: replace this signing secret; pass the new one in a file, with \
-     `--secret-file` or to `formsvc webhook secret add < secret.txt`";
-
-/// Hint for a request to print a signing secret.
-const SECRET_NAMES: &str =
-    "`--sandbox` prints its secret; `formsvc webhook secret list` lists the names of stored ones";
+const SECRET_TYPED: &str = "other users can read arguments: replace this signing secret, and pass \
+    the new one in a file: `--secret-file FILE`, or `formsvc webhook secret add < FILE`";
 
 /// Hints for words that users know from other programs: the end of the command's name, the command, flag or
 /// `--flag value` that was typed, and the hint.
@@ -48,12 +44,8 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("webhook events", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("webhook listen", "--events", "select events with a route: `--route 'event=NAME=URL'`"),
     ("webhook listen", "--print-json", "did you mean `--output ndjson`?"),
-    ("webhook listen", "--print-secret", SECRET_NAMES),
-    (
-        "webhook listen",
-        "--skip-verify",
-        "`--insecure` accepts any TLS certificate, `--on-invalid accept` any signature",
-    ),
+    ("webhook listen", "--print-secret", "`--sandbox` prints its signing secret"),
+    ("webhook listen", "--skip-verify", "TLS: `--insecure`; signatures: `--on-invalid accept`"),
     ("webhook listen", "-f", "did you mean `--forward-to`?"),
     ("webhook listen", "-j", "did you mean `--output ndjson`?"),
     ("webhook replay", "--dry-run", "`--export http` prints the requests and sends none"),
@@ -73,9 +65,7 @@ const HINTS: &[(&str, &str, &str)] = &[
 fn known_mistake(command: &str, typed: &str) -> Option<String> {
     let is_typed = |(end, word, _): &&(&str, &str, &str)| *word == typed && command.ends_with(end);
     if command.ends_with("webhook listen") && typed.parse::<u16>().is_ok() {
-        return Some(format!(
-            "`--forward-to {typed}` forwards to this port, `--port {typed}` listens on it"
-        ));
+        return Some(format!("did you mean `--forward-to {typed}` or `--port {typed}`?"));
     }
     HINTS.iter().find(is_typed).map(|(.., hint)| (*hint).to_owned())
 }
@@ -237,10 +227,10 @@ mod tests {
             ("formsvc alias set x y", "define one in your shell"),
             ("formsvc logs tail", "`formsvc webhook events tail`"),
             ("formsvc forms view contact --web", "--json url`"),
-            ("formsvc webhook listen --skip-verify", "`--on-invalid accept` any signature"),
-            ("formsvc webhook listen --print-secret", "`formsvc webhook secret list`"),
+            ("formsvc webhook listen --skip-verify", "signatures: `--on-invalid accept`"),
+            ("formsvc webhook listen --print-secret", "`--sandbox` prints"),
             ("formsvc webhook listen -j", "`--output ndjson`"),
-            ("formsvc webhook listen 9001", "`--forward-to 9001` forwards to this port"),
+            ("formsvc webhook listen 9001", "`--forward-to 9001` or `--port 9001`"),
             ("formsvc webhook replay 46 --dry-run", "`--export http` prints the requests"),
             ("formsvc resend 46", "`formsvc webhook replay N`"),
             ("formsvc webhook trigger", "such as `formsvc webhook trigger 4242/hook"),

@@ -100,10 +100,7 @@ impl Stores {
 /// Checks the name of a secret: it is printed in lines and stored in a keyring.
 pub(crate) fn check_secret_name(name: &str) -> Result<String, String> {
     if secret_prefix(name).is_some() {
-        return Err(
-            "this name is like a secret: a name is printed, and a secret is never an argument"
-                .to_owned(),
-        );
+        return Err("it looks like a secret, and names are printed".to_owned());
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if (1..=NAME_MAX).contains(&name.len()) && name.chars().all(is_plain) && !name.starts_with('-')
