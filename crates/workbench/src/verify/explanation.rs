@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn unproven_explanation_has_clues_and_limit() {
         let none = explained("whsec_of_another_endpoint", b"{\"a\":1}", 1);
-        assert!(none.found.is_empty() && none.summary.contains("another secret"), "{none:?}");
+        let summary = "The request was probably signed with another secret.";
+        assert!(none.found.is_empty() && none.summary == summary, "{none:?}");
         assert!(none.advice[0].starts_with("none of ") && none.advice.len() > 2, "{none:?}");
         let long = explained(SECRET, &vec![b'x'; 1 << 20], 1);
         assert_eq!(long.clues[0], contract::TOO_LONG);

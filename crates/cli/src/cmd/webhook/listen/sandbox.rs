@@ -35,7 +35,7 @@ pub(super) struct SandboxArgs {
     /// used.
     #[arg(long, value_name = "FORM", conflicts_with_all = ["poll", "demo"], value_parser = form, help_heading = "Sandbox")]
     sandbox: Option<PublicId>,
-    /// Make a submission every DURATION, as scripts need it
+    /// Make a submission every DURATION, for use in scripts
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "sandbox", help_heading = "Sandbox")]
     submit_every: Option<Duration>,
 }
