@@ -67,8 +67,8 @@ pub struct Exporter {
     count: usize,
     has_masked: bool,
     has_http_file_syntax: bool,
-    /// The first delivery with a signature that receivers refuse by now, and its age in seconds.
-    expired: Option<(CaptureNumber, i64)>,
+    /// The first delivery with a signature that receivers refuse by now.
+    expired: Option<CaptureNumber>,
 }
 
 impl Exporter {
@@ -95,7 +95,7 @@ impl Exporter {
         let since = Timestamp::now().as_second() - summary.received_at.as_second();
         let age = summary.verdict.age_secs.map(|age| age.saturating_add(since));
         let age = age.filter(|age| age.unsigned_abs() > SIGNATURE_TOLERANCE.as_secs());
-        self.expired = self.expired.or(summary.number.zip(age));
+        self.expired = self.expired.or(summary.number.filter(|_| age.is_some()));
         let text = match self.format {
             ExportFormat::Http => message::received(delivery, self.reveal),
             ExportFormat::Curl => curl::received(delivery, self.reveal).on_lines().into_bytes(),
@@ -129,13 +129,13 @@ impl Exporter {
                     .to_owned(),
             );
         }
-        if let Some((number, age)) = self.expired.filter(|_| self.reveal)
+        if let Some(number) = self.expired.filter(|_| self.reveal)
             && self.format.row().is_request
         {
-            let (age, limit) = (age / 60, SIGNATURE_TOLERANCE.as_secs() / 60);
+            let limit = SIGNATURE_TOLERANCE.as_secs() / 60;
             warnings.push(format!(
-                "the signature of capture {number} is {age} minutes old, and receivers refuse it \
-                 after {limit}; `formsvc webhook replay {number}` sends it with a new one"
+                "the signature of capture {number} is older than {limit} minutes, so receivers \
+                 refuse it; `formsvc webhook replay {number}` sends it with a new one"
             ));
         }
         if self.has_http_file_syntax {
@@ -178,11 +178,16 @@ impl Exporter {
     }
 }
 
-/// Returns the URL that a request was sent to. The host comes from the `Host` header, which is untrusted.
+/// Returns the URL that a request was sent to. The host comes from the `Host` header, which is untrusted. A polled
+/// delivery has no such header: its URL is that of the first target.
 fn address(delivery: &Delivery) -> String {
     let host = delivery.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.filter(|host| !host.is_empty()).unwrap_or("localhost");
-    format!("http://{host}{}", delivery.summary.request_target)
+    match (host.filter(|host| !host.is_empty()), delivery.forwards.first()) {
+        (None, Some(forward)) => forward.url.clone(),
+        (host, _) => {
+            format!("http://{}{}", host.unwrap_or("localhost"), delivery.summary.request_target)
+        }
+    }
 }
 
 #[cfg(test)]

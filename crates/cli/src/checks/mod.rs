@@ -8,6 +8,7 @@ use std::time::Duration;
 pub(crate) use formsvc_contract::report::Outcome;
 use serde::Serialize;
 
+use crate::base::text::count;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::{Field, Finding, Listing};
@@ -118,7 +119,8 @@ pub(crate) fn result(checks: &[Check], only: Option<&str>) -> Result<(), CliErro
         return Ok(());
     }
     let names = failed.join(", ");
-    let message = format!("{} of {} checks failed: {names}", failed.len(), checks.len());
+    let all = count(checks.len() as u64, "check");
+    let message = format!("{} of {all} failed: {names}", failed.len());
     let error = CliError::coded(Code::CheckFailed, message);
     Err(match only {
         Some(flag) => error.hint(format!("repeat with `{flag} {}`", failed.join(","))),

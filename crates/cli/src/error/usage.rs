@@ -17,8 +17,8 @@ pub(crate) use crate::base::masked::KEY_PREFIX;
 pub(crate) const KEY_TYPED: &str =
     "other users can read arguments: revoke this key, and use `--api-key-file`";
 /// Hint for a signing secret in the wrong place. The signing secret itself is not printed.
-const SECRET_TYPED: &str =
-    "other users can read arguments: replace this signing secret, and use `--secret-file`";
+const SECRET_TYPED: &str = "other users can read arguments: replace this signing secret, and pass \
+    the new one in a file: `--secret-file FILE`, or `formsvc webhook secret add < FILE`";
 
 /// Hints for words that users know from other programs: the end of the command's name, the command, flag or
 /// `--flag value` that was typed, and the hint.
@@ -34,6 +34,7 @@ const HINTS: &[(&str, &str, &str)] = &[
         "logs",
         "`formsvc webhook events tail` follows deliveries, `formsvc submissions tail` submissions",
     ),
+    ("formsvc", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("formsvc", "setup", "`formsvc auth login` saves the service and your API key"),
     ("formsvc", "version", "`formsvc --version` prints the version"),
     ("submissions export", "--format excel", "did you mean `xlsx`?"),
@@ -43,8 +44,11 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("webhook events", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("webhook listen", "--events", "select events with a route: `--route 'event=NAME=URL'`"),
     ("webhook listen", "--print-json", "did you mean `--output ndjson`?"),
-    ("webhook listen", "--skip-verify", "did you mean `--insecure`?"),
+    ("webhook listen", "--print-secret", "`--sandbox` prints its signing secret"),
+    ("webhook listen", "--skip-verify", "TLS: `--insecure`; signatures: `--on-invalid accept`"),
     ("webhook listen", "-f", "did you mean `--forward-to`?"),
+    ("webhook listen", "-j", "did you mean `--output ndjson`?"),
+    ("webhook replay", "--dry-run", "`--export http` prints the requests and sends none"),
     ("webhook secret add", "--secret-stdin", "without the flag, it reads standard input"),
     ("webhook trigger", "--add", "did you mean `--set`?"),
     ("webhook trigger", "--override", "did you mean `--set`?"),
@@ -60,6 +64,9 @@ const HINTS: &[(&str, &str, &str)] = &[
 
 fn known_mistake(command: &str, typed: &str) -> Option<String> {
     let is_typed = |(end, word, _): &&(&str, &str, &str)| *word == typed && command.ends_with(end);
+    if command.ends_with("webhook listen") && typed.parse::<u16>().is_ok() {
+        return Some(format!("did you mean `--forward-to {typed}` or `--port {typed}`?"));
+    }
     HINTS.iter().find(is_typed).map(|(.., hint)| (*hint).to_owned())
 }
 
@@ -113,7 +120,9 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
         ErrorKind::InvalidSubcommand => unknown_command(&get(ContextKind::InvalidSubcommand), path),
         _ => CliError::coded(code, message),
     };
-    if let Some(ContextValue::Strings(values)) = error.get(ContextKind::ValidValue) {
+    if let Some(ContextValue::Strings(values)) = error.get(ContextKind::ValidValue)
+        && !values.is_empty()
+    {
         explained = explained.cause(format!("expected one of {}", values.join(", ")));
     } else if let Some(cause) = std::error::Error::source(error) {
         explained = explained.because(cause);
@@ -128,8 +137,21 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
         None if typed.starts_with("--output ") && name.ends_with("submissions export") => {
             explained.hint(format!("name the file with `-o {}`", quoted(&value)))
         }
-        None => explained.hint_if_none(&near.unwrap_or_else(|| format!("see `{name} --help`"))),
+        None => {
+            let example = path.last().filter(|_| code == Code::MissingArgument && !flag.is_empty());
+            let example = example.and_then(|command| example_with(command, flag));
+            let see = || format!("see `{name} --help`");
+            explained.hint_if_none(&near.or(example).unwrap_or_else(see))
+        }
     }
+}
+
+/// Returns the first example of a command with this flag, or its first example for an argument without a flag.
+fn example_with(command: &Command, flag: &str) -> Option<String> {
+    let help = command.get_after_help()?.to_string();
+    let mut examples = help.lines().map(str::trim).filter(|line| line.starts_with("formsvc "));
+    let has_flag = |line: &&str| flag.starts_with(['<', '[']) || line.contains(&format!("{flag} "));
+    examples.find(has_flag).map(|line| format!("such as `{line}`"))
 }
 
 /// Returns a hint if the arguments contain an API key or a signing secret.
@@ -205,6 +227,16 @@ mod tests {
             ("formsvc alias set x y", "define one in your shell"),
             ("formsvc logs tail", "`formsvc webhook events tail`"),
             ("formsvc forms view contact --web", "--json url`"),
+            ("formsvc webhook listen --skip-verify", "signatures: `--on-invalid accept`"),
+            ("formsvc webhook listen --print-secret", "`--sandbox` prints"),
+            ("formsvc webhook listen -j", "`--output ndjson`"),
+            ("formsvc webhook listen 9001", "`--forward-to 9001` or `--port 9001`"),
+            ("formsvc webhook replay 46 --dry-run", "`--export http` prints the requests"),
+            ("formsvc resend 46", "`formsvc webhook replay N`"),
+            ("formsvc webhook trigger", "such as `formsvc webhook trigger 4242/hook"),
+            ("formsvc webhook events export", "export 2 --as curl`"),
+            ("formsvc webhook events diff 46", "events diff 1 2`"),
+            ("formsvc sandbox --webhook", "--webhook contact=http://localhost:9000/"),
         ] {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             let error = root.clone().try_get_matches_from(&words).unwrap_err();

@@ -40,7 +40,7 @@ impl From<ReplayError> for CliError {
             ReplayError::NotForwarded(number) => Self::usage(format!(
                 "capture {number} was not forwarded to a target"
             ))
-            .hint("pass its URL: `--to 4242/hook`; `webhook listen --forward-to` records it"),
+            .hint("pass its URL: `--to 4242/hook`; `listen --forward-to URL` stores it with each delivery"),
             ReplayError::Untrusted { .. } => Self::usage(error.to_string()),
             ReplayError::NoSecret => Self::coded(Code::MissingArgument, error.to_string()),
         }

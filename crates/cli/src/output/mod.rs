@@ -167,9 +167,10 @@ impl Output {
         match self.format {
             OutputFormat::Table => {
                 let mut text = Vec::new();
-                let dropped = written(table::list(&mut text, &listing.grid(), self.view()))?;
+                let grid = listing.grid();
+                let dropped = written(table::list(&mut text, &grid, self.view()))?;
                 self.screen.painted(&text)?;
-                self.report_dropped(&dropped);
+                self.report_dropped(&grid.columns[0].field, &dropped);
                 Ok(())
             }
             OutputFormat::Json => self.json(|out| formats::json(out, listing)),
@@ -356,16 +357,16 @@ impl Output {
         }
     }
 
-    /// Reports the dropped columns of a table on standard error, by their `--json` names.
-    fn report_dropped(&self, dropped: &[String]) {
+    /// Reports the dropped columns of a table on standard error, by their `--json` names after that of the `first`
+    /// column.
+    fn report_dropped(&self, first: &str, dropped: &[String]) {
         if dropped.is_empty() || self.quiet {
             return;
         }
         let advice = if dropped.len() > NAMED_COLUMNS_MAX {
             "--output csv prints all".to_owned()
         } else {
-            let first = if dropped.iter().any(|name| name == "id") { "" } else { "id," };
-            format!("--json {}", quoted(&format!("{first}{}", dropped.join(","))))
+            format!("--json {}", quoted(&format!("{first},{}", dropped.join(","))))
         };
         let text = format!("+{}: {advice}", count(dropped.len() as u64, "column"));
         Message::info(text).with("hidden_columns", dropped.len()).print(self.error_format);

@@ -86,8 +86,7 @@ fn webhook(text: &str) -> Result<RequestedWebhook, String> {
     let (form, url) = text.split_once('=').filter(|(_, url)| !url.is_empty()).ok_or(rule)?;
     let form = parse_id(form).map_err(|rule| format!("a public id {rule}"))?;
     if !url.contains("://") {
-        let scheme = target::parse(url).map_or("https".to_owned(), |url| url.scheme().to_owned());
-        return Err(format!("the URL has no scheme; use `{form}={scheme}://{url}`"));
+        return Err(format!("the URL has no scheme; use `{form}={}`", target::parse(url)?));
     }
     Ok(RequestedWebhook { form, url: url.to_owned(), secret: None })
 }
@@ -144,9 +143,13 @@ mod tests {
         for bad in ["", "contact", "contact=", "=http://localhost/", "a/b=http://localhost/"] {
             assert!(webhook(bad).is_err(), "{bad:?}");
         }
-        for (url, scheme) in [("localhost:9000", "http"), ("example.org/hook", "https")] {
-            let error = webhook(&format!("contact={url}")).unwrap_err();
-            assert!(error.contains(&format!("`contact={scheme}://{url}`")), "{error}");
+        for (short, url) in [
+            ("9001", "http://localhost:9001/"),
+            ("localhost:9000", "http://localhost:9000/"),
+            ("example.org/hook", "https://example.org/hook"),
+        ] {
+            let error = webhook(&format!("contact={short}")).unwrap_err();
+            assert!(error.contains(&format!("`contact={url}`")), "{error}");
         }
     }
 }

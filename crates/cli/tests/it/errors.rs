@@ -35,6 +35,8 @@ fn argument_errors() {
         &["me", "--output", "xml"],
         &["me", "--output", "jsn"],
         &["me", "--output"],
+        &["webhook", "listen", "--port"],
+        &["sandbox", "--webhook"],
         &["me", "--timeout", "30"],
         &["me", "--max-rate", "0"],
         &["me", "--demo", "--demo"],

@@ -227,10 +227,14 @@ impl<'a> Runner<'a> {
                 clock_lead(&answer.headers, sent, received),
                 find_leak(answer, request.hidden_mac.as_deref(), secret.expose_secret()),
             ),
-            Err(error) if !self.was_reached && error.kind != SendErrorKind::Timeout => {
-                return Err(error.clone());
+            // A connection without an answer in time is the result of a check.
+            Err(error)
+                if self.was_reached
+                    || error.kind == SendErrorKind::Timeout && error.connect_failure.is_none() =>
+            {
+                (0, None)
             }
-            Err(_) => (0, None),
+            Err(error) => return Err(error.clone()),
         };
         Ok(Exchange { label: step.label, is_repeat: false, outcome, clock_lead, leak })
     }

@@ -117,6 +117,16 @@ async fn careless_receiver_fails_the_checks_of_refusals_only() {
 }
 
 #[tokio::test]
+async fn receiver_that_never_answers_tls_is_not_reached() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    tokio::time::pause();
+    let error = run(&url.parse().unwrap(), &[]).await.unwrap_err();
+    assert_eq!(error.kind, SendErrorKind::Timeout, "{error}");
+    assert!(error.to_string().contains("TLS was tried and nothing came back"), "{error}");
+}
+
+#[tokio::test]
 async fn submissions_have_check_ids_and_are_distinct() {
     let receiver = Scripted::start(|body, _| {
         let is_marked = body.is_empty() || body.contains(FORM_ID) && body.contains("sub_check_r1_");

@@ -122,9 +122,18 @@ fn revealed_signature_that_has_expired_is_a_warning() {
         exporter.delivery(&delivery);
         let warnings = exporter.warnings();
         assert_eq!(warnings.len(), expected, "{format:?} {age}: {warnings:?}");
-        let text = "the signature of capture 7 is 5 minutes old, and receivers refuse it after 5";
+        let text = "the signature of capture 7 is older than 5 minutes, so receivers refuse it";
         assert!(warnings.iter().all(|warning| warning.contains(text)), "{warnings:?}");
     }
+}
+
+#[test]
+fn export_of_a_polled_delivery_has_the_target_url() {
+    let mut polled = delivery(7, b"{}");
+    polled.headers.remove("host");
+    let mut exporter = Exporter::new(ExportFormat::Curl, false);
+    let curl = String::from_utf8(exporter.delivery(&polled)).unwrap();
+    assert!(curl.contains(" http://localhost:1/ "), "{curl}");
 }
 
 #[test]

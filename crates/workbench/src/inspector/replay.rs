@@ -24,7 +24,7 @@ use crate::record::ForwardRecord;
 use crate::replay::{Destination, Replay, ReplaySignature, ReplayTarget, Selection};
 use crate::simulate::unix_now;
 use crate::target;
-use crate::verdict::VerdictCode;
+use crate::verdict::{VerdictCode, sentence};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,13 +143,13 @@ pub(super) async fn curl(
             (export::signed_curl(&outgoing, reveal), note)
         }
         Err(error) => {
-            let masked = if reveal {
-                "the received one"
+            let signature = if reveal {
+                "Its signature is the received one."
             } else {
-                "masked; start with --reveal to copy the received one"
+                "Its signature is masked. Start with --reveal to copy it as received."
             };
-            let note =
-                format!("Sends the delivery to {shown}. Its signature is {masked}: {error}.");
+            let reason = sentence(&error.to_string());
+            let note = format!("Sends the delivery to {shown}. {reason} {signature}");
             (export::curl(&unsigned, reveal), note)
         }
     };

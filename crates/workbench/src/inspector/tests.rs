@@ -272,15 +272,22 @@ async fn curl_command_is_signed_only_for_a_valid_delivery() {
     let unsigned = page.read_ok("api/curl?number=2").await;
     assert!(unsigned["command"].as_str().unwrap().contains("…'"), "{unsigned}");
     let note = unsigned["note"].as_str().unwrap();
-    let reason = "is masked; start with --reveal to copy the received one: delivery 2 may not be";
-    assert!(note.contains(reason), "{note}");
+    let reason = ". Delivery 2 may not be from the service: no known secret made this signature over \
+                  this body. Its signature is masked. Start with --reveal to copy it as received.";
+    assert!(note.ends_with(reason), "{note}");
     assert_eq!((&signed["is_signed"], &unsigned["is_signed"]), (&true.into(), &false.into()));
 
     let page = Page::new(|state| state.secrets = SigningSecrets::default());
     page.insert(delivery(VerdictCode::Valid, "sub_1")).await;
     let unsigned = page.read_ok("api/curl?number=1").await;
     assert!(unsigned["command"].as_str().unwrap().contains("http://localhost/hook"), "{unsigned}");
-    assert!(unsigned["note"].as_str().unwrap().ends_with("needs a signing secret."), "{unsigned}");
+    assert!(
+        unsigned["note"]
+            .as_str()
+            .unwrap()
+            .contains(". A fresh signature needs a signing secret. Its"),
+        "{unsigned}"
+    );
 }
 
 #[tokio::test]

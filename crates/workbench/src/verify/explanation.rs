@@ -104,10 +104,7 @@ impl From<contract::Explanation> for Explanation {
                 "The causes prevent any signature from matching. There may be other causes."
                     .to_owned()
             }
-            (Proof::None, _) => {
-                "No known cause applies. The request was probably signed with another secret."
-                    .to_owned()
-            }
+            (Proof::None, _) => "The request was probably signed with another secret.".to_owned(),
         };
         let tried = CAUSES.iter().filter(|row| !untried.contains(&row.cause)).map(|row| row.id);
         let tried: Vec<&str> = tried.collect();
@@ -167,7 +164,8 @@ mod tests {
     #[test]
     fn unproven_explanation_has_clues_and_limit() {
         let none = explained("whsec_of_another_endpoint", b"{\"a\":1}", 1);
-        assert!(none.found.is_empty() && none.summary.contains("another secret"), "{none:?}");
+        let summary = "The request was probably signed with another secret.";
+        assert!(none.found.is_empty() && none.summary == summary, "{none:?}");
         assert!(none.advice[0].starts_with("none of ") && none.advice.len() > 2, "{none:?}");
         let long = explained(SECRET, &vec![b'x'; 1 << 20], 1);
         assert_eq!(long.clues[0], contract::TOO_LONG);

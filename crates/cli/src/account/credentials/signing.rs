@@ -3,6 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Account, KEY_MAX, StoreError, Stores};
+use crate::base::masked::secret_prefix;
 use crate::error::CliError;
 use crate::settings::KeyStore;
 
@@ -98,6 +99,9 @@ impl Stores {
 
 /// Checks the name of a secret: it is printed in lines and stored in a keyring.
 pub(crate) fn check_secret_name(name: &str) -> Result<String, String> {
+    if secret_prefix(name).is_some() {
+        return Err("it looks like a secret, and names are printed".to_owned());
+    }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if (1..=NAME_MAX).contains(&name.len()) && name.chars().all(is_plain) && !name.starts_with('-')
     {
@@ -149,7 +153,7 @@ mod tests {
         for good in ["default", "2026-01", "a.b_c"] {
             assert!(check_secret_name(good).is_ok(), "{good}");
         }
-        for bad in ["", "-a", "a b", "ä", "a\n", &"a".repeat(65)] {
+        for bad in ["whsec_abc", "fsk_abc", "", "-a", "a b", "ä", "a\n", &"a".repeat(65)] {
             assert!(check_secret_name(bad).is_err(), "{bad:?}");
         }
     }

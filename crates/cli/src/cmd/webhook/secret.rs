@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::{args, is_demo};
 use crate::account::credentials::{StoreError, StoredSecrets, Stores, check_secret_name};
 use crate::account::key::aside;
+use crate::base::masked::without_secrets;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -58,7 +59,7 @@ pub(crate) struct Add {
 )]
 pub(crate) struct List {}
 
-/// Remove stored signing secrets from this machine
+/// Remove a stored signing secret from this machine
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc webhook secret remove\n  formsvc webhook secret remove 2026-03\n  formsvc webhook secret remove --all"
@@ -97,7 +98,9 @@ impl Add {
         // A name in use or a locked keyring is reported before the secret is asked for.
         let mut entry = load(cx, self.store == Some(KeyStore::File)).await?;
         entry.check_unused(&self.name)?;
-        let secret = args::read_stdin().await?;
+        let secret = args::read_stdin().await;
+        let secret =
+            secret.map_err(|error| error.hint_too("`webhook secret add < FILE` reads a file"))?;
         // Checks the secret before it is stored.
         SigningSecrets::default().add(&self.name, secret.clone())?;
         entry.add(&self.name, secret)?;
@@ -136,9 +139,11 @@ impl Remove {
         if !self.all {
             entry = load(cx, false).await?;
             if !entry.remove(&self.name) {
-                let what = format!("there is no stored signing secret `{}`", self.name);
-                return Err(CliError::new(Exit::NotFound, what)
-                    .hint("`formsvc webhook secret list` lists the names"));
+                let what =
+                    format!("there is no stored signing secret `{}`", without_secrets(&self.name));
+                let names: Vec<_> = entry.secrets.iter().map(|(name, _)| &**name).collect();
+                let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                return Err(CliError::new(Exit::NotFound, what).hint(format!("stored: {names}")));
             }
         }
         let store = entry.store.unwrap_or_default();

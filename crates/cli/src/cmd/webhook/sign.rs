@@ -45,10 +45,11 @@ struct SignatureRecord<'a> {
     body_sha256: String,
 }
 
-/// Print the signature header for a body
+/// Print the value of X-Service-Signature for a body
 ///
-/// The header contains the time, as `t=` and Unix seconds, and a signature for each secret, as `v1=` and an
-/// HMAC-SHA256 of the time and the body. The body is signed byte for byte, with a final line feed if it has one.
+/// The value contains the time, as `t=` and Unix seconds, and a signature for each secret, as `v1=` and an HMAC-SHA256
+/// of the time and the body. Pass it to curl with `-H "X-Service-Signature: $(formsvc webhook sign body.json)"`. The
+/// body is signed byte for byte, with a final line feed if it has one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

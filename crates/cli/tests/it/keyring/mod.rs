@@ -319,7 +319,7 @@ fn signing_secrets_are_stored_in_the_keyring_beside_the_key() {
     let said = session.run(&["webhook", "secret", "list", "--output", "tsv"]);
     assert_eq!(said.stdout, "new\ttrue\tkeyring\n", "{}", said.stderr);
     let listen = ["webhook", "listen", "--port=0", "--no-store", "--max-time=1ms"];
-    assert_ended(&session.run(&listen), 0, &["verifies with the secret new"]);
+    assert_ended(&session.run(&listen), 0, &["verifies with the secret `new`"]);
     // Logout removes only the API key.
     assert_ended(&session.run(&["auth", "logout"]), 0, &["removed from the keyring"]);
     drop(session);

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use unicode_width::UnicodeWidthStr;
 
 use super::{titled, window};
+use crate::support::{formsvc, succeed};
 use crate::terminal::Terminal;
 
 const NASTY: &[&str] = &[
@@ -57,6 +58,18 @@ fn dropped_columns_are_reported_on_standard_error() {
     let said = crate::support::Said::from(said.unwrap());
     assert!(said.stdout.lines().all(|line| line.chars().count() <= 40), "{}", said.stdout);
     assert!(!said.stdout.contains("columns:") && said.stderr.contains("columns: --output csv"));
+}
+
+#[test]
+fn dropped_columns_are_named_as_json_accepts_them() {
+    let list = ["--demo", "webhook", "events", "list"];
+    let mut terminal = window(formsvc(&list), (80, 24));
+    assert_eq!(terminal.finish(), Some(0));
+    let screen = terminal.screen();
+    let (_, fields) = screen.split_once("columns: --json ").expect(&screen);
+    assert!(fields.starts_with("capture,"), "{screen}");
+    let typed = [&list[..], &["--json", fields.trim()]].concat();
+    assert!(succeed(&typed).contains("\"capture\":"));
 }
 
 #[test]

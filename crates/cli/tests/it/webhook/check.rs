@@ -36,13 +36,14 @@ fn receiver_without_an_http_1_answer_is_exit_6() {
 
     for (bytes, message) in [
         (&b"\0\0\0\x04\0\0\0\0\0"[..], "if it speaks only HTTP/2, it cannot receive deliveries"),
-        (b"", "if it uses TLS, its URL begins with https://"),
+        (b"", "if the server uses TLS, its URL is https://"),
     ] {
         let recorder = Recorder::start(std::sync::Arc::new(move |_, _| Some(bytes.to_vec())));
         let said = check(&[&recorder.url("/")]);
         assert_eq!((said.code, &*said.stdout), (Some(6), ""), "{}", said.stderr);
         assert!(said.stderr.contains(message), "{}", said.stderr);
         assert!(!said.stderr.contains("secret"), "{}", said.stderr);
+        assert_eq!(said.stderr.matches("https://").count(), 1, "{}", said.stderr);
     }
 }
 
@@ -102,6 +103,7 @@ mod failing_receivers {
         assert!(said.stderr.contains("`--only stale,future`"), "{}", said.stderr);
         let said = check(&[&url, "--only", "stale", "--error-format", "json"]);
         assert!(said.stderr.contains("\"code\":\"check_failed\""), "{}", said.stderr);
+        assert!(said.stderr.contains("1 of 1 check failed: stale"), "{}", said.stderr);
     }
 
     #[test]

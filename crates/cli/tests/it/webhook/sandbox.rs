@@ -50,6 +50,21 @@ fn submission_to_the_sandbox_is_delivered_and_forwarded() {
 }
 
 #[test]
+fn submit_every_makes_submissions_without_a_terminal() {
+    let said = run(&[
+        "webhook",
+        "listen",
+        "--sandbox=contact",
+        "--port=0",
+        "--no-store",
+        "--count=1",
+        "--submit-every=50ms",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("✓ valid"), "{}", said.stdout);
+}
+
+#[test]
 fn enter_makes_a_submission_on_a_terminal() {
     let command =
         formsvc(&["webhook", "listen", "--sandbox", "contact", "--port", "0", "--no-store"]);

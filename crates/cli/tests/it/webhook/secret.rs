@@ -57,6 +57,10 @@ fn stored_secret_verifies_until_it_is_removed() {
     assert_eq!(home.add(&["new"], SECRET).code, Some(0));
     let listed = home.run(&["webhook", "secret", "list", "--output", "tsv"]);
     assert_eq!(listed.stdout, "new\ttrue\tfile\ndefault\tfalse\tfile\n", "{}", listed.stderr);
+    let said = home.run(&["webhook", "secret", "remove", "old"]);
+    assert!(said.stderr.contains("hint: stored: new, default"), "{}", said.stderr);
+    let said = home.add(&["empty"], "");
+    assert!(said.stderr.contains("`webhook secret add < FILE`"), "{}", said.stderr);
     let listener = Listener::with(&["--no-store", "--output=ndjson"], |command| home.env(command));
     let body = event("sub_1");
     for secret in [SECRET, OTHER_SECRET] {
@@ -73,6 +77,26 @@ fn stored_secret_verifies_until_it_is_removed() {
     assert!(!home.file().exists());
     let said = home.run(&["webhook", "secret", "remove"]);
     assert_eq!(said.code, Some(3), "{}", said.stderr);
+}
+
+#[test]
+fn secret_as_a_name_is_refused_and_not_repeated() {
+    let home = Home::new();
+    for said in [
+        home.add(&[OTHER_SECRET], SECRET),
+        home.run(&["webhook", "secret", "remove", OTHER_SECRET]),
+    ] {
+        assert!(said.code == Some(2) || said.code == Some(3), "{}", said.stderr);
+        assert!(!said.stderr.contains(OTHER_SECRET), "{}", said.stderr);
+    }
+    assert!(!home.file().exists());
+    let said = home.add(&[OTHER_SECRET], SECRET);
+    assert!(
+        said.stderr.contains("it looks like a secret, and names are printed"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.contains("replace this signing secret"), "{}", said.stderr);
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn words_of_stripes_tool_have_hints() {
     for (args, hint) in [
         (&["webhook", "events", "resend", "17"][..], "`formsvc webhook replay N`"),
         (&["webhook", "resend", "17"], "`formsvc webhook replay N`"),
-        (&["webhook", "listen", "--skip-verify"], "did you mean `--insecure`?"),
+        (&["webhook", "listen", "--skip-verify"], "signatures: `--on-invalid accept`"),
         (&["webhook", "listen", "-f", "4242"], "did you mean `--forward-to`?"),
         (&["webhook", "listen", "--events", "a"], "`--route 'event=NAME=URL'`"),
         (&["webhook", "listen", "--print-json"], "did you mean `--output ndjson`?"),

@@ -99,6 +99,8 @@ fn age_is_checked_unless_ignored() {
     for (more, code) in [(&[][..], 11), (&["--ignore-age"], 0)] {
         let said = files.run(&verify(more));
         assert_eq!(said.code, Some(code), "{more:?}: {}", said.stderr);
+        let error = "error: refused: the signature is valid, but more than 300 seconds old\n";
+        assert_eq!(said.stderr.contains(error), code == 11, "{}", said.stderr);
     }
     let item: Value =
         serde_json::from_str(&files.run(&verify(&["--json", "age_s"])).stdout).unwrap();

@@ -132,7 +132,7 @@ function attempts({ attempts: list, has_more_attempts: hasMore, delivery }) {
     el('h3', { id: 'attempts-title' }, 'Attempts'),
     el('p', { class: 'quiet small-text' }, hasMore ? `The newest ${list.length} deliveries of this submission.` : 'All deliveries of this submission.'),
     ...runsOf(list).flatMap((run, index, runs) => [
-      runs.length > 1 && el('p', {}, `${index + 1 < runs.length ? 'Earlier' : 'Latest'} run of the listener`),
+      runs.length > 1 && el('p', {}, index + 1 < runs.length ? 'Earlier runs of the listener' : 'Latest run of the listener'),
       el('ol', { class: 'attempts' }, ...run.map(item))]));
 }
 

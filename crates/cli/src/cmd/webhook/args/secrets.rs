@@ -118,7 +118,7 @@ fn add(
 
 impl From<AddSecretError> for CliError {
     fn from(error: AddSecretError) -> Self {
-        Self::usage(error.to_string()).hint("copy the whole secret; a short one can be guessed")
+        Self::usage(error.to_string()).hint("copy the whole secret")
     }
 }
 

@@ -181,7 +181,7 @@ fn unreachable(error: &SendError) -> CliError {
         _ => (Code::Network, "the receiver cannot be reached"),
     };
     let hint = match error.kind {
-        SendErrorKind::Closed => Some("read its log; if it uses TLS, its URL begins with https://"),
+        SendErrorKind::Closed => Some("the log of the receiver may contain the reason"),
         _ => advice(error),
     };
     CliError::coded(code, what).because(error).hint(hint.unwrap_or_default())

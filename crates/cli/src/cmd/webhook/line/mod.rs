@@ -6,6 +6,7 @@ pub(super) mod tests;
 
 use std::time::Duration;
 
+use formsvc_protocol::EventKind;
 use formsvc_protocol::limits::DELIVERY_RETRIES;
 use formsvc_receiver::WebhookEvent;
 use formsvc_workbench::delivery::{AnsweredBy, Delivery, Forward, Source, is_success};
@@ -104,7 +105,9 @@ impl LineStyle {
         let mut parts = vec![(TextStyle::Dim, self.time(summary.received_at))];
         parts.extend(summary.number.map(|number| (TextStyle::Heading, format!("#{number}"))));
         parts.extend([(TextStyle::Plain, method), (TextStyle::Plain, target)]);
+        // The usual event is left out, so that most lines fit.
         let event = summary.names.event.as_ref();
+        let event = event.filter(|event| **event != EventKind::SubmissionCreated.as_str());
         parts.extend(event.map(|event| (TextStyle::Plain, self.cut(event))));
         let id = summary.names.submission_id.as_ref();
         parts.extend(id.map(|id| (TextStyle::Heading, self.cut(id))));

@@ -54,7 +54,7 @@ const STORE_LIMITS: StoreLimits =
 
 /// Receive deliveries on this machine: verify, record, show and forward them
 ///
-/// Prints one line per delivery: time, event, verdict, attempt and response. `--output ndjson` prints JSON with the
+/// Prints one line per delivery: time, submission, verdict, attempt and response. `--output ndjson` prints JSON with the
 /// exact body of each delivery, which `--schema` describes. Everything else is printed on standard error. Deliveries
 /// are stored for a week, and at most 256 MiB of them.
 ///

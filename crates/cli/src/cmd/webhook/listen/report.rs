@@ -109,8 +109,8 @@ fn settings(ready: &ReadyLine<'_>) -> Vec<String> {
     match &ready.secrets[..] {
         // A warning reports that there is no secret.
         [] => {}
-        [current] => lines.push(format!("verifies with the secret {current}")),
-        secrets => lines.push(format!("verifies with the secrets {}", secrets.join(" and "))),
+        [current] => lines.push(format!("verifies with the secret `{current}`")),
+        secrets => lines.push(format!("verifies with the secrets `{}`", secrets.join("` and `"))),
     }
     if !ready.targets.is_empty() {
         lines.push(format!("forwards to {}", ready.targets.join(" and ")));
@@ -181,7 +181,7 @@ mod tests {
         ready.targets = vec!["http://localhost:1/".into(), "http://localhost:2/".into()];
         ready.store = Some("/state/webhook".into());
         let expected = [
-            "verifies with the secrets new.txt and old.txt",
+            "verifies with the secrets `new.txt` and `old.txt`",
             "forwards to http://localhost:1/ and http://localhost:2/",
             "stores captures in /state/webhook",
         ];

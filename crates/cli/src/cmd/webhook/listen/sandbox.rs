@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::sandbox::{RequestedWebhook, Sandbox, SandboxOptions};
+use crate::settings::args::duration;
 
 /// The form of a demo.
 const FORM: &str = "contact";
@@ -34,6 +35,9 @@ pub(super) struct SandboxArgs {
     /// used.
     #[arg(long, value_name = "FORM", conflicts_with_all = ["poll", "demo"], value_parser = form, help_heading = "Sandbox")]
     sandbox: Option<PublicId>,
+    /// Make a submission every DURATION, for use in scripts
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "sandbox", help_heading = "Sandbox")]
+    submit_every: Option<Duration>,
 }
 
 /// A sandbox that delivers to the listener. It ends with the run.
@@ -78,7 +82,8 @@ impl SandboxArgs {
             secrets.add(SECRET_NAME, secret.clone()).map_err(|error| failed(&error))?;
             generated = Some(secret);
         }
-        let mut options = SandboxOptions { retry_base, ..SandboxOptions::default() };
+        let submit_every = self.submit_every;
+        let mut options = SandboxOptions { retry_base, submit_every, ..SandboxOptions::default() };
         let form = if let Some(form) = &self.sandbox {
             form.clone()
         } else {

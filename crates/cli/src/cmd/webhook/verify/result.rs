@@ -79,7 +79,8 @@ impl<'a> VerifyRecord<'a> {
 
     /// Returns the error for a request that is not valid, with causes and advice.
     pub(super) fn error(&self, code: VerdictCode) -> CliError {
-        let what = format!("not valid: {}", self.meaning);
+        let result = if code.row().has_valid_signature { "refused" } else { "not valid" };
+        let what = format!("{result}: {}", self.meaning);
         let error = CliError::coded(Code::VerificationFailed, what);
         if let Some(explanation) = &self.explanation {
             let causes = explanation.found.iter();

@@ -47,7 +47,7 @@ fn line_has_the_delivery_its_verdict_and_the_response() {
     let size = format!("{} B", body.len());
     let (time, rest) = lines[0].split_at(8);
     assert!(time.bytes().filter(u8::is_ascii_digit).count() == 6, "{time}");
-    let first = format!(" POST / submission.created sub_1 {size} ✓ valid → 200 ");
+    let first = format!(" POST / sub_1 {size} ✓ valid → 200 ");
     let rest = without_age(rest);
     assert!(rest.starts_with(&first) && rest.ends_with("ms"), "{rest}");
     assert!(without_age(lines[1]).contains(" ✓ valid duplicate +"), "{}", lines[1]);
@@ -124,7 +124,7 @@ fn messages_are_wrapped_and_lines_have_capture_numbers() {
     let deliveries: Vec<_> = rows.iter().filter(|row| row.contains(" #")).collect();
     assert_eq!(deliveries.len(), 3, "{rows:#?}");
     for (at, row) in deliveries.iter().enumerate() {
-        let begin = format!(" #{} POST /hooks submission.created", at + 1);
+        let begin = format!(" #{} POST /hooks sub_0123", at + 1);
         assert!(row[8..].starts_with(&begin), "{row}");
     }
     let hint = "         hint: `formsvc webhook verify --capture 3 --explain` finds the cause";
@@ -133,7 +133,7 @@ fn messages_are_wrapped_and_lines_have_capture_numbers() {
     let words: Vec<_> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
     let said = words.join(" ");
     for told in [
-        "verifies with the secret FORMSVC_SIGNING_SECRET",
+        "verifies with the secret `FORMSVC_SIGNING_SECRET`",
         &format!("forwards to {target} stores captures in {}/webhook", env[0].1),
         &format!("{target}: nothing listens on {dead}: is your server running?"),
     ] {
