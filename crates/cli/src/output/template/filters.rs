@@ -65,14 +65,16 @@ fn color(value: &Value, name: &str, output: TemplateOutput) -> Result<String, Er
 /// Removes the collected rows and formats them: aligned on a terminal, separated by tabs elsewhere.
 pub(super) fn table(rows: &Rows, output: TemplateOutput) -> String {
     let rows = std::mem::take(&mut *rows.lock().unwrap_or_else(PoisonError::into_inner));
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+    let width = |at| column(at).map(|cell| visible(cell)).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut shown = String::new();
     for row in &rows {
         if output.terminal {
             let mut line = String::new();
-            for (at, cell) in row.iter().enumerate() {
+            for (cell, width) in row.iter().zip(&widths) {
                 let cell = cell.replace(['\n', '\t', '\r'], " ");
-                let column = rows.iter().filter_map(|row| row.get(at));
-                let width = column.map(|cell| visible(cell)).max().unwrap_or(0);
                 line += &cell;
                 line += &" ".repeat(width.saturating_sub(visible(&cell)) + GAP);
             }
