@@ -93,13 +93,15 @@ impl Tail {
             (Some(since), None) => query.since(since),
             (None, _) => query.last(self.last),
         };
+        // Without earlier submissions, the list continues after the start of the command.
+        let start = (self.last == 0).then(|| now().timestamp().to_string().parse().ok()).flatten();
         let mut follower = Follower {
             cx,
             stream,
             items: query.items(),
             form,
             remaining: self.count,
-            position: since.map(|since| ListPosition { created_at: since, id: None }),
+            position: since.or(start).map(|since| ListPosition { created_at: since, id: None }),
             args: self,
         };
         cx.shutdown.set_continuation(follower.command());
