@@ -1,8 +1,8 @@
 //! Files that contain settings, API keys or other private data: reads that check owner and mode, locks, and
 //! atomic replacement.
 //!
-//! The checks run on the open file, so that another process cannot exchange the file between the check and
-//! the read. A read does not wait for the writer of a pipe.
+//! The checks run on the open file, and for a link also on its folder, so that another user cannot exchange the file
+//! between the check and the read. A read does not wait for the writer of a pipe.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -23,8 +23,8 @@ const LOCK_POLL: Duration = Duration::from_millis(5);
 pub(crate) enum Trust {
     /// Any user, for content that can do no harm. The path must not be a link.
     AnyUser,
-    /// The user and root: no other user can change the file. The path may be a link of the user or of root, in
-    /// a folder that no other user can change; the linked file is checked.
+    /// The user and root: no other user can change the file. The path may be a link of the user or of root;
+    /// the linked file and the folder of the link are checked.
     OwnUser,
     /// The user alone: no other user can read or change the file or its folder, and neither is a link.
     Private,
@@ -68,19 +68,17 @@ pub(crate) fn open(path: &Path, trust: Trust) -> Result<Option<File>, FileError>
     };
     let is_link = match path.symlink_metadata() {
         Err(error) if is_absent(&error) => return Ok(None),
-        Ok(metadata) if metadata.is_symlink() && trust != Trust::OwnUser => {
-            return Err(FileError::is_link(path));
-        }
-        Ok(metadata) if metadata.is_symlink() => {
+        Ok(metadata) if !metadata.is_symlink() => false,
+        Ok(_) if trust != Trust::OwnUser => return Err(FileError::is_link(path)),
+        Ok(metadata) => {
             check_access(&metadata, path, trust)?;
-            // So no other user can exchange the link before it is followed.
+            // Otherwise, another user could exchange the link after this check.
             let folder = folder_of(path);
-            let metadata = folder.metadata();
-            let metadata = metadata.map_err(|error| FileError::io("check", folder, error))?;
-            check_access(&metadata, folder, trust)?;
+            let metadata = folder.metadata().map_err(|error| FileError::io("check", folder, error));
+            check_access(&metadata?, folder, trust)?;
             true
         }
-        _ => false,
+        Err(_) => false,
     };
     let mut options = OpenOptions::new();
     options.read(true);
@@ -158,8 +156,10 @@ fn check_access(metadata: &Metadata, path: &Path, trust: Trust) -> Result<(), Fi
     use std::os::unix::fs::MetadataExt;
 
     let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
-    // Every user has all rights to a link, but only its owner can change it.
-    let mode = if metadata.is_symlink() { 0 } else { metadata.mode() };
+    // Every user has all rights to a link, but only its owner can change it. The same holds for the files of a sticky
+    // folder.
+    let is_sticky = metadata.is_dir() && metadata.mode() & 0o1000 != 0 && trust == Trust::OwnUser;
+    let mode = if metadata.is_symlink() || is_sticky { 0 } else { metadata.mode() };
     let Some(problem) = access_problem(trust, owner, mode, user) else { return Ok(()) };
     let quoted = crate::base::shell::quoted(&path.display().to_string()).into_owned();
     let fix = match trust {
@@ -372,9 +372,10 @@ mod tests {
         set_mode(&real, 0o660);
         assert_eq!(problem(&link, OwnUser), "can be changed by other users");
         set_mode(&real, 0o640);
-        set_mode(&folder, 0o777);
-        assert_eq!(problem(&link, OwnUser), "can be changed by other users");
-        set_mode(&folder, 0o700);
+        for (loose, expected) in [(0o770, true), (0o1777, false), (0o700, false)] {
+            set_mode(&folder, loose);
+            assert_eq!(open(&link, OwnUser).is_err(), expected, "{loose:o}");
+        }
         // Only root can give a link to another user.
         if std::os::unix::fs::lchown(&link, Some(12_345), None).is_ok() {
             assert_eq!(problem(&link, OwnUser), OTHER_OWNER);

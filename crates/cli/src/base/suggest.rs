@@ -29,16 +29,24 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     near.into_iter().map(|(_, known)| known).collect()
 }
 
+/// Returns true if `known` begins with the word, or differs from it in one or two letters and less than half.
+pub(crate) fn is_typing_error(word: &str, known: &str) -> bool {
+    let [word, known] = [word, known].map(|text| text.trim_start_matches('-'));
+    let edits = strsim::damerau_levenshtein(word, known);
+    known.starts_with(word) || edits <= 2 && 2 * edits < known.chars().count()
+}
+
 /// Returns the similarity of two words in lower case, from 0 to 1. A prefix of at least three letters counts as
-/// nearly equal. For words with different first letters that differ in half of their letters or more, the
-/// Jaro-Winkler similarity is ignored: it is high for unrelated words with common letters.
+/// nearly equal. For words that differ in half of their letters or more and have different first letters, or of
+/// which one has two letters, the Jaro-Winkler similarity is ignored: it is high for unrelated words.
 fn similarity(word: &str, known: &str) -> f64 {
     if known.starts_with(word) && word.chars().count() >= 3 {
         return 0.99;
     }
     let edit_similarity = strsim::normalized_damerau_levenshtein(word, known);
     let begins_alike = word.chars().next() == known.chars().next();
-    if edit_similarity <= 0.5 && !begins_alike {
+    let is_short = word.chars().count() < 3 && !known.starts_with(word);
+    if edit_similarity <= 0.5 && (!begins_alike || is_short) {
         edit_similarity
     } else {
         strsim::jaro_winkler(word, known).max(edit_similarity)
@@ -89,7 +97,7 @@ mod tests {
 
     #[test]
     fn unrelated_word_has_no_suggestion() {
-        for typed in ["", "x", "banana", "zzz", "me", &"list".repeat(100)] {
+        for typed in ["", "x", "banana", "zzz", "me", "ls", &"list".repeat(100)] {
             assert!(nearest(typed, WORDS).is_empty(), "{typed}: {:?}", nearest(typed, WORDS));
         }
         assert!(nearest("stop-after", ["no-pager"]).is_empty(), "they only share letters");

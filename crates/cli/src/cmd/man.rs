@@ -14,7 +14,7 @@ use crate::exit::{EXITS, Exit};
 /// Print the manual page, or write the pages of all commands to a directory
 ///
 /// Without `--dir`, it prints the page of the program; `formsvc man | man -l -` shows it. With `--dir`,
-/// each command has a file, such as formsvc-forms-list.1. `man` finds the files in a folder man1 below a
+/// each command has a file, such as formsvc-forms-list.1. `man` finds files in the folder man1 of a
 /// folder of `manpath`. For another folder, set MANPATH:
 /// `MANPATH=~/.local/share/man: man formsvc-forms-list`.
 #[derive(Debug, Args)]

@@ -132,7 +132,7 @@ fn redirect_hint(error: &formsvc_client::Error) -> Option<String> {
             "check the service address; if the service is at {} now, and you trust it, use that address",
             origin.ascii_serialization()
         ),
-        None => "check the service address and its path: the API does not redirect".to_owned(),
+        None => "check the service address and its path".to_owned(),
     })
 }
 

@@ -23,8 +23,10 @@ const SECRET_TYPED: &str = "other users can read arguments: replace this signing
 /// Hints for words that users know from other programs: the end of the command's name, the command, flag or
 /// `--flag value` that was typed, and the hint.
 const HINTS: &[(&str, &str, &str)] = &[
+    ("submissions export", "--format", "name a format, such as `--format xlsx`"),
     ("", "--format", "the output format is `--output`, such as `--output json`"),
-    ("", "--web", "`formsvc forms view FORM --json url` prints the address of a form"),
+    ("", "--debug", "did you mean `-vv`?"),
+    ("", "--web", "`formsvc forms view FORM --json web_address` prints the address of a form"),
     ("formsvc", "alias", "there are no aliases: define one in your shell"),
     ("formsvc", "get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
     ("formsvc", "init", "`formsvc auth login` saves the service and your API key"),
@@ -37,9 +39,17 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("formsvc", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("formsvc", "setup", "`formsvc auth login` saves the service and your API key"),
     ("formsvc", "version", "`formsvc --version` prints the version"),
+    ("formsvc", "whoami", "did you mean `formsvc me`?"),
+    ("auth", "switch", "did you mean `formsvc auth use`?"),
+    ("auth login", "--with-token", "did you mean `--api-key-stdin`?"),
+    ("completion", "-s", "name the shell without a flag: `formsvc completion bash`"),
     ("submissions export", "--format excel", "did you mean `xlsx`?"),
     ("submissions export", "--format xls", "did you mean `xlsx`?"),
     ("submissions export", "--format txt", "did you mean `csv` or `tsv`?"),
+    ("submissions list", "--where", "`--where` is a flag of `formsvc submissions export`"),
+    ("submissions list", "--page", "on a terminal, the last line is the command for the rest"),
+    ("submissions view", "<ID>", "give the id of the form, then that of the submission"),
+    ("submissions sync", "--full-refresh", "did you mean `formsvc submissions sync verify`?"),
     ("webhook", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("webhook events", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("webhook listen", "--events", "select events with a route: `--route 'event=NAME=URL'`"),
@@ -130,7 +140,8 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
     let flag = argument.split([' ', '=']).next().unwrap_or_default();
     let typed = format!("{flag} {}", value.to_lowercase());
     let near = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].map(get);
-    let near = near.into_iter().find(|near| !near.is_empty());
+    let wrong = if value.is_empty() { flag } else { &value };
+    let near = near.into_iter().find(|near| suggest::is_typing_error(wrong, near));
     let near = near.map(|near| format!("did you mean `{near}`?"));
     match typed_secret(args).or_else(|| known_mistake(&name, typed.trim_end())) {
         Some(hint) => explained.hint(hint),
@@ -195,13 +206,12 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
         return error.hint(hint);
     }
     let known = path.last().map(|group| names(group)).unwrap_or_default();
-    let elsewhere = path.first().map(|root| commands_named(root, word)).unwrap_or_default();
+    let elsewhere = path.first().and_then(|root| command_elsewhere(root, word));
     let near = suggest::did_you_mean(word, known);
     let list = format!("see `{name} --help` for the commands");
-    error.hint(match (near, &elsewhere[..]) {
-        (Some(near), _) => format!("{near} {list}"),
-        (None, []) => list,
-        (None, commands) => format!("did you mean `{}`?", commands.join("` or `")),
+    error.hint(match near {
+        Some(near) => format!("{near} {list}"),
+        None => elsewhere.unwrap_or(list),
     })
 }
 
@@ -210,10 +220,12 @@ fn names(group: &Command) -> Vec<&str> {
     commands.map(Command::get_name).collect()
 }
 
-/// Returns the full names of all commands with this name in any group.
-fn commands_named(root: &Command, word: &str) -> Vec<String> {
+/// Returns a hint that names the commands with this name in any group.
+pub(crate) fn command_elsewhere(root: &Command, word: &str) -> Option<String> {
     let groups = root.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
-    groups.map(|group| format!("{} {} {word}", root.get_name(), group.get_name())).collect()
+    let names = groups.map(|group| format!("{} {} {word}", root.get_name(), group.get_name()));
+    let names: Vec<String> = names.collect();
+    (!names.is_empty()).then(|| format!("did you mean `{}`?", names.join("` or `")))
 }
 
 #[cfg(test)]
@@ -226,7 +238,6 @@ mod tests {
         for (line, hint) in [
             ("formsvc alias set x y", "define one in your shell"),
             ("formsvc logs tail", "`formsvc webhook events tail`"),
-            ("formsvc forms view contact --web", "--json url`"),
             ("formsvc webhook listen --skip-verify", "signatures: `--on-invalid accept`"),
             ("formsvc webhook listen --print-secret", "`--sandbox` prints"),
             ("formsvc webhook listen -j", "`--output ndjson`"),
@@ -236,12 +247,28 @@ mod tests {
             ("formsvc webhook trigger", "such as `formsvc webhook trigger 4242/hook"),
             ("formsvc webhook events export", "export 2 --as curl`"),
             ("formsvc webhook events diff 46", "events diff 1 2`"),
-            ("formsvc sandbox --webhook", "--webhook contact=http://localhost:9000/"),
+            ("formsvc forms view contact --web", "--json web_address`"),
+            ("formsvc whoami", "`formsvc me`"),
+            ("formsvc completion -s bash", "`formsvc completion bash`"),
+            ("formsvc submissions sync x --full-refresh", "`formsvc submissions sync verify`"),
+            ("formsvc submissions list x --page 2", "the last line is the command for the rest"),
+            ("formsvc submissions list x --where .", "flag of `formsvc submissions export`"),
+            ("formsvc submissions list x --limt 2", "did you mean `--limit`?"),
+            ("formsvc submissions list x --filter .", "see `formsvc submissions list --help`"),
+            ("formsvc submissions export x --force", "see `formsvc submissions export --help`"),
+            ("formsvc submissions export x --format", "such as `--format xlsx`"),
+            ("formsvc submissions export x --format parket", "did you mean `parquet`?"),
+            ("formsvc completion tcsh", "see `formsvc completion --help`"),
+            ("formsvc submissions view sub_1", "the id of the form, then that of the submission"),
         ] {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             let error = root.clone().try_get_matches_from(&words).unwrap_err();
             let error = explain(&error, &path(&root, &words), &words);
-            assert!(error.advice().is_some_and(|advice| advice.contains(hint)), "{line}");
+            assert!(
+                error.advice().is_some_and(|advice| advice.contains(hint)),
+                "{line}: {:?}",
+                error.advice()
+            );
         }
     }
 

@@ -118,7 +118,10 @@ fn check_names(
     let used = template.undeclared_variables(false).into_iter();
     let Some(unknown) = used.filter(is_unknown).min() else { return Ok(()) };
     let near = did_you_mean(&unknown, names.iter().copied());
-    let known = format!("the names are {}", names.join(", "));
+    let known = match names {
+        ["items"] => "loop: `{% for s in items %}{{ s.id }}{% endfor %}`".to_owned(),
+        names => format!("the names are {}", names.join(", ")),
+    };
     Err(CliError::usage(format!("the template uses the unknown name `{unknown}`"))
         .hint(near.map_or(known.clone(), |near| format!("{near} {known}"))))
 }
@@ -248,6 +251,10 @@ mod tests {
         let each = "{% for it in items %}{{ tablerow(it.id, it.t) }}{% endfor %}";
         assert_eq!(rendered(each, list, TERMINAL).unwrap(), "a   short\nbb  rather a long title\n");
         assert_eq!(rendered(each, list, PIPE).unwrap(), "a\tshort\nbb\trather a long title\n");
+        // The time must not grow with the square of the number of rows.
+        let many = serde_json::to_string(&vec![serde_json::json!({"id": "a"}); 10_000]).unwrap();
+        let each = "{% for it in items %}{{ tablerow(it.id, it.id) }}{% endfor %}";
+        assert_eq!(rendered(each, &many, TERMINAL).unwrap(), "a  a\n".repeat(10_000));
         let twice = "{{ tablerow('a') }}{{ tablerender() }}end";
         assert_eq!(rendered(twice, list, PIPE).unwrap(), "a\nend\n");
     }

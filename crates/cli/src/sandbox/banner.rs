@@ -46,7 +46,7 @@ fn describe_webhook(base_url: &str, webhook: &Webhook) -> String {
     let state = if *is_enabled { "" } else { " (disabled)" };
     let secret = secret.expose_secret();
     format!(
-        "Submissions to {base_url}/f/{form}\nare delivered to {url}{state}, signed with\n\n\
+        "Submissions to {base_url}/f/{form}\nare delivered to {url}{state},\nsigned with the secret of this line:\n\n\
          export FORMSVC_SIGNING_SECRET={secret}\n\n"
     )
 }

@@ -91,7 +91,7 @@ fn hints_fit_paths_and_redirects_are_not_followed() {
         ),
         (
             answer("302 Found", "location: /login\r\n", ""),
-            "and its path: the API does not redirect",
+            "1 attempt)\nhint: check the service address and its path\n",
         ),
         (answer("403 Forbidden", "", ""), "no permission"),
     ] {

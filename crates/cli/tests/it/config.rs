@@ -308,6 +308,8 @@ fn project_file_must_be_a_regular_file() {
 fn unknown_profile_is_refused_except_by_config_set() {
     let home = Home::new();
     home.succeed("config set base_url https://forms.example --profile work");
+    let with_user = "config set base_url https://u:p@forms.example --profile work";
+    home.fail(with_user, 2, &["without user name"]);
     home.fail("me --profile wrok", 2, &["`wrok`", "did you mean `work`?"]);
     home.fail("config set profile wrok", 2, &["did you mean `work`?"]);
     home.fail("me --profile a|b", 2, &["`a|b`"]);

@@ -27,6 +27,7 @@ fn argument_errors() {
         &["webhook", "--json", "events", "list"],
         &["frms", "list", "--json", "me"],
         &["help", "exit-code"],
+        &["help", "sync"],
         &["help", "forms", "lits"],
         &["me", "--outptu", "json"],
         &["me", "--banana"],

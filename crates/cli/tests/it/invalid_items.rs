@@ -71,6 +71,12 @@ fn valid_form_is_found_beside_invalid_ones() {
 }
 
 #[test]
+fn list_of_invalid_forms_has_no_valid_forms() {
+    let service = Canned::start(vec![page(&form("7", "poll", "null"), None)]);
+    has_text(&service.run(&["forms", "list"]), 9, &["no valid forms\n", "1 form violates"]);
+}
+
+#[test]
 fn invalid_form_is_found_by_the_names_that_it_has() {
     for name in ["frm_2", "contact", "cont"] {
         let said = run(&[&["submissions", "list", name][..], &NEWEST].concat());

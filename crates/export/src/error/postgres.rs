@@ -66,7 +66,9 @@ pub enum PostgresError {
         reason: String,
     },
     /// The database cannot store all characters.
-    #[error("the encoding of the database is `{0}`; it must be `UTF8`")]
+    #[error(
+        "the encoding of the database is `{0}`; it must be `UTF8`: `CREATE DATABASE forms ENCODING 'UTF8' TEMPLATE template0`"
+    )]
     Encoding(String),
     /// The id of a submission or a form is too long for an index of PostgreSQL.
     #[error(

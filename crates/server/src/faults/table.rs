@@ -62,13 +62,13 @@ faults! {
     Latency = "latency", Api, Duration "2s",
         "Delays every response by DURATION";
     Errors = "errors", Api, Percent "50%",
-        "So many of the requests are answered with 500 `internal_error`";
+        "PERCENT of the requests are answered with 500 `internal_error`";
     RateLimited = "rate-limited", Api, Seconds "1",
-        "Every request is answered with 429 `rate_limited`, and `Retry-After` with so many seconds";
+        "Every request is answered with 429 `rate_limited`, and `Retry-After: SECONDS`";
     Truncated = "truncated", Api, Percent "50%",
-        "So many of the answers end halfway: the connection is closed before the bytes that `Content-Length` promised";
+        "PERCENT of the answers end halfway: the connection is closed before the bytes that `Content-Length` promised";
     Html = "html", Api, Percent "100%",
-        "So many of the requests are answered with a page of HTML and status 200, as by a captive portal";
+        "PERCENT of the requests are answered with a page of HTML and status 200, as by a captive portal";
     CursorMillis = "cursor-millis", Api, Nothing "",
         "`next_cursor` is cut to milliseconds: a client that passes it on unchanged loses the other rows of the millisecond in which a page ends (`randhie` has such rows)";
     StuckCursor = "stuck-cursor", Api, Nothing "",
@@ -80,11 +80,11 @@ faults! {
     DuplicateDeliveries = "duplicate-deliveries", Delivery, Nothing "",
         "Every attempt that is answered is sent a second time, the same to the byte";
     WrongSignature = "wrong-signature", Delivery, Percent "100%",
-        "So many of the attempts carry a signature that does not match";
+        "PERCENT of the attempts carry a signature that does not match";
     StaleTimestamp = "stale-timestamp", Delivery, Duration "6m",
         "The time of the signature is DURATION ago; receivers refuse signatures older than 5 minutes";
     OutOfOrder = "out-of-order", Delivery, Duration "1s",
-        "Of two attempts to an endpoint, the first waits until the second was made, at most DURATION";
+        "Two attempts to an endpoint arrive in reverse order: the first waits for the second, at most DURATION";
 }
 
 impl Fault {

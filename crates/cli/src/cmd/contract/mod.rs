@@ -29,7 +29,8 @@ pub(crate) enum Contract {
     Check(Box<check::CheckService>),
     /// List the checks of `contract check`
     ///
-    /// Each check tests one statement of the specification. A check with a flag runs only with it.
+    /// Each check tests one statement of the specification. A check that names a flag runs only
+    /// with that flag.
     #[command(
         after_help = "Examples:\n  formsvc contract list\n  formsvc contract list --json check,flag"
     )]

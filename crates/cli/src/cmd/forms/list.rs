@@ -40,6 +40,7 @@ impl List {
         if listing.is_empty() {
             cx.progress.remark(&match &self.status {
                 Some(status) => format!("no forms with the status `{status}`"),
+                None if !forms.skipped().is_empty() => "no valid forms".to_owned(),
                 None => "no forms".to_owned(),
             });
         }

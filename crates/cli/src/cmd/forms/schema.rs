@@ -5,7 +5,7 @@ use formsvc_client::PAGE_SIZE_MAX;
 use serde::Serialize;
 
 use super::statistics::{LabelStatistics, Statistics};
-use crate::cmd::submissions::{counted, incomplete_list};
+use crate::cmd::submissions::{counted, incomplete_list, not_kept};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
@@ -27,8 +27,8 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 
 /// Show the labels of a form (the names of its questions), with the types of the answers
 ///
-/// Reads every submission once, or only the newest ones with `--sample`. Lists for each label the type of a
-/// column with its answers, the share of submissions with an answer, the number of different answers (up to
+/// Reads every submission once, or only the newest ones with `--sample`. Lists for each label the column
+/// type that fits its answers, the share of submissions with an answer, the number of different answers (up to
 /// 200), and the times of the oldest and the newest submission with the label. No answer is shown.
 #[derive(Debug, Args)]
 #[command(
@@ -73,6 +73,7 @@ impl ShowSchema {
                 statistics.add(row)?;
                 oldest = row.created_at.to_string();
             }
+            cx.shutdown.set_saved(not_kept(statistics.submissions));
             cx.progress.submissions(statistics.submissions, &oldest);
         }
         cx.progress.end();

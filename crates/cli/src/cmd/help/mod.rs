@@ -66,7 +66,8 @@ fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
     let topic_names: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
     let all =
         format!("see `formsvc --help` for the commands; the topics are {}", topic_names.join(", "));
-    error.hint(match suggest::did_you_mean(word, commands.chain(topic_names.iter().copied())) {
+    let near = suggest::did_you_mean(word, commands.chain(topic_names.iter().copied()));
+    error.hint(match near.or_else(|| usage::command_elsewhere(path[0], word)) {
         Some(near) => format!("{near} {all}"),
         None => all,
     })

@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::database::{Database, DatabaseSource, check_stored};
 use super::export::time_zone;
-use super::incomplete_list;
 use super::range::{Bounds, Range};
+use super::{incomplete_list, not_kept};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
@@ -128,6 +128,7 @@ impl Count {
                 counter.add(row.created_at.as_str(), row.created_at.unix_micros());
             }
             read += page.len() as u64;
+            cx.shutdown.set_saved(not_kept(read));
             if let Some(last) = page.submissions().last() {
                 cx.progress.submissions(read, last.created_at.as_str());
             }

@@ -40,7 +40,7 @@ pub(crate) struct List {
     /// Only submissions older than this cursor or RFC 3339 instant
     #[arg(long, value_name = "CURSOR")]
     before: Option<String>,
-    /// With `--before`: list only what follows this submission of the last second before that time
+    /// With `--before`: continue after this submission. The last line of a list has both flags
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
     /// Leave out submissions that the service cannot list or that violate the API, name them, and end with

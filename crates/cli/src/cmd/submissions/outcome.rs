@@ -33,6 +33,11 @@ pub(in crate::cmd) fn incomplete(left_out: &LeftOut) -> Result<(), CliError> {
     Err(with_causes(error, &units, left_out.units.len() as u64))
 }
 
+/// Returns what an interrupted command reports that has only read submissions.
+pub(in crate::cmd) fn not_kept(read: u64) -> String {
+    format!("{} read, none stored; use `formsvc submissions sync`", counted(read, "submission"))
+}
+
 /// Returns an error with exit 9 if a list leaves submissions out.
 pub(in crate::cmd) fn incomplete_list(pages: &SubmissionPages) -> Result<(), CliError> {
     incomplete(&LeftOut::of_pages(pages))

@@ -80,12 +80,13 @@ impl Tail {
             // that continues after an interruption loses none.
             let newest = if self.last == 0 && since.is_none() {
                 let list = client.form(&form.id).submissions().page_size(1);
-                list.allow_incomplete(true).items().try_next().await?
+                let newest = list.allow_incomplete(true).items().try_next().await?;
+                Some(newest.as_ref().map_or_else(ListPosition::start, ListPosition::after))
             } else {
                 None
             };
             let handle = client.with_options(no_retry)?.form(&form.id);
-            Ok::<_, CliError>((form, handle, newest.as_ref().map(ListPosition::after)))
+            Ok::<_, CliError>((form, handle, newest))
         };
         let (form, handle, newest) = tokio::select! {
             start = start => start?,
@@ -102,6 +103,7 @@ impl Tail {
             (None, _, Some(ListPosition { created_at, id: Some(id) })) => {
                 query.after(created_at, id)
             }
+            (None, _, Some(ListPosition { created_at, id: None })) => query.since(created_at),
             (None, ..) => query.last(self.last),
         };
         let mut follower = Follower {
@@ -139,6 +141,11 @@ struct ListPosition {
 }
 
 impl ListPosition {
+    /// Returns the position before all submissions.
+    fn start() -> Self {
+        Self { created_at: "1970-01-01T00:00:00Z".parse().expect("it is a time"), id: None }
+    }
+
     fn after(submission: &Submission) -> Self {
         Self { created_at: submission.created_at.clone(), id: Some(submission.id.clone()) }
     }

@@ -107,7 +107,7 @@ impl Kind {
             Self::ProfileName => {
                 "a name of up to 64 characters of A-Z, a-z, 0-9, `-` and `_`, which does not begin with `-`"
             }
-            Self::BaseUrl => "a base URL: https://…, or http://… on this machine, without /api/v1",
+            Self::BaseUrl => "https://…, or http://… on this machine, without user name or /api/v1",
             Self::Hosts => "host names separated by commas, such as `formsvc`",
             Self::Words => "a program and its arguments, such as [\"pass\", \"show\", \"forms\"]",
             Self::Pager => "a command, such as `less -S`, or false",

@@ -100,6 +100,11 @@ fn jq_and_template_receive_the_list() {
     assert_eq!(succeed_list(&["--json", "id", "--jq", "."]), "[{\"id\":\"sub_1\"}]\n");
     let each = "{% for it in items %}{{ it.id }} {{ it.data.n }} {{ it.data.d }}{% endfor %}";
     assert_eq!(succeed_list(&["--template", each]), "sub_1 12345678901234567890 1.10\n");
+    for template in ["{{ id }}", "{{ data }}", "{{ item }}"] {
+        let said = exact().run(&["submissions", "list", "survey", "--template", template]);
+        let hint = "loop: `{% for s in items %}{{ s.id }}{% endfor %}`";
+        assert!(said.stderr.contains(hint), "{}", said.stderr);
+    }
     let powers = "{{ 2.0 ** 0.5 }} {{ 2 ** -1 }} {{ 10.0 ** 400 }} {{ (-1.0) ** 0.5 }}";
     assert_eq!(succeed_list(&["--template", powers]), "1.4142135623730951 0.5 inf NaN\n");
     let item = titled(&["One"]).run(&[

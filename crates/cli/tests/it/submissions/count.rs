@@ -107,4 +107,5 @@ fn interrupted_count_is_no_result() {
     let service = Canned::start(vec![one_form(), first, None]);
     let said = service.run(&["submissions", "count", "survey", "--max-time", "300ms"]);
     assert_eq!((said.code, &*said.stdout), (Some(8), ""), "{}", said.stderr);
+    assert!(said.stderr.contains("hint: 1 submission read, none stored"), "{}", said.stderr);
 }

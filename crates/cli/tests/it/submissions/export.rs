@@ -257,6 +257,13 @@ fn option_that_the_format_ignores_is_exit_2() {
         let what = format!("error: `{option}` has no effect on the format `{format}`");
         assert_eq!(said.code, Some(2), "{}", said.stderr);
         assert!(said.stderr.starts_with(&what), "{}", said.stderr);
+        let formats = match option {
+            "--partition" => "parquet",
+            "--csv-profile" | "--delimiter" | "--formula-guard" => "csv, tsv",
+            _ => "csv, tsv, xlsx, sqlite, parquet",
+        };
+        let hint = format!("hint: omit it, or use `--format` with {formats}\n");
+        assert!(said.stderr.ends_with(&hint), "{}", said.stderr);
         assert!(!out.exists());
     }
 }

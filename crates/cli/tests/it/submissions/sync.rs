@@ -240,3 +240,13 @@ fn sync_of_all_forms_adds_each_of_them() {
     let both = run(&["--demo", "submissions", "sync", "penguins", "--all", "--to", &to]);
     assert_eq!(both.code, Some(2), "{}", both.stderr);
 }
+
+#[test]
+fn summary_names_the_time_of_waits() {
+    let limited = r#"{"error":{"code":"rate_limited","message":"slower"}}"#;
+    let limited = answer("429 Too Many Requests", "retry-after: 1\r\n", limited);
+    let (service, database) = (Canned::start(vec![one_form(), limited, both()]), Database::new());
+    let said = database.run(&service, &["sync", "survey"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains(" s waiting) and 2 requests"), "{}", said.stderr);
+}

@@ -218,6 +218,15 @@ fn ctrl_c_is_exit_130_with_the_next_command() {
               --interval 10ms";
     assert_eq!(said.stderr, format!("error: interrupted\nhint: continue with: formsvc {on}\n"));
 
+    // The form has no submission yet, so all later ones follow.
+    let service = Canned::start(vec![one_form(), page("", None)]);
+    let args = ["submissions", "tail", "survey", "-n", "0"];
+    let child = service.formsvc(&args).stderr(Stdio::piped()).spawn().unwrap();
+    (0..2).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert!(said.stderr.contains("submissions tail survey --since 1970"), "{}", said.stderr);
+
     let later = page(&rows(&[("c", 2_000), ("b", 2_000), ("a", 2_000)]), None);
     let service = Canned::start(vec![one_form(), later]);
     let words: Vec<&str> = on.split(' ').collect();

@@ -26,18 +26,22 @@ fn is_csv(format: Format) -> bool {
     matches!(format, Format::Csv | Format::Tsv)
 }
 
+fn has_effect(option: &str, format: Format) -> bool {
+    (format.is_table() || !TABLE_OPTIONS.contains(&option))
+        && (is_csv(format) || !CSV_OPTIONS.contains(&option))
+        && (format == Format::Parquet || option != "--partition")
+}
+
 /// Returns a usage error for an option of the command that the format does not use.
 pub(super) fn check_options(format: Format) -> Result<(), CliError> {
-    let has_effect = |option: &str| {
-        (format.is_table() || !TABLE_OPTIONS.contains(&option))
-            && (is_csv(format) || !CSV_OPTIONS.contains(&option))
-            && (format == Format::Parquet || option != "--partition")
-    };
-    let Some((option, _)) = typed_args().into_iter().find(|(typed, _)| !has_effect(typed)) else {
+    let mut typed = typed_args().into_iter();
+    let Some((option, _)) = typed.find(|(option, _)| !has_effect(option, format)) else {
         return Ok(());
     };
     let what = format!("`{option}` has no effect on the format `{}`", format.name());
-    Err(CliError::usage(what).hint("omit it; its help lists the formats that use it"))
+    let formats = FORMATS.iter().filter(|row| has_effect(&option, row.format));
+    let names: Vec<&str> = formats.map(|row| row.name).collect();
+    Err(CliError::usage(what).hint(format!("omit it, or use `--format` with {}", names.join(", "))))
 }
 
 #[derive(Debug, Args)]

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 pub(super) use failure::explain_stopped;
 pub(super) use format_options::{stored_json, time_zone};
+pub(super) use output::with_waits;
 pub(super) use run::spools;
 
 use self::format_options::{FormatOptions, check_options};

@@ -200,7 +200,7 @@ pub(super) fn summary(
 }
 
 /// Formats a wall time and the waits in it: `45.0 s (42.5 s waiting)`.
-fn with_waits((elapsed, waited): (Duration, Duration)) -> String {
+pub(in crate::cmd::submissions) fn with_waits((elapsed, waited): (Duration, Duration)) -> String {
     if waited < Duration::from_secs(1) {
         return duration(elapsed);
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use formsvc_export::{SyncSummary, SyncTarget, ViewChanges};
 use serde_json::{Value, json};
 
-use crate::base::text::{duration, first_names};
+use crate::base::text::first_names;
 use crate::cmd::submissions::counted;
+use crate::cmd::submissions::export::with_waits;
 use crate::cmd::submissions::outcome::completeness_name;
 use crate::context::Context;
 use crate::form_ref::FormMatch;
@@ -42,12 +43,12 @@ pub(super) fn item(form: &FormMatch, summary: &SyncSummary) -> Value {
     })
 }
 
-/// Returns the summary of a form.
+/// Returns the summary of a form. `times` are the wall time and the time of waits in it.
 pub(super) fn describe(
     form: &FormMatch,
     summary: &SyncSummary,
     target: &SyncTarget,
-    elapsed: Duration,
+    times: (Duration, Duration),
 ) -> String {
     let pull = &summary.pull;
     let new = match pull.new {
@@ -65,7 +66,7 @@ pub(super) fn describe(
         doubt => format!("; complete: {doubt}"),
     };
     let (rows, requests) = (counted(pull.rows, "submission"), counted(pull.requests, "request"));
-    let (title, view, time) = (&form.title, &summary.view, duration(elapsed));
+    let (title, view, time) = (&form.title, &summary.view, with_waits(times));
     format!(
         "{title}: {new}{replaced}; {rows} → {target}, view `{view}`, in {time} and {requests}{doubt}"
     )

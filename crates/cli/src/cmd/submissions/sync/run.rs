@@ -34,8 +34,8 @@ pub(super) struct Run {
     target: Target,
     /// Keep running, and look for new submissions every `--interval`
     ///
-    /// Reports go to stderr; formats other than `--output table` are refused. A round that fails because
-    /// of the network, the service or another run is reported, and the next one continues.
+    /// Reports go to stderr, and nothing to stdout: `--output json` and similar flags are refused. A round
+    /// that fails because of the network, the service or another run is reported, and the next one continues.
     #[arg(long)]
     watch: bool,
     /// Time between two rounds of `--watch` [default: 1m]
@@ -67,6 +67,7 @@ impl Run {
                 return Err(CliError::usage("`--watch` has no output on stdout").hint(hint));
             }
             cx.shutdown.run_until_stopped();
+            cx.progress.remark(&format!("looking for new submissions → {target}; Ctrl-C stops it"));
         }
         if matches!(cx.settings.service, Service::Demo) {
             cx.progress.warn(
@@ -130,8 +131,8 @@ impl Run {
             match self.sync_completely(cx, client, &store, form, options).await {
                 Ok(summary) => {
                     if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
-                        let elapsed = cx.progress.elapsed();
-                        cx.progress.remark(&report::describe(form, &summary, target, elapsed));
+                        let times = (cx.progress.elapsed(), cx.progress.waited());
+                        cx.progress.remark(&report::describe(form, &summary, target, times));
                     }
                     report::remark_changes(cx, form, &summary.changes);
                     report::remark_log(cx, summary.log.as_deref());

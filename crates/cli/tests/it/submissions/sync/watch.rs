@@ -13,6 +13,8 @@ fn watch_stores_new_submissions_until_a_signal() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let stderr = String::from_utf8(output.stderr).unwrap();
+    let first = "looking for new submissions → sqlite:";
+    assert!(stderr.starts_with(first) && stderr.contains("; Ctrl-C stops it\n"), "{stderr}");
     assert_eq!(stderr.matches("1 new submission").count(), 2, "{stderr}");
     assert_eq!(database.status(&service)[0]["submissions"], 2);
 }
