@@ -31,27 +31,16 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("formsvc", "get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
     ("formsvc", "init", "`formsvc auth login` saves the service and your API key"),
     ("formsvc", "ls", "did you mean `formsvc forms list`?"),
-    (
-        "formsvc",
-        "logs",
-        "`formsvc webhook events tail` follows deliveries, `formsvc submissions tail` submissions",
-    ),
-    ("formsvc", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
-    ("formsvc", "setup", "`formsvc auth login` saves the service and your API key"),
+    ("formsvc", "logs", "did you mean `formsvc webhook events tail`?"),
     ("formsvc", "version", "`formsvc --version` prints the version"),
     ("formsvc", "whoami", "did you mean `formsvc me`?"),
     ("auth", "switch", "did you mean `formsvc auth use`?"),
     ("auth login", "--with-token", "did you mean `--api-key-stdin`?"),
-    ("completion", "-s", "name the shell without a flag: `formsvc completion bash`"),
     ("submissions export", "--format excel", "did you mean `xlsx`?"),
-    ("submissions export", "--format xls", "did you mean `xlsx`?"),
-    ("submissions export", "--format txt", "did you mean `csv` or `tsv`?"),
     ("submissions list", "--where", "`--where` is a flag of `formsvc submissions export`"),
     ("submissions list", "--page", "on a terminal, the last line is the command for the rest"),
     ("submissions view", "<ID>", "give the id of the form, then that of the submission"),
-    ("submissions sync", "--full-refresh", "did you mean `formsvc submissions sync verify`?"),
-    ("webhook", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
-    ("webhook events", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
+    ("", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("webhook listen", "--events", "select events with a route: `--route 'event=NAME=URL'`"),
     ("webhook listen", "--print-json", "did you mean `--output ndjson`?"),
     ("webhook listen", "--print-secret", "`--sandbox` prints its signing secret"),
@@ -64,12 +53,8 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("webhook trigger", "--override", "did you mean `--set`?"),
     ("webhook trigger", "--raw", "did you mean `--file`?"),
     ("webhook trigger", "--remove", "did you mean `--unset`?"),
-    (
-        "webhook trigger",
-        "[URL] submission.created",
-        "name the event with `--event submission.created`",
-    ),
-    ("webhook trigger", "submission.created", "name the event with `--event submission.created`"),
+    ("webhook trigger", "[URL] submission.created", "did you mean `--event submission.created`?"),
+    ("webhook trigger", "submission.created", "did you mean `--event submission.created`?"),
 ];
 
 fn known_mistake(command: &str, typed: &str) -> Option<String> {
@@ -141,8 +126,8 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
     let typed = format!("{flag} {}", value.to_lowercase());
     let near = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].map(get);
     let wrong = if value.is_empty() { flag } else { &value };
-    let near = near.into_iter().find(|near| suggest::is_typing_error(wrong, near));
-    let near = near.map(|near| format!("did you mean `{near}`?"));
+    let mut near = near.iter().filter(|near| suggest::is_typing_error(wrong, near));
+    let near = near.next().map(|near| format!("did you mean `{near}`?"));
     match typed_secret(args).or_else(|| known_mistake(&name, typed.trim_end())) {
         Some(hint) => explained.hint(hint),
         None if typed.starts_with("--output ") && name.ends_with("submissions export") => {
@@ -151,8 +136,7 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
         None => {
             let example = path.last().filter(|_| code == Code::MissingArgument && !flag.is_empty());
             let example = example.and_then(|command| example_with(command, flag));
-            let see = || format!("see `{name} --help`");
-            explained.hint_if_none(&near.or(example).unwrap_or_else(see))
+            explained.hint_if_none(&near.or(example).unwrap_or(format!("see `{name} --help`")))
         }
     }
 }
@@ -205,7 +189,8 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
     if let Some(hint) = known_mistake(&name, word) {
         return error.hint(hint);
     }
-    let known = path.last().map(|group| names(group)).unwrap_or_default();
+    let known = path.iter().last().into_iter().flat_map(|group| group.get_subcommands());
+    let known = known.filter(|command| !command.is_hide_set()).map(Command::get_name);
     let elsewhere = path.first().and_then(|root| command_elsewhere(root, word));
     let near = suggest::did_you_mean(word, known);
     let list = format!("see `{name} --help` for the commands");
@@ -213,11 +198,6 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
         Some(near) => format!("{near} {list}"),
         None => elsewhere.unwrap_or(list),
     })
-}
-
-fn names(group: &Command) -> Vec<&str> {
-    let commands = group.get_subcommands().filter(|command| !command.is_hide_set());
-    commands.map(Command::get_name).collect()
 }
 
 /// Returns a hint that names the commands with this name in any group.
@@ -249,8 +229,6 @@ mod tests {
             ("formsvc webhook events diff 46", "events diff 1 2`"),
             ("formsvc forms view contact --web", "--json web_address`"),
             ("formsvc whoami", "`formsvc me`"),
-            ("formsvc completion -s bash", "`formsvc completion bash`"),
-            ("formsvc submissions sync x --full-refresh", "`formsvc submissions sync verify`"),
             ("formsvc submissions list x --page 2", "the last line is the command for the rest"),
             ("formsvc submissions list x --where .", "flag of `formsvc submissions export`"),
             ("formsvc submissions list x --limt 2", "did you mean `--limit`?"),

@@ -89,8 +89,7 @@ pub(super) fn findings(findings: &[Finding<'_>], outcomes: &[&str], view: View<'
     let counts = outcomes.iter().map(|outcome| {
         let count = findings.iter().filter(|finding| finding.outcome == *outcome).count();
         let style = if count == 0 { TextStyle::Dim } else { TextStyle::for_word(outcome) };
-        let plural = if *outcome == "warning" && count != 1 { "s" } else { "" };
-        view.paint.put(style, &format!("{count} {outcome}{plural}"))
+        view.paint.put(style, &format!("{count} {outcome}"))
     });
     // A write to memory succeeds.
     let _ = writeln!(text, "\n{}", counts.collect::<Vec<_>>().join(", "));
@@ -156,7 +155,7 @@ ok    clock: agrees
         let outcomes = ["ok", "warn", "fail"];
         assert_eq!(findings(&all, &outcomes, view(28, false)), expected);
         let none = findings(&[short], &["ok", "warning"], view(28, false));
-        assert!(none.ends_with("\n1 ok, 0 warnings\n"), "{none:?}");
+        assert!(none.ends_with("\n1 ok, 0 warning\n"), "{none:?}");
         let painted = findings(&all, &outcomes, view(28, true));
         assert!(painted.contains("\u{1b}[33mwarn  \u{1b}[0mkey"), "{painted:?}");
         assert_eq!(anstream::adapter::strip_str(&painted).to_string(), expected);

@@ -62,14 +62,10 @@ where
         // Values may come from the service.
         let message = one_line(&message);
         let level = metadata.level().as_str().to_lowercase();
-        match (self.0, &*level) {
-            (ErrorFormat::Text, _) => writeln!(to, "{level}: {message}"),
-            (ErrorFormat::Json, "warn") => write_json(&mut to, "warning", &message),
-            (ErrorFormat::Json, _) => write_json(&mut to, &level, &message),
+        if self.0 == ErrorFormat::Text {
+            return writeln!(to, "{level}: {message}");
         }
+        let level = if level == "warn" { "warning" } else { &level };
+        writeln!(to, "{}", serde_json::json!({ "level": level, "message": message }))
     }
-}
-
-fn write_json(to: &mut Writer<'_>, level: &str, message: &str) -> fmt::Result {
-    writeln!(to, "{}", serde_json::json!({ "level": level, "message": message }))
 }

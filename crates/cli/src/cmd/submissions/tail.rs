@@ -97,14 +97,12 @@ impl Tail {
             cx.progress.share_terminal();
         }
         let query = handle.follow().interval(interval);
-        let query = match (&since, &self.after, &newest) {
-            (Some(since), Some(id), _) => query.after(since, id),
-            (Some(since), None, _) => query.since(since),
-            (None, _, Some(ListPosition { created_at, id: Some(id) })) => {
-                query.after(created_at, id)
-            }
-            (None, _, Some(ListPosition { created_at, id: None })) => query.since(created_at),
-            (None, ..) => query.last(self.last),
+        let after = self.after.clone();
+        let position = since.map(|since| ListPosition { created_at: since, id: after }).or(newest);
+        let query = match &position {
+            Some(ListPosition { created_at, id: Some(id) }) => query.after(created_at, id),
+            Some(ListPosition { created_at, id: None }) => query.since(created_at),
+            None => query.last(self.last),
         };
         let mut follower = Follower {
             cx,
@@ -112,7 +110,7 @@ impl Tail {
             items: query.items(),
             form,
             remaining: self.count,
-            position: since.map(|since| ListPosition { created_at: since, id: None }).or(newest),
+            position,
             args: self,
         };
         cx.shutdown.set_continuation(follower.command());

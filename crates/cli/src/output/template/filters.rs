@@ -65,12 +65,10 @@ fn color(value: &Value, name: &str, output: TemplateOutput) -> Result<String, Er
 /// Removes the collected rows and formats them: aligned on a terminal, separated by tabs elsewhere.
 pub(super) fn table(rows: &Rows, output: TemplateOutput) -> String {
     let rows = std::mem::take(&mut *rows.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut widths = vec![0; rows.iter().map(Vec::len).max().unwrap_or(0)];
-    for row in &rows {
-        for (width, cell) in std::iter::zip(&mut widths, row) {
-            *width = visible(cell).max(*width);
-        }
-    }
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let column = |at: usize| rows.iter().filter_map(move |row| row.get(at));
+    let width = |at| column(at).map(|cell| visible(cell)).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut shown = String::new();
     for row in &rows {
         if output.terminal {

@@ -96,7 +96,7 @@ fn event_as_argument_is_refused_with_its_flag() {
     ] {
         let said = run(args);
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
-        let hint = "hint: name the event with `--event submission.created`\n";
+        let hint = "hint: did you mean `--event submission.created`?\n";
         assert!(said.stderr.ends_with(hint), "{args:?}: {}", said.stderr);
     }
     let other = run(&["--event", "submission.created", "4242", "--banana"]);

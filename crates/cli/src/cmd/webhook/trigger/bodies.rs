@@ -33,10 +33,8 @@ pub(super) async fn open(cx: &Context, args: &Trigger) -> Result<Bodies, CliErro
 
 /// Returns the body of a submission: `FORM/ID`, or `FORM` for its newest.
 async fn submission_body(cx: &Context, args: &Trigger, name: &str) -> Result<Bytes, CliError> {
-    let (form, id) = match name.rsplit_once('/') {
-        Some((form, id)) => (form, Some(id)),
-        None => (name, None),
-    };
+    let parts = name.rsplit_once('/');
+    let (form, id) = parts.map_or((name, None), |(form, id)| (form, Some(id)));
     let form = form_ref::resolve(cx, form).await.map_err(|error| {
         let is_submission = name.starts_with("sub_");
         if is_submission { error.hint(format!("name the form: `FORM/{name}`")) } else { error }
