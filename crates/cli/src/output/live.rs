@@ -50,7 +50,7 @@ impl Output {
 }
 
 impl Live<'_> {
-    /// Returns true if events are printed with [`record`](Self::record), and false if with [`line`](Self::line).
+    /// Returns true if events are printed with [`record`](Self::record), and false if with [`lines`](Self::lines).
     pub(crate) fn is_for_programs(&self) -> bool {
         self.records
     }
