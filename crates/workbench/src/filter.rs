@@ -1,8 +1,8 @@
 //! Conditions on deliveries, in one language for `--expect`, `--route`, the flags of lists and the inspector.
 //!
 //! An expression is `FIELD OP VALUE`, joined by `&&`. A field is a member of the [`DeliveryRecord`], or a JSON pointer
-//! into the body such as `/data/Name`. If a delivery lacks a field, only `!=` matches. A condition on a path with dot
-//! segments never matches.
+//! into the body such as `/data/Name`. If a delivery lacks a field, only `!=` matches, except that `status=failed`
+//! includes no response. A condition on a path with dot segments never matches.
 
 use bytes::Bytes;
 use jiff::Timestamp;

@@ -113,7 +113,8 @@ impl Selection {
     }
 
     /// Checks that a capture may be sent. A capture that an unknown sender may have sent must be selected by number
-    /// or verdict, because a receiver accepts such a capture if it gets a fresh signature.
+    /// or verdict, because a receiver accepts such a capture if it gets a fresh signature. This includes a delivery
+    /// whose signature was too old at its arrival: anyone can repeat an old delivery of the service.
     pub fn check(
         self,
         number: CaptureNumber,
@@ -121,11 +122,8 @@ impl Selection {
         signature: ReplaySignature,
     ) -> Result<(), ReplayError> {
         let code = delivery.summary.verdict.code;
-        let is_allowed = match signature {
-            ReplaySignature::Fresh => code.row().has_valid_signature,
-            ReplaySignature::AsReceived => code.row().has_valid_signature || !code.is_refusal(),
-        };
-        if is_allowed || self != Self::Conditions {
+        let is_signed = signature == ReplaySignature::AsReceived || code.row().has_valid_signature;
+        if (is_signed && code.is_trusted()) || self != Self::Conditions {
             return Ok(());
         }
         Err(ReplayError::Untrusted { number, meaning: code.row().meaning })
@@ -191,10 +189,7 @@ impl<'a> ReplayPlan<'a> {
     /// # Errors
     /// [`ReplayError::NotForwarded`] if the capture was selected by number.
     pub fn add(&mut self, number: CaptureNumber, delivery: &Delivery) -> Result<(), ReplayError> {
-        // Anyone can repeat an old delivery of the service, so conditions leave out all refused captures.
-        let is_repeatable =
-            self.selection == Selection::Conditions && !delivery.summary.verdict.code.is_trusted();
-        if is_repeatable || self.selection.check(number, delivery, self.signature).is_err() {
+        if self.selection.check(number, delivery, self.signature).is_err() {
             self.untrusted += 1;
             return Ok(());
         }

@@ -276,6 +276,9 @@ async fn curl_command_is_signed_only_for_a_valid_delivery() {
                   this body. Its signature is masked. Start with --reveal to copy it as received.";
     assert!(note.ends_with(reason), "{note}");
     assert_eq!((&signed["is_signed"], &unsigned["is_signed"]), (&true.into(), &false.into()));
+    // Anyone can repeat an old delivery of the service.
+    page.insert(delivery(VerdictCode::SignatureTooOld, "sub_3")).await;
+    assert_eq!(page.read_ok("api/curl?number=3").await["is_signed"], false);
 
     let page = Page::new(|state| state.secrets = SigningSecrets::default());
     page.insert(delivery(VerdictCode::Valid, "sub_1")).await;

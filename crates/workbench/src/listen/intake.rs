@@ -121,8 +121,9 @@ pub(super) struct Intake {
     attempts: Mutex<AttemptCounter>,
     /// Number of deliveries that count for [`ListenLimits::deliveries`]. Never exceeds that limit.
     counted: AtomicU64,
-    /// Number of deliveries without a submission id. Injected faults treat them as attempts of one submission.
-    attempts_without_id: AtomicU32,
+    /// Number of deliveries without a submission id, or from an unknown sender. Injected faults treat them as attempts
+    /// of one submission.
+    uncounted_attempts: AtomicU32,
     stored_in_a_row: AtomicU64,
     pub(super) connections: Permits,
     /// Logs only the first error of accepting a TCP connection.
@@ -187,7 +188,7 @@ impl Intake {
             rejected: Arc::new(Semaphore::new(MAX_REJECTED)),
             attempts: Mutex::default(),
             counted: AtomicU64::new(0),
-            attempts_without_id: AtomicU32::new(0),
+            uncounted_attempts: AtomicU32::new(0),
             stored_in_a_row: AtomicU64::new(OUTAGE_END),
             accept_error: Once::new(),
             connections: Permits::new(limits.connections as usize),
@@ -362,8 +363,8 @@ impl Intake {
             _ => {}
         }
         let attempt = match summary.names.submission_id {
-            Some(_) => summary.attempt.number,
-            None => self.attempts_without_id.fetch_add(1, Ordering::Relaxed).saturating_add(1),
+            Some(_) if verdict.is_trusted() => summary.attempt.number,
+            _ => self.uncounted_attempts.fetch_add(1, Ordering::Relaxed).saturating_add(1),
         };
         let decision = match (faults.of_attempt(attempt), &self.rules.forwarder) {
             (Fault::Drop, _) => Decision {

@@ -287,6 +287,7 @@ fn invalid_values_are_refused_before_the_first_request() {
         (&["--set", "x"], "expected PATH=VALUE"),
         (&["--cacert", MANIFEST], "contains no certificate"),
         (&["--simulate-sender", "--time-scale", "0"], "expected a number from 0.001"),
+        (&["--simulate-sender", "--expect", "401"], "cannot be used together"),
     ] {
         let said = run(&[&[&*url], args].concat());
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);

@@ -121,11 +121,16 @@ async fn invalid_delivery_is_accepted_only_if_configured() {
         let (intake, _events) = intake(|rules, _| {
             verified(rules);
             rules.on_invalid = on_invalid;
-            rules.faults.respond = vec![Fault::Respond(StatusCode::SERVICE_UNAVAILABLE)];
+            let respond = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::BAD_GATEWAY];
+            rules.faults.respond = respond.map(Fault::Respond).into();
         });
         let (_, delivery) = intake.accept(unsigned()).await.unwrap();
         let response = delivery.summary.response.unwrap();
         assert_eq!((response.status.unwrap(), response.answered_by), expected);
+        if on_invalid == OnInvalid::Forward {
+            let (_, second) = intake.accept(unsigned()).await.unwrap();
+            assert_eq!(second.summary.response.unwrap().status, Some(502));
+        }
         assert_eq!(delivery.summary.verdict.code, VerdictCode::MissingSignature);
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct ForwardArgs {
     /// http, and every other one is https. A target has 10 seconds to respond, unless `--timeout` is given.
     #[arg(long, value_name = "URL", value_parser = target::parse, help_heading = FORWARDING)]
     forward_to: Vec<Url>,
-    /// Forward the deliveries that match a condition; the last `=` separates it from the URL, as in
+    /// Forward the deliveries that match a condition; the URL follows the condition and `=`, as in
     /// form_id=frm_1=4242/hook or 'event=submission.* && path=/a=4242'; repeatable
     #[arg(long, value_name = "EXPR=URL", value_parser = Route::parse, help_heading = FORWARDING)]
     route: Vec<Route>,

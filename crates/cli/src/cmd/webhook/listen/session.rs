@@ -81,19 +81,21 @@ impl Session<'_> {
             }
         };
         let mut drain = pin!(async { tokio::join!(listener.shutdown(DRAIN), end_poll).1 });
-        // The listener waits until its events are received.
+        // The listener waits until its events are received. After a failed write, it still completes the deliveries in
+        // flight.
+        let mut failed = None;
         let poll_result = loop {
             tokio::select! {
                 biased;
                 Some(event) = events.recv() => {
-                    report.event(event)?;
+                    failed = failed.or(report.event(event).err());
                 }
                 result = &mut drain => break result,
             }
         };
         while let Ok(event) = events.try_recv() {
-            report.event(event)?;
+            failed = failed.or(report.event(event).err());
         }
-        report.end(ended?, poll_result.map_err(CliError::from))
+        report.end(failed.map_or(ended, Err)?, poll_result.map_err(CliError::from))
     }
 }

@@ -68,7 +68,7 @@ pub(crate) struct Trigger {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>(1..=1024), help_heading = "Sending")]
     concurrency: usize,
     /// Retry like the service: up to 3 times, after about 10, 60 and 360 seconds
-    #[arg(long, help_heading = "Sending")]
+    #[arg(long, conflicts_with = "expect", help_heading = "Sending")]
     simulate_sender: bool,
     /// Divide the pauses of `--simulate-sender` by N
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = factor, requires = "simulate_sender", help_heading = "Sending")]
