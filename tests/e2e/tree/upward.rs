@@ -1,4 +1,4 @@
-//! Imports of an upper layer that the command line and the server still have. The list may only shrink:
+//! Imports of an upper layer that the server still has. The list may only shrink:
 //! remove a row when its import is gone, and add none.
 
 /// A file, and the module of an upper or the same layer that it imports.

@@ -46,7 +46,7 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
-    fn io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+    pub(crate) fn io(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::Io { action, path: path.to_owned(), source: source.into() }
     }
 
@@ -55,7 +55,7 @@ impl FileError {
         Self::Unsafe { path: path.to_owned(), problem: "is a symbolic link", fix }
     }
 
-    fn invalid(path: &Path, problem: impl Into<String>) -> Self {
+    pub(crate) fn invalid(path: &Path, problem: impl Into<String>) -> Self {
         Self::Invalid { path: path.to_owned(), problem: problem.into() }
     }
 }

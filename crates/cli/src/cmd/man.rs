@@ -1,5 +1,6 @@
 //! `formsvc man`
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Command};
@@ -8,6 +9,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use super::page;
 use crate::base::env::ENV_VARS;
+use crate::base::files::AtomicFile;
 use crate::error::CliError;
 use crate::exit::{EXITS, Exit};
 
@@ -33,9 +35,12 @@ impl Man {
         let Some(dir) = &self.dir else {
             return page::put(&pages[0].1);
         };
-        let written = std::fs::create_dir_all(dir).and_then(|()| {
-            pages.iter().try_for_each(|(name, text)| std::fs::write(dir.join(name), text))
-        });
+        let write = |(name, text): &(String, String)| {
+            let mut file = AtomicFile::shared(&dir.join(name))?;
+            file.write_all(text.as_bytes())?;
+            file.commit()
+        };
+        let written = std::fs::create_dir_all(dir).and_then(|()| pages.iter().try_for_each(write));
         written.map_err(|error| {
             let message = format!("cannot write manual pages to `{}`", dir.display());
             CliError::new(Exit::LocalIo, message).because(&error)

@@ -12,6 +12,7 @@ mod help_flags;
 mod man;
 mod me;
 pub(crate) mod page;
+mod ready_file;
 #[cfg(feature = "sandbox")]
 mod sandbox;
 mod submissions;

@@ -4,11 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use formsvc_server::ready_file;
 
+use super::ready_file;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::exit::Exit;
 use crate::sandbox::{self, SandboxOptions, banner};
 use crate::settings::args::whole;
 
@@ -27,7 +26,7 @@ pub(crate) struct Sandbox {
     /// Port to listen on; 0 finds a free one
     #[arg(long, value_name = "PORT", default_value_t = 8787, value_parser = whole::<u16>(0..=65_535))]
     port: u16,
-    /// Write a JSON object to this file once the service answers: base_url, api_key, forms, webhooks
+    /// Write a JSON object to this file once the service answers: pid, base_url, api_key, forms, webhooks
     #[arg(long, value_name = "PATH")]
     ready_file: Option<PathBuf>,
     #[command(flatten)]
@@ -41,13 +40,7 @@ impl Sandbox {
         let stopped = cx.shutdown.drain_within(sandbox::STOP_TIME);
         cx.shutdown.run_until_stopped();
         if let Some(path) = self.ready_file {
-            // Only a ready file is replaced.
-            let written =
-                ready_file::clear(&path).and_then(|()| ready_file::write(&path, &sandbox.info));
-            written.map_err(|error| {
-                CliError::new(Exit::LocalIo, error.to_string()).because_of(&error)
-            })?;
-            cx.shutdown.remove_file_at_exit(path);
+            ready_file::write(cx, path, &sandbox.info).await?;
         }
         for line in banner(&sandbox.info, every, &faults).split('\n') {
             if line.starts_with("export ") {

@@ -7,7 +7,7 @@ pub(crate) struct Field {
     /// The member name in the JSON of the item.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    pub(crate) column: Place,
+    pub(crate) position: ColumnPosition,
 }
 
 /// The kind of a field's values.
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 
 /// The position of a field's column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ColumnPosition {
     /// In the order of the fields.
     InOrder,
     /// On the right of tables. A table drops its rightmost columns first. Other formats keep the order of the
@@ -48,7 +48,7 @@ impl Kind {
 
 impl Field {
     const fn of_kind(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, column: Place::InOrder }
+        Self { name, kind, position: ColumnPosition::InOrder }
     }
 
     /// A field of any values.
@@ -78,20 +78,20 @@ impl Field {
 
     /// A field of objects. The members can have columns, the object itself has none.
     pub(crate) const fn object(name: &'static str) -> Self {
-        Self { name, kind: Kind::Object, column: Place::JsonOnly }
+        Self { name, kind: Kind::Object, position: ColumnPosition::JsonOnly }
     }
 
     /// Moves the column to the right of tables.
     #[must_use]
     pub(crate) const fn last(mut self) -> Self {
-        self.column = Place::LastInTables;
+        self.position = ColumnPosition::LastInTables;
         self
     }
 
     /// Removes the column, so that only JSON has the field.
     #[must_use]
     pub(crate) const fn json_only(mut self) -> Self {
-        self.column = Place::JsonOnly;
+        self.position = ColumnPosition::JsonOnly;
         self
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::answer_columns::{AnswerColumns, LABELS_MAX};
-use super::field::{Field, Kind, Place};
+use super::field::{ColumnPosition, Field, Kind};
 use super::grid::{Column, Grid};
 use super::select::{self, Pick};
 use super::writing::Screen;
@@ -109,7 +109,7 @@ impl Listing {
     }
 
     fn has_column(&self, field: &Field) -> bool {
-        field.column != Place::JsonOnly || self.objects && field.kind == Kind::Object
+        field.position != ColumnPosition::JsonOnly || self.objects && field.kind == Kind::Object
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -205,7 +205,7 @@ impl Listing {
             name: field.name.to_owned(),
             field: field.name.to_owned(),
             kind: field.kind,
-            last_in_tables: field.column == Place::LastInTables,
+            last_in_tables: field.position == ColumnPosition::LastInTables,
         })
     }
 

@@ -67,6 +67,7 @@ mod tests {
             is_enabled,
         };
         let info = SandboxInfo {
+            pid: 1,
             base_url: "http://127.0.0.1:65535".to_owned(),
             api_key: format!("fsk_{}", "x".repeat(43)).into(),
             forms: Vec::new(),

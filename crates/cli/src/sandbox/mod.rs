@@ -66,6 +66,7 @@ pub(crate) struct Sandbox {
 /// A description of a running sandbox: the content of a ready file.
 #[derive(Serialize)]
 pub(crate) struct SandboxInfo {
+    pid: u32,
     pub(crate) base_url: String,
     /// A new API key.
     #[serde(serialize_with = "expose")]
@@ -137,7 +138,8 @@ impl Sandbox {
         let mut task = JoinSet::new();
         task.spawn(visitor.run(options.submit_every, requests));
         let (base_url, api_key) = (running.base_url(), created.secret);
-        let info = SandboxInfo { base_url, api_key, forms, webhooks, visited };
+        let pid = std::process::id();
+        let info = SandboxInfo { pid, base_url, api_key, forms, webhooks, visited };
         Ok(Self { info, attempts, submissions, running, _visitor: task })
     }
 

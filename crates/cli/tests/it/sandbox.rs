@@ -68,6 +68,25 @@ fn database_keeps_forms_for_the_next_start() {
 }
 
 #[test]
+fn ready_file_replaces_only_a_ready_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ready.json");
+    let refuse = |cause: &str| {
+        let refused = run(&["sandbox", "--port", "0", "--ready-file", path.to_str().unwrap()]);
+        assert_eq!(refused.code, Some(10), "{}", refused.stderr);
+        assert!(refused.stderr.contains(cause), "{}", refused.stderr);
+    };
+    for other in ["", "notes", "{\"base_url\":\"http://localhost\"}"] {
+        std::fs::write(&path, other).unwrap();
+        refuse("exists and is not a ready file");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(crate::processes::command("mkfifo").arg(&path).status().unwrap().success());
+    refuse("is not a file");
+}
+
+#[test]
 fn unwritable_ready_file_or_used_port_is_exit_10() {
     let said = run(&["sandbox", "--port", "0", "--ready-file", "/nonexistent/ready.json"]);
     assert_eq!(said.code, Some(10), "{}", said.stderr);

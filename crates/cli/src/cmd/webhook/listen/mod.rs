@@ -7,7 +7,6 @@ mod report;
 mod sandbox;
 mod session;
 
-use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,11 +38,10 @@ use super::args::SecretArgs;
 use super::line::LineStyle;
 use super::{captures, is_demo};
 use crate::account::key::aside;
-use crate::base::files;
+use crate::cmd::ready_file;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::to_json;
 use crate::settings::args::whole;
 
 /// Default port, which the documentation uses.
@@ -156,7 +154,9 @@ impl Listen {
         let report =
             Report { live, progress: &cx.progress, style, goal, totals: Totals::default() };
         let ended = async {
-            self.write_ready_file(cx, &ready).await?;
+            if let Some(path) = self.ready_file.clone() {
+                ready_file::write(cx, path, &ready).await?;
+            }
             report.ready(ready)?;
             #[cfg(feature = "sandbox")]
             if let Some(sandbox) = &sandbox {
@@ -275,26 +275,6 @@ impl Listen {
             store: setup.store.folder().map(|folder| folder.display().to_string()),
             ui_url,
         }
-    }
-
-    /// Writes the ready file, readable by its owner only. Replaces an existing file only if it is a ready file,
-    /// because the path may be a typing error.
-    async fn write_ready_file(&self, cx: &Context, ready: &ReadyLine<'_>) -> Result<(), CliError> {
-        let Some(path) = self.ready_file.clone() else { return Ok(()) };
-        let what = format!("cannot write the ready file `{}`", path.display());
-        let (file, content) = (path.clone(), format!("{}\n", to_json(ready)));
-        let write = move || {
-            match std::fs::read_to_string(&file).as_deref().map(serde_json::from_str::<Value>) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Ok(Ok(file)) if file["pid"].is_u64() => {}
-                _ => return Err(io::Error::other("it exists and is not a ready file")),
-            }
-            files::write_private(&file, content.as_bytes())
-        };
-        let failed = |error| CliError::new(Exit::LocalIo, what).because(&error);
-        aside(write).await?.map_err(failed)?;
-        cx.shutdown.remove_file_at_exit(path);
-        Ok(())
     }
 }
 
