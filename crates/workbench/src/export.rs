@@ -154,7 +154,7 @@ impl Exporter {
         self.count
     }
 
-    /// Counts a delivery. Returns its text after a separator, which contains the number in some formats.
+    /// Counts a delivery. Returns its text with a separator, which contains the number in some formats.
     fn append(&mut self, number: Option<CaptureNumber>, text: &[u8]) -> Vec<u8> {
         let is_first = self.count == 0;
         self.count += 1;

@@ -82,7 +82,7 @@ impl Check {
     }
 }
 
-/// Prints a block for each check on a terminal, else a row for each report. The reports are those of the checks.
+/// Prints a block for each check on a terminal, else a row for each report. Report `i` belongs to check `i`.
 pub(crate) fn print(
     cx: &Context,
     mut listing: Listing,

@@ -20,8 +20,8 @@ pub(crate) const KEY_TYPED: &str =
 const SECRET_TYPED: &str = "other users can read arguments: replace this signing secret, and pass \
     the new one in a file: `--secret-file FILE`, or `formsvc webhook secret add < FILE`";
 
-/// Hints for words that users know from other programs: the end of the command's name, the command, flag or
-/// `--flag value` that was typed, and the hint.
+/// Hints for words from other programs. A row has the end of the command's name; the typed command, flag or
+/// `--flag value`; and the hint.
 const HINTS: &[(&str, &str, &str)] = &[
     ("submissions export", "--format", "name a format, such as `--format xlsx`"),
     ("", "--format", "the output format is `--output`, such as `--output json`"),
@@ -38,7 +38,7 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("auth login", "--with-token", "did you mean `--api-key-stdin`?"),
     ("submissions export", "--format excel", "did you mean `xlsx`?"),
     ("submissions list", "--where", "`--where` is a flag of `formsvc submissions export`"),
-    ("submissions list", "--page", "on a terminal, the last line is the command for the rest"),
+    ("submissions list", "--page", "on a terminal, the list ends with the command for more"),
     ("submissions view", "<ID>", "give the id of the form, then that of the submission"),
     ("", "resend", "`formsvc webhook replay N` sends a recorded delivery again"),
     ("webhook listen", "--events", "select events with a route: `--route 'event=NAME=URL'`"),
@@ -141,7 +141,7 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
     }
 }
 
-/// Returns the first example of a command with this flag, or its first example for an argument without a flag.
+/// Returns the command's first example with this flag, or for a positional argument, its first example.
 fn example_with(command: &Command, flag: &str) -> Option<String> {
     let help = command.get_after_help()?.to_string();
     let mut examples = help.lines().map(str::trim).filter(|line| line.starts_with("formsvc "));
@@ -229,7 +229,7 @@ mod tests {
             ("formsvc webhook events diff 46", "events diff 1 2`"),
             ("formsvc forms view contact --web", "--json web_address`"),
             ("formsvc whoami", "`formsvc me`"),
-            ("formsvc submissions list x --page 2", "the last line is the command for the rest"),
+            ("formsvc submissions list x --page 2", "the list ends with the command for more"),
             ("formsvc submissions list x --where .", "flag of `formsvc submissions export`"),
             ("formsvc submissions list x --limt 2", "did you mean `--limit`?"),
             ("formsvc submissions list x --filter .", "see `formsvc submissions list --help`"),

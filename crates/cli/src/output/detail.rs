@@ -15,10 +15,10 @@ const INDENT: &str = "    ";
 /// Largest width of a line. Longer lines are hard to read.
 const LINE_MAX: usize = 100;
 
-/// The contents of one submission.
+/// The contents of a submission or a delivery.
 #[derive(Debug)]
 pub(crate) struct Detail<'a> {
-    /// Names and values from the service.
+    /// Properties that are not answers.
     pub(crate) own: Vec<(&'a str, &'a str)>,
     /// Labels and answers, not yet sanitized.
     pub(crate) answers: Vec<(Cow<'a, str>, Cow<'a, str>)>,

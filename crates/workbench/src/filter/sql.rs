@@ -80,7 +80,7 @@ impl Op {
             Self::LessOrEqual => "<=",
             Self::Greater => ">",
             Self::GreaterOrEqual => ">=",
-            Self::Contains => unreachable!("`instr` searches a text"),
+            Self::Contains => unreachable!("`~` uses `instr`"),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// Connections that wait for the head or body of a request, in the order in which they began to wait. When no permit
-/// is free, the listener closes the first connection in the queue, so that silent peers do not block others.
+/// Connections that wait for the head or body of a request, in the order in which they began to wait. When connections
+/// or memory run out, the listener closes the first in the queue, so that silent peers do not block others.
 #[derive(Debug, Default)]
 pub(super) struct WaitQueue(Mutex<Waiting>);
 

@@ -1,6 +1,6 @@
 //! Names of headers and query parameters with secret values.
 
-/// A value is a secret if its name, without separators, contains one of these: `X-Api-Key`, `apiKey`.
+/// Names of secrets, such as `X-Api-Key`, contain one of these parts if separators are removed.
 const PARTS: [&str; 13] = [
     "token",
     "secret",
@@ -16,7 +16,7 @@ const PARTS: [&str; 13] = [
     "session",
     "sessid",
 ];
-/// A value is a secret if one of the words of its name is in this list: `X-Auth-User`, `?sig=`.
+/// A value is a secret if its name, such as `X-Auth-User` or `?sig=`, has one of these words.
 const WORDS: [&str; 10] =
     ["auth", "authn", "authz", "jwt", "hmac", "otp", "sid", "sig", "pwd", "dpop"];
 /// A value is a secret if the last word of its name is in this list: `X-Subscription-Key`, but not `monkey` or

@@ -49,11 +49,11 @@ pub(super) fn read_target(
     let url = url.expose_secret();
     let target = url.parse::<SyncTarget>().map_err(|error| {
         let error = CliError::from(error);
-        // Other text could contain a password.
         if url.starts_with("duckdb:") {
             return error
                 .hint("for DuckDB, export a Parquet file with `formsvc submissions export`");
         }
+        // A text with `:` or `@` may contain a password.
         let is_file = Format::from_path(Path::new(url)) == Some(Format::Sqlite);
         if is_file && !url.contains([':', '@']) {
             error.hint(format!("for an SQLite file, use `{flag} sqlite:{url}`"))

@@ -25,8 +25,8 @@ pub(in crate::cmd) const FIELDS: [Field; 9] = [
 
 /// List and remove unfinished exports
 ///
-/// An export that was interrupted saves its submissions in a private database, which the same command
-/// continues. It is removed when the export is complete, or after 7 days without use.
+/// A private database keeps the submissions of an interrupted export; repeat the export to continue it. It is removed
+/// when the export is complete, or after 7 days without use.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Exports {
     /// List unfinished exports, with the command that continues each

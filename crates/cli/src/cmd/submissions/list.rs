@@ -43,8 +43,7 @@ pub(crate) struct List {
     /// With `--before`: continue after this submission. The last line of a list has both flags
     #[arg(long, value_name = "ID", requires = "before")]
     after: Option<String>,
-    /// Leave out submissions that the service cannot list or that violate the API, name them, and end with
-    /// exit 9
+    /// Leave out invalid submissions, and those beyond 100 with the same time, name them, and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
     /// Columns for the answers with these labels only, separated by commas; `\,` is a comma in a label

@@ -296,7 +296,7 @@ fn invalid_values_are_refused_before_the_first_request() {
     let said: Said = support::formsvc(&["webhook", "trigger", &url]).output().unwrap().into();
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("signing needs a signing secret"), "{}", said.stderr);
-    let hint = "stored secrets do not sign generated deliveries";
+    let hint = "this command never uses stored secrets";
     assert!(said.stderr.contains(hint), "{}", said.stderr);
     assert!(receiver.is_silent());
 }

@@ -46,7 +46,7 @@ pub(super) fn check_options(format: Format) -> Result<(), CliError> {
 
 #[derive(Debug, Args)]
 pub(super) struct FormatOptions {
-    /// The format [default: the ending of the output's name, else csv]
+    /// The format [default: by the ending of the output's name, csv if it has none]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     format: Option<Format>,
     /// Columns of the answers with these labels only, separated by commas; `\,` is a comma in a label

@@ -90,8 +90,8 @@ pub(crate) struct Export {
     /// Estimate the requests and the time, and export nothing
     #[arg(long, conflicts_with = "from")]
     dry_run: bool,
-    /// Write the output without the submissions that the service cannot list, that violate the API, or that
-    /// the database of `--from` lacks, and end with exit 9
+    /// Leave out invalid submissions, those beyond 100 with the same time, and those that the database of `--from`
+    /// lacks, and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
 }

@@ -90,7 +90,7 @@ struct RequestFlags {
     /// Stop after this time with exit 8; the next run continues
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
-    /// Leave out submissions that the service cannot list or that violate the API, and end with exit 9
+    /// Leave out invalid submissions, and those beyond 100 with the same time, and end with exit 9
     #[arg(long)]
     allow_incomplete: bool,
 }

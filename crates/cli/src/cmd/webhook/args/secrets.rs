@@ -70,14 +70,14 @@ impl SecretArgs {
         Ok(secrets)
     }
 
-    /// Reads the secrets that sign generated deliveries, which are never stored ones. Returns an error if there are
-    /// none. `purpose` needs them: "signing".
+    /// Reads the secrets that sign generated deliveries, but no stored secrets. Returns an error with `purpose`
+    /// ("signing") if there are none.
     pub(in crate::cmd) async fn read_for_signing(
         &self,
         cx: &Context,
         purpose: &str,
     ) -> Result<SigningSecrets, CliError> {
-        let advice = "stored secrets do not sign generated deliveries";
+        let advice = "this command never uses stored secrets";
         let secrets = require(self.read(cx).await?, purpose);
         secrets.map_err(|error| error.hint(format!("{SECRET_ADVICE}; {advice}")))
     }
@@ -131,7 +131,7 @@ pub(in crate::cmd) async fn read_stdin() -> Result<SecretString, CliError> {
     aside(|| given::from_stdin(&SIGNING_SECRET, &mut io::stdin().lock())).await?
 }
 
-/// Returns the secrets, or an error if there are none. `purpose` needs them: "verification".
+/// Returns the secrets, or an error with `purpose` ("verification") if there are none.
 pub(in crate::cmd) fn require(
     secrets: SigningSecrets,
     purpose: &str,

@@ -15,8 +15,8 @@ use crate::error::CliError;
 /// Write recorded deliveries as HTTP requests, curl commands, a HAR file or JSON
 ///
 /// The file appears when it is complete, and only its owner can read it. Signatures and secrets in headers are
-/// masked unless `--reveal` is given, so receivers refuse the requests. `webhook replay --export` exports them with a
-/// fresh signature and the URL of the target. The signing secret is never exported.
+/// masked unless `--reveal` is given, so receivers refuse the requests. `webhook replay --export … --reveal` exports
+/// them with a fresh signature and the URL of the target. The signing secret is never exported.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events export 2 --as curl\n  formsvc --demo webhook events export --status failed --as har -o failed.har\n  formsvc --demo webhook events export 1 2 3 --as http --reveal"

@@ -61,7 +61,7 @@ pub(super) struct ForwardArgs {
     requests: SenderArgs,
 }
 
-/// The flags of the end.
+/// Flags that end the run.
 #[derive(Debug, Args)]
 pub(super) struct EndArgs {
     /// Exit after N deliveries that were not rejected; exit code 11 if fewer arrived. With `--expect`, the run does
