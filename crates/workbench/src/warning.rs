@@ -24,7 +24,7 @@ pub enum WarningCode {
     Loop,
     /// A target on another machine is reached without TLS.
     PlainHttp,
-    /// A target does not respond.
+    /// A target does not give a usable response: none, one that is too late, or one that is not HTTP.
     TargetDown,
     /// A target responds again.
     TargetUp,
