@@ -25,8 +25,8 @@ const INSPECTOR: &str = "Inspector";
 /// The flags of responses.
 #[derive(Debug, Args)]
 pub(super) struct ResponseArgs {
-    /// What to do with a delivery without a valid signature: respond with 401 as receivers must, respond with 200,
-    /// or forward it
+    /// What to do with an invalid delivery, which a receiver must refuse: respond with 401 or 400 (by verdict), respond
+    /// with 200, or forward it
     #[arg(long, value_name = "ACTION", default_value = "reject", value_parser = on_invalid(), help_heading = RESPONSES)]
     pub(super) on_invalid: OnInvalid,
     /// Respond to the attempts of each submission with these statuses in order, such as 503,pass; the last one
