@@ -47,7 +47,7 @@ pub(super) struct ResponseArgs {
 /// The flags of targets.
 #[derive(Debug, Args)]
 pub(super) struct ForwardArgs {
-    /// Forward each valid delivery to this URL, host:port/path, or port/path on this machine; repeatable
+    /// Forward each delivery, except invalid ones, to this URL, host:port/path, or port/path on this machine; repeatable
     ///
     /// A URL without a path gets each delivery at the path where it arrived. Without a scheme, a URL of this machine is
     /// http, and every other one is https. A target has 10 seconds to respond, unless `--timeout` is given.
