@@ -27,7 +27,7 @@ pub(super) const SUMMARY: &str = "c.number, c.received_at, c.peer, c.method, c.r
 /// The tables of [`SUMMARY`].
 pub(super) const TABLES: &str = "captures c LEFT JOIN outcomes o ON o.number = c.number";
 
-const ERROR_KINDS: [(ForwardErrorKind, &str); 4] = [
+pub(super) const ERROR_KINDS: [(ForwardErrorKind, &str); 4] = [
     (ForwardErrorKind::Unreachable, "unreachable"),
     (ForwardErrorKind::Overloaded, "overloaded"),
     (ForwardErrorKind::Timeout, "timeout"),
