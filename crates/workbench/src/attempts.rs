@@ -8,16 +8,14 @@ use formsvc_protocol::limits::DELIVERY_TIMEOUT;
 use crate::delivery::Attempt;
 
 /// Minimum number of submissions that a listener remembers.
-pub const REMEMBERED: usize = 16_384;
-/// Longest id that is remembered, in bytes. Ids of the service have 40 bytes.
-const MAX_ID_LEN: usize = 256;
+const REMEMBERED: usize = 16_384;
 
 /// Counts attempts by submission id.
 ///
 /// The ids are in two maps. When `recent` is full, it becomes `older`, and the previous `older` is dropped. So
 /// the last `remembered` ids are known, and at most twice as many are in memory.
 #[derive(Debug)]
-pub struct AttemptCounter {
+pub(crate) struct AttemptCounter {
     recent: HashMap<Box<str>, Seen>,
     older: HashMap<Box<str>, Seen>,
     remembered: usize,
@@ -37,15 +35,12 @@ impl Default for AttemptCounter {
 }
 
 impl AttemptCounter {
-    pub fn new(remembered: usize) -> Self {
+    pub(crate) fn new(remembered: usize) -> Self {
         Self { recent: HashMap::new(), older: HashMap::new(), remembered }
     }
 
     /// Counts an attempt that arrived at `now`. Returns its position among the attempts at the same submission.
-    pub fn arrived(&mut self, id: &str, now: Instant) -> Attempt {
-        if id.len() > MAX_ID_LEN {
-            return Attempt::FIRST;
-        }
+    pub(crate) fn arrived(&mut self, id: &str, now: Instant) -> Attempt {
         let before = self.recent.remove(id).or_else(|| self.older.remove(id));
         if self.recent.len() >= self.remembered {
             self.older = std::mem::take(&mut self.recent);
@@ -59,7 +54,7 @@ impl AttemptCounter {
 
     /// Records that the listener responded with 2xx to the attempt that arrived at `arrived_at`. A response after the
     /// sender's time limit does not count, because the sender has given up and retries.
-    pub fn accepted(&mut self, id: &str, arrived_at: Instant, now: Instant) {
+    pub(crate) fn accepted(&mut self, id: &str, arrived_at: Instant, now: Instant) {
         if now.saturating_duration_since(arrived_at) > DELIVERY_TIMEOUT {
             return;
         }
@@ -116,8 +111,5 @@ mod tests {
             assert_eq!(counter.arrived(&id.to_string(), now).number, 2, "{id}");
         }
         assert_eq!(counter.arrived("5", now).number, 1);
-        let long = "x".repeat(MAX_ID_LEN + 1);
-        assert_eq!(counter.arrived(&long, now), Attempt::FIRST);
-        assert_eq!(counter.arrived(&long, now), Attempt::FIRST);
     }
 }

@@ -138,8 +138,11 @@ pub struct ForwardError {
 /// The kinds of [`ForwardError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardErrorKind {
-    /// The target could not be reached. The sender gets 502.
+    /// No complete response for another reason: no connection, a certificate that is not trusted, a refusal by the proxy,
+    /// or a connection that the target closed early. The sender gets 502.
     Unreachable,
+    /// Nothing was sent, because too many deliveries already wait for this target. The sender gets 503.
+    Overloaded,
     /// The target did not respond in time. The sender gets 504.
     Timeout,
     /// The target's bytes are not HTTP. The sender gets 502.

@@ -9,7 +9,7 @@ use formsvc_protocol::limits::SIGNATURE_TOLERANCE;
 use http::header;
 use jiff::Timestamp;
 
-pub use self::curl::{CurlCommand, curl, curl_with_file, signed_curl};
+pub use self::curl::{CurlCommand, curl, signed_curl};
 pub use self::message::message;
 
 use crate::delivery::{CaptureNumber, Delivery};

@@ -18,7 +18,6 @@
 //! | stored deliveries | [`store`] |
 //! | masking of secrets | [`mask`] |
 //! | signing secrets | [`secrets`] |
-//! | attempts and duplicates of a submission | [`attempts`] |
 //! | addresses of targets | [`target`] |
 //! | headers of forwarded requests | [`mod@http`] |
 //! | warnings of the listener | [`warning`] |
@@ -31,7 +30,7 @@
     reason = "the command line is the only user, and clear names need no documentation"
 )]
 
-pub mod attempts;
+mod attempts;
 pub mod compare;
 pub mod delivery;
 pub mod edit;

@@ -189,8 +189,9 @@ impl VerdictCode {
         self.row().is_refusal()
     }
 
-    /// Returns false if an unknown sender may have sent the request. A valid signature that is too old is not
-    /// enough, because anyone with one old delivery can repeat it. Without a secret, every request is trusted.
+    /// Returns true for `valid` and `unchecked`: a sender with the secret sent the request, or the listener has no secret
+    /// and trusts every request. A valid signature that is too old is not enough, because anyone with one old delivery
+    /// can repeat it.
     pub fn is_trusted(self) -> bool {
         !self.is_refusal()
     }

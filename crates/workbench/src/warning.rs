@@ -1,5 +1,10 @@
 //! Warnings for the user of a listener.
 
+use std::fmt::Display;
+use std::net::IpAddr;
+
+use crate::verdict::VerdictCode;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     pub code: WarningCode,
@@ -24,12 +29,34 @@ pub enum WarningCode {
     Loop,
     /// A target on another machine is reached without TLS.
     PlainHttp,
-    /// A target does not respond.
+    /// A target does not give a usable response: none, one that is too late, or one that is not HTTP.
     TargetDown,
     /// A target responds again.
     TargetUp,
     /// A target responds so slowly that the service may give up.
     TargetSlow,
+}
+
+impl Warning {
+    /// Returns the warning of a listener without a signing secret.
+    pub fn not_verified() -> Self {
+        let row = VerdictCode::Unchecked.row();
+        let advice = row.advice.expect("the row has advice");
+        let message = format!("{}: deliveries are not verified; {advice}", row.meaning);
+        Self { code: WarningCode::NotVerified, message }
+    }
+
+    /// Returns the warning of a listener at this address, unless only this machine can reach it.
+    pub fn reachable(bind: IpAddr) -> Option<Self> {
+        let message = format!("other machines can reach the listener at {bind}");
+        (!bind.is_loopback()).then_some(Self { code: WarningCode::Reachable, message })
+    }
+
+    /// Returns the warning of a listener whose store on disk fails with `error`.
+    pub fn in_memory(error: impl Display) -> Self {
+        let effect = "deliveries are kept in memory only, and lost when the listener ends";
+        Self { code: WarningCode::InMemory, message: format!("{error}: {effect}") }
+    }
 }
 
 impl WarningCode {
@@ -49,5 +76,33 @@ impl WarningCode {
 
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(code, _)| *code == self).expect("every value has a name").1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_secret_warning_has_the_advice_of_the_verdict() {
+        let row = VerdictCode::Unchecked.row();
+        let Warning { code, message } = Warning::not_verified();
+        assert_eq!(code, WarningCode::NotVerified);
+        assert!(message.starts_with(row.meaning) && message.ends_with(row.advice.unwrap()));
+    }
+
+    #[test]
+    fn only_addresses_outside_of_this_machine_have_a_warning() {
+        for (bind, is_reachable) in [
+            ("127.0.0.1", false),
+            ("127.0.0.2", false),
+            ("::1", false),
+            ("0.0.0.0", true),
+            ("::", true),
+            ("192.168.1.20", true),
+        ] {
+            let warning = Warning::reachable(bind.parse().unwrap());
+            assert_eq!(warning.is_some(), is_reachable, "{bind}");
+        }
     }
 }

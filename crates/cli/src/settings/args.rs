@@ -30,7 +30,7 @@ pub struct Globals {
     /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
     #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT, hide_short_help = true)]
     pub api_key_file: Option<PathBuf>,
-    /// Output format [default: table on a terminal, tsv in a pipe]
+    /// Output format [default: table; tsv or JSON in a pipe]
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
     pub output: Option<OutputFormat>,
     /// Output these fields as JSON; without a value, list the fields

@@ -11,7 +11,6 @@ use url::Url;
 
 /// The kinds of failed attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum SendErrorKind {
     /// The URL cannot be the target of an HTTP request. Nothing was sent.
     BadUrl,

@@ -62,14 +62,6 @@ pub fn signed_curl(outgoing: &Outgoing, reveal: bool) -> CurlCommand {
     command(method, &mask::target(url.as_str(), reveal), &shown, &BodyArgument::new(body))
 }
 
-/// Returns the command that sends a request whose body is the file at `path`.
-pub fn curl_with_file(outgoing: &Outgoing, path: &str, reveal: bool) -> CurlCommand {
-    let Outgoing { method, url, headers, .. } = outgoing;
-    let body = BodyArgument::from_input(String::new(), format!("@{path}"));
-    let (url, headers) = masked(url.as_str(), headers, reveal);
-    command(method, &url, &headers, &body)
-}
-
 /// Returns the command that sends a delivery again to its original URL.
 pub(super) fn received(delivery: &Delivery, reveal: bool) -> CurlCommand {
     let (headers, body) = (end_to_end(&delivery.headers), BodyArgument::new(&delivery.body));
@@ -100,18 +92,18 @@ impl BodyArgument {
             }
             Some(text) => {
                 let format = printf_format(text.as_bytes());
-                Self::from_input(format!("printf {format} | "), "@-".to_owned())
+                Self::from_input(format!("printf {format} | "))
             }
             // `printf` is a built-in command of the shell, so the system does not limit the length of its arguments.
             None => {
                 let base64 = STANDARD.encode(body);
-                Self::from_input(format!("printf %s '{base64}' | base64 -d | "), "@-".to_owned())
+                Self::from_input(format!("printf %s '{base64}' | base64 -d | "))
             }
         }
     }
 
-    fn from_input(input: String, value: String) -> Self {
-        Self { input, flag: "--data-binary", value }
+    fn from_input(input: String) -> Self {
+        Self { input, flag: "--data-binary", value: "@-".to_owned() }
     }
 }
 

@@ -181,6 +181,8 @@ pub(super) fn help() -> String {
          True or false (= !=): {}.\n\
          The whole body, or any text of the delivery (~): {}.\n\
          A JSON pointer such as /data/Name compares a value in the body.\n\
+         `secret` is the name of the secret, and `gap_ms` the time since the previous attempt. \
+         `answered_by` is listener, fault, target or no_route, and `source` is request or poll. \
          `status` also takes ok, failed or a class such as 5xx, and `verdict` takes invalid. Put a value \
          with spaces or `&&` in quotation marks.",
         names(&[FieldKind::Text, FieldKind::Verdict]),

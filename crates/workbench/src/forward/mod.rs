@@ -162,7 +162,7 @@ impl Forwarder {
         let url = String::from(target::without_password(&to));
         let Ok(_permit) = target.deliveries.try_acquire() else {
             let message = "too many deliveries wait for the response of this target".to_owned();
-            let error = ForwardError { kind: ForwardErrorKind::Unreachable, message };
+            let error = ForwardError { kind: ForwardErrorKind::Overloaded, message };
             return (Forward { url, result: Err(error), took: started.elapsed() }, Vec::new());
         };
         // The timeout includes the wait for a permit, because the delivery's sender waits for both.
@@ -247,7 +247,14 @@ pub(crate) fn forward_error(error: &SendError) -> ForwardError {
     let kind = match error.kind {
         SendErrorKind::Timeout => ForwardErrorKind::Timeout,
         SendErrorKind::BadAnswer => ForwardErrorKind::NotHttp,
-        _ => ForwardErrorKind::Unreachable,
+        SendErrorKind::BadUrl
+        | SendErrorKind::Dns
+        | SendErrorKind::Refused
+        | SendErrorKind::Connect
+        | SendErrorKind::Proxy
+        | SendErrorKind::Untrusted
+        | SendErrorKind::Tls
+        | SendErrorKind::Closed => ForwardErrorKind::Unreachable,
     };
     ForwardError { kind, message: format!("{error}{advice}") }
 }

@@ -16,7 +16,7 @@ pub(super) fn deciding(forwards: &[Forward]) -> Option<usize> {
     failed.or((!forwards.is_empty()).then_some(0))
 }
 
-/// Returns the response to the sender: the target's response, or an error with status 502 or 504 (SPEC §7).
+/// Returns the response to the sender: the target's response, or an error with status 502, 503 or 504 (SPEC §7).
 pub fn relay(forward: &Forward) -> Response<Bytes> {
     let (status, code, message) = match &forward.result {
         Ok(response) => match relayed(response) {
@@ -35,7 +35,10 @@ pub fn relay(forward: &Forward) -> Response<Bytes> {
                 (502, "target_no_http", "the target's response is not HTTP")
             }
             ForwardErrorKind::Unreachable => {
-                (502, "target_unreachable", "the target did not respond")
+                (502, "target_unreachable", "no complete response came from the target")
+            }
+            ForwardErrorKind::Overloaded => {
+                (503, "target_overloaded", "too many deliveries wait for the target")
             }
         },
     };

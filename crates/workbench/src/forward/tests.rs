@@ -138,12 +138,13 @@ fn first_failed_forward_decides_the_response() {
 
 #[test]
 fn failed_forward_is_relayed_as_an_error_body() {
-    use ForwardErrorKind::{NotHttp, Timeout, Unreachable};
+    use ForwardErrorKind::{NotHttp, Overloaded, Timeout, Unreachable};
     for (result, code) in [
         (ok_response(999), "target_status"),
         (error(Timeout), "target_timeout"),
         (error(NotHttp), "target_no_http"),
         (error(Unreachable), "target_unreachable"),
+        (error(Overloaded), "target_overloaded"),
     ] {
         let response = relay(&forward(result));
         let body: serde_json::Value = serde_json::from_slice(response.body()).unwrap();

@@ -14,7 +14,7 @@ use crate::record::DeliveryRecord;
 use crate::store::CaptureQuery;
 
 /// Maximum number of deliveries in a response.
-const MAX_LIMIT: usize = 200;
+pub(super) const MAX_LIMIT: usize = 200;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ListQuery {

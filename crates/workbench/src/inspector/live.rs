@@ -18,8 +18,9 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::Shared;
+use super::list::MAX_LIMIT;
 use super::reply::Problem;
-use crate::delivery::{self, CaptureNumber, Delivery};
+use crate::delivery::{Delivery, DeliverySummary};
 use crate::record::DeliveryRecord;
 use crate::store::{CaptureQuery, StoreError};
 
@@ -36,13 +37,10 @@ struct Follower {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The number and response of the newest delivery.
-type Newest = Option<(Option<CaptureNumber>, Option<delivery::Response>)>;
-
 enum Source {
     Listener(Receiver<Arc<Delivery>>),
-    /// The newest stored delivery when the store was last read.
-    Store(Newest),
+    /// The newest stored deliveries when the store was last read.
+    Store(Vec<DeliverySummary>),
 }
 
 pub(super) async fn events(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> {
@@ -98,12 +96,11 @@ impl Follower {
     }
 }
 
-/// Reads the number and response of the newest delivery. The response is included because it is stored later than
-/// the delivery.
-async fn newest(shared: &Shared) -> Result<Newest, StoreError> {
-    let query = CaptureQuery { limit: Some(1), ..CaptureQuery::default() };
-    let newest = shared.state.store.list(query).await?.pop();
-    Ok(newest.map(|newest| (newest.number, newest.response)))
+/// Reads the deliveries that a page loads at once. All are compared, not only the newest one, because the response to an
+/// earlier delivery may be stored later.
+pub(super) async fn newest(shared: &Shared) -> Result<Vec<DeliverySummary>, StoreError> {
+    let query = CaptureQuery { limit: Some(MAX_LIMIT), ..CaptureQuery::default() };
+    shared.state.store.list(query).await
 }
 
 fn event(name: &str, data: &str) -> Event {

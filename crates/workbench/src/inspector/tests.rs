@@ -407,6 +407,22 @@ async fn stream_without_listener_polls_the_store() {
 }
 
 #[tokio::test]
+async fn response_to_older_delivery_is_a_change() {
+    let page = Page::new(|_| {});
+    let mut older = delivery(VerdictCode::Valid, "sub_1");
+    let number = page.insert(older.clone()).await;
+    page.insert(delivery(VerdictCode::Valid, "sub_2")).await;
+    let before = live::newest(&page.shared).await.unwrap();
+    older.summary.response = Some(crate::delivery::Response {
+        status: Some(200),
+        answered_by: AnsweredBy::Listener,
+        took: Duration::ZERO,
+    });
+    page.shared.state.store.set_outcome(number, Arc::new(older)).await.unwrap();
+    assert_ne!(live::newest(&page.shared).await.unwrap(), before);
+}
+
+#[tokio::test]
 async fn streams_are_limited() {
     let live = broadcast::Sender::new(4);
     let page = Page::new(|state| state.live = Some(live));

@@ -38,7 +38,7 @@ const MEMORY_UNIT: usize = 1 << 10;
 /// Smallest limit of the memory for bodies, in bytes.
 const MIN_MEMORY: usize = 256 << 20;
 /// Maximum number of rejected deliveries in flight. Rejected deliveries do not count for [`ListenLimits::in_flight`],
-/// so that requests without a valid signature do not block other deliveries.
+/// so that invalid deliveries do not block other deliveries.
 const MAX_REJECTED: usize = 16;
 /// Maximum number of messages by which a subscriber may lag behind. A delivery is published twice.
 const BROADCAST_LEN: usize = 256;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// The treatment of deliveries without a valid signature.
+/// The treatment of invalid deliveries, which a receiver must refuse: those with any verdict but valid and unchecked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnInvalid {
-    /// Respond with the status of the verdict, such as 401, and do not forward.
+    /// Respond with the status of the verdict, 401 or 400, and do not forward.
     #[default]
     Reject,
     /// Respond with 200, and do not forward.

@@ -184,11 +184,6 @@ impl ListenerHandle {
     pub fn deliveries(&self) -> broadcast::Sender<Arc<Delivery>> {
         self.0.deliveries.clone()
     }
-
-    /// Subscribes to [`deliveries`](Self::deliveries).
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Delivery>> {
-        self.0.deliveries.subscribe()
-    }
 }
 
 /// Accepts and serves the connections of one socket.

@@ -27,8 +27,9 @@ pub(super) const SUMMARY: &str = "c.number, c.received_at, c.peer, c.method, c.r
 /// The tables of [`SUMMARY`].
 pub(super) const TABLES: &str = "captures c LEFT JOIN outcomes o ON o.number = c.number";
 
-const ERROR_KINDS: [(ForwardErrorKind, &str); 3] = [
+pub(super) const ERROR_KINDS: [(ForwardErrorKind, &str); 4] = [
     (ForwardErrorKind::Unreachable, "unreachable"),
+    (ForwardErrorKind::Overloaded, "overloaded"),
     (ForwardErrorKind::Timeout, "timeout"),
     (ForwardErrorKind::NotHttp, "not_http"),
 ];

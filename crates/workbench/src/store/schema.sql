@@ -8,7 +8,7 @@ CREATE TABLE captures (
     method TEXT NOT NULL,
     request_target TEXT NOT NULL,
     verdict TEXT NOT NULL,
-    -- 0 if an unknown sender may have made the request.
+    -- 0 if an unknown sender may have made the request; always 1 if the listener had no secret.
     is_trusted INTEGER NOT NULL,
     secret TEXT,
     age_secs INTEGER,

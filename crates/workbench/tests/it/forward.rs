@@ -310,7 +310,8 @@ async fn silent_target_gets_only_its_share_of_deliveries() {
         }
         let excess = forwarder.forward(&delivery).await;
         let error = excess.forwards[0].result.as_ref().unwrap_err();
-        assert_eq!(error.kind, ForwardErrorKind::Unreachable);
+        assert_eq!(error.kind, ForwardErrorKind::Overloaded);
+        assert_eq!(relay(&excess.forwards[0]).status(), 503);
         assert!(error.message.contains("too many deliveries wait"), "{error:?}");
         assert!(excess.warnings.is_empty());
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use formsvc_protocol::signature::HEADER;
-use formsvc_tests::browser::Browser;
+use formsvc_tests::browser::{Browser, Screen, Theme};
 use http::StatusCode;
 use serde_json::json;
 
@@ -131,5 +131,28 @@ async fn inspector_fits_all_screens_and_is_accessible() {
     browser.wait_for("Not connected").await;
     look(&browser, "lost", &mut flaws).await;
     assert!(flaws.is_empty(), "{}", flaws.join("\n"));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn hex_on_a_phone_scrolls_to_the_end_of_lines() {
+    let Some(browser) = Browser::or_skip().await else { return };
+    let listener = Listener::start(&[]).await;
+    listener.deliver(event("sub_1", &json!({ "Name": "Ada" }))).await;
+    listener.page.open(&browser).await;
+    show(&browser, 1).await;
+    browser.look_with(Screen::Phone, Theme::Light).await;
+    browser.touch("Hex").await;
+    browser.run("document.querySelector('#body .hex').scrollIntoView()").await;
+    browser.wait_for("00000000").await;
+    let covered = browser
+        .run(
+            "const code = document.querySelector('#body .hex');
+             const text = document.createRange();
+             text.selectNodeContents(code);
+             return code.scrollWidth >= Math.floor(text.getBoundingClientRect().width);",
+        )
+        .await;
+    assert_eq!(covered, true, "the end of a line cannot be reached");
     browser.close().await;
 }

@@ -34,7 +34,7 @@ pub(crate) enum Webhook {
     Replay(replay::Replay),
     #[command(subcommand)]
     Secret(secret::Secret),
-    /// Show, compare, export and delete recorded deliveries
+    /// Show, compare, export and delete recorded deliveries (captures)
     #[command(subcommand)]
     Events(events::Events),
 }

@@ -171,7 +171,7 @@ pub const SETTINGS: &[Setting] = &[
     of_profile("api_key_command", Kind::Words,
         "program that prints the API key, such as a password manager; runs without a shell"),
     setting("output", Kind::Output, Scope::Anywhere, Some("--output"), env::OUTPUT,
-        Some("table on a terminal, tsv in a pipe")),
+        Some("table; tsv or JSON in a pipe")),
     setting("time_style", Kind::Times, Scope::Anywhere, Some("--time-style"), env::TIME_STYLE,
         Some("relative")),
     setting("color", Kind::Color, Scope::Anywhere, Some("--color"), env::COLOR, Some("auto")),

@@ -24,11 +24,9 @@ fn any_delivery() -> impl Strategy<Value = Delivery> {
     let headers = || headers.clone();
     let duration = || (0..i64::MAX).prop_map(|micros| Duration::from_micros(micros.unsigned_abs()));
     let text = || prop::option::of(".*");
-    let kinds =
-        vec![ForwardErrorKind::Unreachable, ForwardErrorKind::Timeout, ForwardErrorKind::NotHttp];
     let result = prop_oneof![
-        (prop::sample::select(kinds), ".*")
-            .prop_map(|(kind, message)| Err(ForwardError { kind, message })),
+        (prop::sample::select(&rows::ERROR_KINDS), ".*")
+            .prop_map(|((kind, _), message)| Err(ForwardError { kind, message })),
         (100..999_u16, headers(), bytes(), any::<bool>()).prop_map(
             |(status, headers, body, is_truncated)| {
                 Ok(TargetResponse { status, headers, body, is_truncated })

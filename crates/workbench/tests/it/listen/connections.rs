@@ -105,7 +105,7 @@ async fn shutdown_answers_deliveries_in_flight() {
         rules.faults = Faults { delay: Some(Duration::from_millis(200)), ..Faults::default() };
     });
     let handle = running.listener.handle();
-    let mut stored = handle.subscribe();
+    let mut stored = handle.deliveries().subscribe();
     let (mut in_flight, mut half) = (running.connect().await, running.connect().await);
     half.write_all(HALF_HEAD.as_bytes()).await.unwrap();
     in_flight.write_all(request("/", "", "{}").as_bytes()).await.unwrap();
@@ -127,7 +127,7 @@ async fn shutdown_ends_after_the_grace_period() {
     let running = start(|rules, _| {
         rules.faults = Faults { delay: Some(Duration::MAX), ..Faults::default() };
     });
-    let mut stored = running.listener.handle().subscribe();
+    let mut stored = running.listener.handle().deliveries().subscribe();
     let mut in_flight = running.connect().await;
     in_flight.write_all(request("/", "", "{}").as_bytes()).await.unwrap();
     stored.recv().await.unwrap();

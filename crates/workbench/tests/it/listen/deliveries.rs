@@ -87,7 +87,7 @@ async fn cut_connection_does_not_lose_the_event() {
     let mut running = start(|rules, _| {
         rules.faults = Faults { delay: Some(Duration::from_millis(50)), ..Faults::default() };
     });
-    let mut stored = running.listener.handle().subscribe();
+    let mut stored = running.listener.handle().deliveries().subscribe();
     let mut stream = running.connect().await;
     stream.write_all(request("/", "", "{}").as_bytes()).await.unwrap();
     stored.recv().await.unwrap();

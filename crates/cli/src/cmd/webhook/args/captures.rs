@@ -20,7 +20,7 @@ const FILTER: &str = "Filter";
 /// Selects captures.
 #[derive(Clone, Debug, Args)]
 pub(in crate::cmd) struct CapturesArgs {
-    /// Numbers of recorded deliveries
+    /// Numbers of recorded deliveries (captures)
     #[arg(id = "captures", value_name = "N", value_parser = capture_number)]
     numbers: Vec<CaptureNumber>,
     /// The newest N captures that meet the conditions

@@ -31,10 +31,10 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     after_help = "Examples:\n  formsvc --demo webhook events diff 1 2\n  formsvc --demo webhook events diff 2 3 --json part,path,new"
 )]
 pub(crate) struct Diff {
-    /// Number of the old capture
+    /// Number of the old delivery
     #[arg(id = "capture", value_name = "A", value_parser = capture_number)]
     old: CaptureNumber,
-    /// Number of the new capture
+    /// Number of the new delivery
     #[arg(id = "other_capture", value_name = "B", value_parser = capture_number)]
     new: CaptureNumber,
     /// Exit with 1 if they differ

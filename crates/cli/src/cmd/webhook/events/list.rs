@@ -22,7 +22,7 @@ use crate::settings::args::whole;
 pub(crate) struct List {
     #[command(flatten)]
     filter: FilterArgs,
-    /// List at most N captures
+    /// List at most N deliveries
     #[arg(short = 'L', long, value_name = "N", default_value_t = 30, value_parser = whole::<usize>(1..=u32::MAX.into()))]
     limit: usize,
 }

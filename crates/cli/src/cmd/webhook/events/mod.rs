@@ -16,7 +16,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::error::CliError;
 
-/// Show, compare, export and delete recorded deliveries
+/// Show, compare, export and delete recorded deliveries (captures)
 #[derive(Debug, Subcommand)]
 pub(crate) enum Events {
     #[command(alias = "ls")]

@@ -23,11 +23,11 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
     Field::new("dry_run"),
 ];
 
-/// Delete recorded deliveries
+/// Delete recorded deliveries (captures)
 ///
-/// Listeners delete captures that are older than a week, and the oldest ones if all together exceed 256 MiB. Deleted
-/// captures are overwritten, their space is freed, and their numbers are not used again. In a pipe, the output is one
-/// JSON object.
+/// Listeners delete captures that are older than a week, and the oldest ones if all together exceed 256 MiB or the
+/// invalid ones 128 MiB. Deleted captures are overwritten, their space is freed, and their numbers are not used again. In
+/// a pipe, the output is one JSON object.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events prune --older-than 5m --dry-run\n  formsvc webhook events prune --all --json removed,bytes_after"

@@ -28,7 +28,7 @@ use crate::output::{Detail, OutputFormat, pretty};
     after_help = "Examples:\n  formsvc --demo webhook events show 2\n  formsvc --demo webhook events show 4 --jq .verdict\n  formsvc --demo webhook events show --raw"
 )]
 pub(crate) struct Show {
-    /// Number of the capture [default: the newest]
+    /// Number of the delivery [default: the newest]
     #[arg(id = "capture", value_name = "N", value_parser = capture_number)]
     number: Option<CaptureNumber>,
     /// Write only the body, byte for byte

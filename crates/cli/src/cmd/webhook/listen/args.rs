@@ -25,8 +25,8 @@ const INSPECTOR: &str = "Inspector";
 /// The flags of responses.
 #[derive(Debug, Args)]
 pub(super) struct ResponseArgs {
-    /// What to do with a delivery without a valid signature: respond with 401 as receivers must, respond with 200,
-    /// or forward it
+    /// What to do with an invalid delivery, which a receiver must refuse: respond with 401 or 400 (by verdict), respond
+    /// with 200, or forward it
     #[arg(long, value_name = "ACTION", default_value = "reject", value_parser = on_invalid(), help_heading = RESPONSES)]
     pub(super) on_invalid: OnInvalid,
     /// Respond to the attempts of each submission with these statuses in order, such as 503,pass; the last one
@@ -47,7 +47,7 @@ pub(super) struct ResponseArgs {
 /// The flags of targets.
 #[derive(Debug, Args)]
 pub(super) struct ForwardArgs {
-    /// Forward each valid delivery to this URL, host:port/path, or port/path on this machine; repeatable
+    /// Forward each delivery, except invalid ones, to this URL, host:port/path, or port/path on this machine; repeatable
     ///
     /// A URL without a path gets each delivery at the path where it arrived. Without a scheme, a URL of this machine is
     /// http, and every other one is https. A target has 10 seconds to respond, unless `--timeout` is given.

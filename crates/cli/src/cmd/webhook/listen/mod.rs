@@ -22,7 +22,7 @@ use formsvc_workbench::listen::{
 };
 use formsvc_workbench::secrets::SigningSecrets;
 use formsvc_workbench::store::{CaptureStore, StoreLimits};
-use formsvc_workbench::warning::{Warning, WarningCode};
+use formsvc_workbench::warning::Warning;
 use formsvc_workbench::{mask, record, target};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -209,22 +209,10 @@ impl Listen {
     }
 
     fn warnings(&self, secrets: &SigningSecrets, store_error: Option<&CliError>) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        let mut warn = |code, message| warnings.push(Warning { code, message });
-        if secrets.is_empty() {
-            let message = "no signing secret: deliveries are not verified; store one with `formsvc webhook secret \
-                           add`, or set FORMSVC_SIGNING_SECRET";
-            warn(WarningCode::NotVerified, message.to_owned());
-        }
-        if let Some(bind) = self.bind.filter(|bind| !bind.is_loopback()) {
-            let message = format!("other machines can reach the listener at {bind}");
-            warn(WarningCode::Reachable, message);
-        }
-        if let Some(error) = store_error.map(CliError::brief) {
-            let effect = "deliveries are kept in memory only, and lost when the listener ends";
-            warn(WarningCode::InMemory, format!("{error}: {effect}"));
-        }
-        warnings
+        let not_verified = secrets.is_empty().then(Warning::not_verified);
+        let reachable = self.bind.and_then(Warning::reachable);
+        let in_memory = store_error.map(|error| Warning::in_memory(error.brief()));
+        not_verified.into_iter().chain(reachable).chain(in_memory).collect()
     }
 
     fn rules(&self, setup: &Setup, max_body: usize) -> Result<ListenRules, CliError> {

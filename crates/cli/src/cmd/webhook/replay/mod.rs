@@ -42,7 +42,7 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 ///
 /// Sends the recorded headers and body with a fresh signature, oldest delivery first, to the targets to which
 /// the listener forwarded them or to `--to`. Without `--verdict`, conditions such as `--status` select only deliveries
-/// with a valid signature. `--status` is the status of the recorded response; replays do not change it.
+/// with the verdict `valid`, or with `unchecked` for `--keep-signature`. `--status` is the status of the recorded response; replays do not change it.
 ///
 /// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if a
 /// status is not the one of `--expect`, which is 2xx by default. A response may take 10 seconds, unless `--timeout` is
@@ -126,7 +126,10 @@ impl Replay {
             cx.progress.remark("no captures match");
         }
         for (skipped, reason) in [
-            (plan.untrusted, "without a valid signature; to send them anyway, pass their numbers"),
+            (
+                plan.untrusted,
+                "that may not be from the service; to send them anyway, pass their numbers",
+            ),
             (
                 plan.not_forwarded,
                 "that the listener did not forward; pass the URL: `--to 4242/hook`",

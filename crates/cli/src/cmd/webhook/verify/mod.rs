@@ -43,8 +43,8 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Verify the signature of a delivery and explain a mismatch
 ///
 /// Verifies the body byte for byte, as `webhook listen` does. Exits with 0 if the signature is valid and at
-/// most 5 minutes old and the body is an event, else with 11. `--explain` tries common causes of a mismatch, such
-/// as a reformatted body.
+/// most 5 minutes old (with `--capture`, at its arrival) and the body is an event, else with 11. `--explain` tries
+/// common causes of a mismatch, such as a reformatted body.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

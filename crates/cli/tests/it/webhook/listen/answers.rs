@@ -95,7 +95,7 @@ fn previous_secret_verifies_and_is_named() {
 #[test]
 fn missing_secret_marks_deliveries_unchecked() {
     let mut listener = Listener::with(&["--no-store"], |command| command);
-    listener.wait_for("warning: no signing secret");
+    listener.wait_for("warning: the listener has no signing secret");
     assert_eq!(listener.post("", &event("sub_1")).status(), 200);
     assert!(listener.terminate().stdout.contains("? unchecked"));
 }
