@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use url::Url;
 
 use super::{Check, Outcome};
-use crate::base::files::AtomicFile;
+use crate::base::atomic_file::AtomicFile;
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
 use crate::exit::Exit;

@@ -39,7 +39,7 @@ use super::args::SecretArgs;
 use super::line::LineStyle;
 use super::{captures, is_demo};
 use crate::account::key::aside;
-use crate::base::files;
+use crate::base::atomic_file;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -289,7 +289,7 @@ impl Listen {
                 Ok(Ok(file)) if file["pid"].is_u64() => {}
                 _ => return Err(io::Error::other("it exists and is not a ready file")),
             }
-            files::write_private(&file, content.as_bytes())
+            atomic_file::write_private(&file, content.as_bytes())
         };
         let failed = |error| CliError::new(Exit::LocalIo, what).because(&error);
         aside(write).await?.map_err(failed)?;
