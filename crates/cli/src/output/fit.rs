@@ -16,11 +16,10 @@ pub(super) struct ColumnWidth {
 /// Fits columns into `room` cells and returns their widths. Columns that do not fit are dropped from the right,
 /// but the first column is never dropped. The remaining room goes to the columns from left to right.
 pub(super) fn fit(columns: &[ColumnWidth], room: usize) -> Vec<usize> {
-    let (mut widths, mut rest) = (Vec::new(), room);
+    let (mut widths, mut rest) = (Vec::new(), room + GAP);
     for column in columns {
         let width = if widths.is_empty() { column.min.min(room) } else { column.min };
-        let gap = if widths.is_empty() { 0 } else { GAP };
-        let Some(left) = rest.checked_sub(width + gap) else { break };
+        let Some(left) = rest.checked_sub(width + GAP) else { break };
         widths.push(width);
         rest = left;
     }
