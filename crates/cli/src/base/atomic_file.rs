@@ -8,8 +8,8 @@ use tempfile::NamedTempFile;
 
 use super::files::folder_of;
 
-/// A file that is written under a temporary name. [`Self::commit`] moves it to its path; if it is dropped
-/// before, an older file at the path stays unchanged.
+/// A file under a temporary name. [`Self::commit`] writes it and moves it to its path; if that fails or does not
+/// happen, an older file at the path stays unchanged.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     path: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct AtomicFile {
 
 impl AtomicFile {
     /// Creates a file that only the user can read: mode 0600.
-    pub(crate) fn private(path: &Path) -> io::Result<Self> {
+    fn private(path: &Path) -> io::Result<Self> {
         Self::create(path, 0o600)
     }
 
@@ -42,7 +42,8 @@ impl AtomicFile {
     }
 
     /// Writes the content to disk and moves the file to its path.
-    pub(crate) fn commit(self) -> io::Result<()> {
+    pub(crate) fn commit(mut self, content: &[u8]) -> io::Result<()> {
+        self.work.write_all(content)?;
         self.work.as_file().sync_all()?;
         self.work.persist(&self.path)?;
         // The rename is durable only after the folder is synced.
@@ -50,33 +51,20 @@ impl AtomicFile {
     }
 }
 
-impl Write for AtomicFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.work.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.work.flush()
-    }
-}
-
 /// Replaces a file atomically. The new file has mode 0600.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = AtomicFile::private(path)?;
-    file.write_all(content)?;
-    file.commit()
+    AtomicFile::private(path)?.commit(content)
 }
 
 /// Replaces the content of a file atomically. The mode stays the same, and a link stays a link. A new file
 /// has mode 0600.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
-    let mut file = AtomicFile::private(&path)?;
+    let file = AtomicFile::private(&path)?;
     if let Ok(metadata) = fs::metadata(&path) {
         file.work.as_file().set_permissions(metadata.permissions())?;
     }
-    file.write_all(content)?;
-    file.commit()
+    file.commit(content)
 }
 
 /// Removes the temporary files that killed runs left beside a file. Call it only while the lock is held.
@@ -122,9 +110,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("report");
         fs::write(&path, "old").unwrap();
-        let mut file = AtomicFile::shared(&path).unwrap();
-        file.write_all(b"new").unwrap();
-        drop(file);
+        drop(AtomicFile::shared(&path).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
         assert!(AtomicFile::shared(top.path()).is_err());

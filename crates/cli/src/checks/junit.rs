@@ -1,6 +1,6 @@
 //! JUnit reports of checks, which CI systems display.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -26,15 +26,10 @@ impl Junit {
     }
 
     /// Writes the results of a command that checked the server at `url`.
-    pub(crate) fn write(
-        mut self,
-        command: &str,
-        url: &Url,
-        checks: &[Check],
-    ) -> Result<(), CliError> {
+    pub(crate) fn write(self, command: &str, url: &Url, checks: &[Check]) -> Result<(), CliError> {
         let xml = report(command, url, checks).to_string().map_err(io::Error::other);
-        let written = xml.and_then(|xml| self.work.write_all(xml.as_bytes()));
-        written.and_then(|()| self.work.commit()).map_err(|error| unwritable(&self.path, &error))
+        let written = xml.and_then(|xml| self.work.commit(xml.as_bytes()));
+        written.map_err(|error| unwritable(&self.path, &error))
     }
 }
 
