@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use formsvc_client::Form;
 use serde::{Deserialize, Serialize};
 
+use crate::base::atomic_file;
 use crate::base::files::{self, Trust};
 use crate::base::paths::Paths;
 use crate::settings::{Service, Settings};
@@ -85,7 +86,7 @@ fn read(path: &Path, base_url: &str, now: SystemTime) -> Option<Vec<CachedForm>>
 fn write(path: &Path, file: &CacheFile) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
     files::create_private_folder(folder)?;
-    files::write_private(path, serde_json::to_string(file)?.as_bytes())
+    atomic_file::write_private(path, serde_json::to_string(file)?.as_bytes())
 }
 
 #[cfg(test)]

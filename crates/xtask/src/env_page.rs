@@ -10,10 +10,13 @@ pub(crate) fn page() -> String {
         about: "A flag is stronger than a variable, and a variable than [a file](CONFIG.md); an empty \
                 variable counts as\nunset. The variables of `formsvc-server` are in \
                 [SETTINGS.md](SETTINGS.md).",
-        columns: &["Variable", "Meaning"],
+        columns: &["Variable", "Meaning", "Flag"],
         rows: ENV_VARS
             .iter()
-            .map(|var| vec![format!("`{}`", var.name), var.about.to_owned()])
+            .map(|var| {
+                let flag = var.flag.map_or_else(String::new, |flag| format!("`{flag}`"));
+                vec![format!("`{}`", var.name), format!("{}.", var.about), flag]
+            })
             .collect(),
     };
     format!(

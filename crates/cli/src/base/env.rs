@@ -7,7 +7,9 @@ use std::ffi::OsString;
 pub struct EnvVar {
     /// The name.
     pub name: &'static str,
-    /// The description in help texts.
+    /// The global flag that takes precedence over the variable.
+    pub flag: Option<&'static str>,
+    /// The description of the variable, and of a flag that has none of its own.
     pub about: &'static str,
 }
 
@@ -21,10 +23,11 @@ impl EnvVar {
 
 /// Defines a constant for each variable, and the list of all variables.
 macro_rules! variables {
-    ($($constant:ident = $name:literal: $about:literal;)*) => {
+    ($($constant:ident = $name:literal $($flag:literal)?: $about:literal;)*) => {
         $(
             #[doc = $about]
-            pub const $constant: EnvVar = EnvVar { name: $name, about: $about };
+            pub const $constant: EnvVar =
+                EnvVar { name: $name, flag: [$($flag)?].first().copied(), about: $about };
         )*
         /// All variables that the program or one of its libraries reads.
         pub const ENV_VARS: &[EnvVar] = &[$($constant),*];
@@ -33,108 +36,108 @@ macro_rules! variables {
 
 #[rustfmt::skip]
 variables! {
-    BASE_URL = "FORMSVC_BASE_URL":
-        "base URL of the service";
+    BASE_URL = "FORMSVC_BASE_URL" "--base-url":
+        "Base URL of the service: https, or http on this machine";
     ALLOW_HTTP = "FORMSVC_ALLOW_HTTP":
-        "hosts, separated by commas, that get requests and the API key over http, without encryption";
+        "Hosts, separated by commas, that get requests and the API key over http, without encryption";
     API_KEY = "FORMSVC_API_KEY":
-        "the API key; the `--api-key-…` flags take precedence";
-    API_KEY_FILE = "FORMSVC_API_KEY_FILE":
-        "file that contains the API key, like `--api-key-file`; FORMSVC_API_KEY takes precedence";
-    PROFILE = "FORMSVC_PROFILE":
-        "profile that commands use: a service and its API key";
-    OUTPUT = "FORMSVC_OUTPUT":
-        "output format";
-    TIME_STYLE = "FORMSVC_TIME_STYLE":
-        "format of times on a terminal: relative (2 h ago) or absolute (local date and time)";
-    COLOR = "FORMSVC_COLOR":
-        "when to use colours";
-    PAGER = "FORMSVC_PAGER":
-        "command that shows long output on a terminal; false disables the pager";
-    ERROR_FORMAT = "FORMSVC_ERROR_FORMAT":
-        "format of errors and messages on standard error";
-    NO_INPUT = "FORMSVC_NO_INPUT":
-        "true disables prompts, even on a terminal";
-    TIMEOUT = "FORMSVC_TIMEOUT":
-        "time limit for one request and its response";
-    MAX_WAIT = "FORMSVC_MAX_WAIT":
-        "longest single wait for a rate limit; a command that would have to wait longer fails";
-    MAX_RATE = "FORMSVC_MAX_RATE":
-        "maximum requests per minute";
-    CACERT = "FORMSVC_CACERT":
-        "PEM file of certificates that are also trusted, like `--cacert`";
+        "API key, instead of FORMSVC_API_KEY_FILE; the `--api-key-…` flags take precedence";
+    API_KEY_FILE = "FORMSVC_API_KEY_FILE" "--api-key-file":
+        "File that contains the API key";
+    PROFILE = "FORMSVC_PROFILE" "--profile":
+        "Profile: a service and its API key";
+    OUTPUT = "FORMSVC_OUTPUT" "--output":
+        "Output format";
+    TIME_STYLE = "FORMSVC_TIME_STYLE" "--time-style":
+        "Format of times on a terminal: relative or absolute";
+    COLOR = "FORMSVC_COLOR" "--color":
+        "When to use colours";
+    PAGER = "FORMSVC_PAGER" "--no-pager":
+        "Command that shows long output on a terminal; false disables the pager";
+    ERROR_FORMAT = "FORMSVC_ERROR_FORMAT" "--error-format":
+        "Format of errors and messages on standard error";
+    NO_INPUT = "FORMSVC_NO_INPUT" "--no-input":
+        "Never prompt, even on a terminal";
+    TIMEOUT = "FORMSVC_TIMEOUT" "--timeout":
+        "Time limit for one request and its response";
+    MAX_WAIT = "FORMSVC_MAX_WAIT" "--max-wait":
+        "Longest single wait for a rate limit; a command that would have to wait longer fails";
+    MAX_RATE = "FORMSVC_MAX_RATE" "--max-rate":
+        "Maximum requests per minute, or `off`";
+    CACERT = "FORMSVC_CACERT" "--cacert":
+        "PEM file of additional trusted certificates: of an authority or of a server";
     SYNC_TO = "FORMSVC_SYNC_TO":
-        "database of `submissions sync`, like `--to`; other users cannot see a password in it";
+        "Database of `submissions sync`, instead of `--to`; other users cannot see a password in it";
     PGPASSWORD = "PGPASSWORD":
-        "password of a PostgreSQL database whose URL contains none";
+        "Password of a PostgreSQL database whose URL contains none";
     PGPASSFILE = "PGPASSFILE":
-        "file of passwords of PostgreSQL databases, instead of ~/.pgpass";
+        "File of passwords of PostgreSQL databases, instead of ~/.pgpass";
     PGHOST = "PGHOST":
-        "host of a PostgreSQL database whose URL contains none, instead of localhost";
+        "Host of a PostgreSQL database whose URL contains none, instead of localhost";
     CONFIG_DIR = "FORMSVC_CONFIG_DIR":
-        "configuration folder";
+        "Configuration folder";
     STATE_DIR = "FORMSVC_STATE_DIR":
-        "state folder, with the captures of `webhook listen`";
+        "State folder, with the captures of `webhook listen`";
     SIGNING_SECRET = "FORMSVC_SIGNING_SECRET":
-        "signing secret of an endpoint, for `webhook …`; the `--secret-…` flags take precedence";
+        "Signing secret of an endpoint, for `webhook …`; the `--secret-…` flags take precedence";
     SIGNING_SECRET_FILE = "FORMSVC_SIGNING_SECRET_FILE":
-        "file that contains the signing secret, like `--secret-file`; FORMSVC_SIGNING_SECRET takes precedence";
+        "File that contains the signing secret, instead of `--secret-file`; FORMSVC_SIGNING_SECRET takes precedence";
     NO_COLOR = "NO_COLOR":
-        "disables colours if set";
+        "Disables colours if set";
     CLICOLOR = "CLICOLOR":
-        "disables colours if 0";
+        "Disables colours if 0";
     CLICOLOR_FORCE = "CLICOLOR_FORCE":
-        "enables colours, even in a pipe, if set and not 0";
+        "Enables colours, even in a pipe, if set and not 0";
     TERM = "TERM":
-        "type of the terminal; dumb disables colours";
+        "Type of the terminal; dumb disables colours";
     COLUMNS = "COLUMNS":
-        "width of help and tables without a terminal";
+        "Width of help and tables without a terminal";
     PLAIN_PAGER = "PAGER":
-        "command that shows long output on a terminal; FORMSVC_PAGER and the setting `pager` take precedence";
+        "Command that shows long output on a terminal; FORMSVC_PAGER and the setting `pager` take precedence";
     LESS = "LESS":
-        "flags of the pager less; FRX if not set";
+        "Flags of the pager less; FRX if not set";
     LESSCHARSET = "LESSCHARSET":
-        "character set of the pager less; utf-8 if not set";
+        "Character set of the pager less; utf-8 if not set";
     LV = "LV":
-        "flags of the pager lv; -c if not set";
+        "Flags of the pager lv; -c if not set";
     TZ = "TZ":
-        "time zone of printed times";
+        "Time zone of printed times";
     HOME = "HOME":
-        "home folder, if it is an absolute path; without one nothing is stored";
+        "Home folder, if it is an absolute path; without one nothing is stored";
     USERPROFILE = "USERPROFILE":
-        "home folder on Windows, if HOME is not set";
+        "Home folder on Windows, if HOME is not set";
     XDG_CONFIG_HOME = "XDG_CONFIG_HOME":
-        "parent of the configuration folder, instead of ~/.config";
+        "Parent of the configuration folder, instead of ~/.config";
     XDG_CACHE_HOME = "XDG_CACHE_HOME":
-        "parent of the cache folder, instead of ~/.cache";
+        "Parent of the cache folder, instead of ~/.cache";
     XDG_STATE_HOME = "XDG_STATE_HOME":
-        "parent of the state folder, instead of ~/.local/state";
+        "Parent of the state folder, instead of ~/.local/state";
     DBUS_SESSION_BUS_ADDRESS = "DBUS_SESSION_BUS_ADDRESS":
-        "address of the session bus, on which the keyring is found on Linux";
+        "Address of the session bus, on which the keyring is found on Linux";
     XDG_RUNTIME_DIR = "XDG_RUNTIME_DIR":
-        "folder of the session bus, if DBUS_SESSION_BUS_ADDRESS is not set";
+        "Folder of the session bus, if DBUS_SESSION_BUS_ADDRESS is not set";
     HTTPS_PROXY = "HTTPS_PROXY":
-        "proxy for https URLs: http://, https://, socks5:// (this machine resolves names) or socks5h:// (the proxy resolves names), with user:password@ if needed. Localhost never uses a proxy";
+        "Proxy for https URLs: http://, https://, socks5:// (this machine resolves names) or socks5h:// (the proxy resolves names), with user:password@ if needed. Localhost never uses a proxy";
     HTTP_PROXY = "HTTP_PROXY":
-        "proxy for http URLs, such as targets of webhook commands; ignored in a CGI script";
+        "Proxy for http URLs, such as targets of webhook commands; ignored in a CGI script";
     ALL_PROXY = "ALL_PROXY":
-        "proxy for https and http URLs if HTTPS_PROXY or HTTP_PROXY is not set";
+        "Proxy for https and http URLs if HTTPS_PROXY or HTTP_PROXY is not set";
     NO_PROXY = "NO_PROXY":
-        "hosts that are reached without a proxy, separated by commas or spaces: a domain (with its subdomains; also .domain or *.domain), host:port, an IP address, a CIDR range, or * for all";
+        "Hosts that are reached without a proxy, separated by commas or spaces: a domain (with its subdomains; also .domain or *.domain), host:port, an IP address, a CIDR range, or * for all";
     REQUEST_METHOD = "REQUEST_METHOD":
-        "marks a CGI script, where the client of the script controls HTTP_PROXY";
+        "Marks a CGI script, where the client of the script controls HTTP_PROXY";
     SSL_CERT_FILE = "SSL_CERT_FILE":
         "PEM file of certificates that are trusted instead of the system's";
     SSL_CERT_DIR = "SSL_CERT_DIR":
-        "folders of such files, separated by colons (semicolons on Windows); adds to SSL_CERT_FILE";
+        "Folders of such files, separated by colons (semicolons on Windows); adds to SSL_CERT_FILE";
     PATH = "PATH":
-        "folders of `api_key_command` and of the pager";
+        "Folders of `api_key_command` and of the pager";
     TMPDIR = "TMPDIR":
-        "folder of temporary files, such as those of `sandbox`";
+        "Folder of temporary files, such as those of `sandbox`";
     COMPLETE = "FORMSVC_COMPLETE":
-        "the shell that completes a command; set by the scripts of `formsvc completion`";
+        "Shell that completes a command; set by the scripts of `formsvc completion`";
     COMPLETE_INDEX = "_CLAP_COMPLETE_INDEX":
-        "index of the completed word; set by the scripts of `formsvc completion`";
+        "Index of the completed word; set by the scripts of `formsvc completion`";
 }
 
 /// The variables with secret values. They are removed from the environment of child processes.

@@ -1,17 +1,15 @@
-//! Files that contain settings, API keys or other private data: reads that check owner and mode, locks, and
-//! atomic replacement.
+//! Files that contain settings, API keys or other private data: reads that check owner and mode, and locks.
 //!
 //! The checks run on the open file, and for a link also on its folder, so that another user cannot exchange the file
 //! between the check and the read. A read does not wait for the writer of a pipe.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use secrecy::zeroize::Zeroizing;
-use tempfile::NamedTempFile;
 
 /// Longest wait for a lock. Its owner holds it only while it writes a small file.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -220,94 +218,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, FileError> {
     }
 }
 
-/// A file that is written under a temporary name. [`Self::commit`] moves it to its path; if it is dropped
-/// before, an older file at the path stays unchanged.
-#[derive(Debug)]
-pub(crate) struct AtomicFile {
-    path: PathBuf,
-    work: NamedTempFile,
-}
-
-impl AtomicFile {
-    /// Creates a file that only the user can read: mode 0600.
-    pub(crate) fn private(path: &Path) -> io::Result<Self> {
-        Self::create(path, 0o600)
-    }
-
-    /// Creates a file with the mode that the umask gives to new files.
-    pub(crate) fn shared(path: &Path) -> io::Result<Self> {
-        Self::create(path, 0o666)
-    }
-
-    fn create(path: &Path, mode: u32) -> io::Result<Self> {
-        if path.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        let prefix = work_prefix(path);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix);
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-        #[cfg(not(unix))]
-        let _ = mode;
-        Ok(Self { path: path.to_owned(), work: builder.tempfile_in(folder_of(path))? })
-    }
-
-    /// Writes the content to disk and moves the file to its path.
-    pub(crate) fn commit(self) -> io::Result<()> {
-        self.work.as_file().sync_all()?;
-        self.work.persist(&self.path)?;
-        // The rename is durable only after the folder is synced.
-        if cfg!(unix) { File::open(folder_of(&self.path))?.sync_all() } else { Ok(()) }
-    }
-}
-
-impl Write for AtomicFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.work.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.work.flush()
-    }
-}
-
-/// Replaces a file atomically. The new file has mode 0600.
-pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = AtomicFile::private(path)?;
-    file.write_all(content)?;
-    file.commit()
-}
-
-/// Replaces the content of a file atomically. The mode stays the same, and a link stays a link. A new file
-/// has mode 0600.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
-    let mut file = AtomicFile::private(&path)?;
-    if let Ok(metadata) = fs::metadata(&path) {
-        file.work.as_file().set_permissions(metadata.permissions())?;
-    }
-    file.write_all(content)?;
-    file.commit()
-}
-
-/// Removes the temporary files that killed runs left beside a file. Call it only while the lock is held.
-pub(crate) fn remove_leftovers(path: &Path) -> io::Result<()> {
-    let prefix = work_prefix(path);
-    for entry in fs::read_dir(folder_of(path))? {
-        let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-fn work_prefix(path: &Path) -> String {
-    format!(".{}.", path.file_name().unwrap_or_default().display())
-}
-
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -319,6 +230,7 @@ mod tests {
 
     use super::Trust::{AnyUser, OwnUser, Private};
     use super::*;
+    use crate::base::atomic_file::write_private;
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).expect("a file of the test");
@@ -436,34 +348,5 @@ mod tests {
             assert!(error.ends_with(problem), "{error}");
         }
         assert!(read(&path.join("below"), OwnUser, 9).unwrap().is_none());
-    }
-
-    #[test]
-    fn replaced_file_keeps_its_mode_and_its_link() {
-        let top = tempfile::tempdir().unwrap();
-        let (real, link) = (top.path().join("real"), top.path().join("link"));
-        replace(&real, b"1").unwrap();
-        assert_eq!(mode(&real), 0o600);
-        set_mode(&real, 0o640);
-        symlink(&real, &link).unwrap();
-        replace(&link, b"2").unwrap();
-        assert!(link.is_symlink());
-        assert_eq!((fs::read(&real).unwrap(), mode(&real)), (b"2".to_vec(), 0o640));
-    }
-
-    #[test]
-    fn uncommitted_file_changes_nothing() {
-        let top = tempfile::tempdir().unwrap();
-        let path = top.path().join("report");
-        fs::write(&path, "old").unwrap();
-        let mut file = AtomicFile::shared(&path).unwrap();
-        file.write_all(b"new").unwrap();
-        drop(file);
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
-        assert!(AtomicFile::shared(top.path()).is_err());
-        std::mem::forget(AtomicFile::private(&path).unwrap());
-        remove_leftovers(&path).unwrap();
-        assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
     }
 }

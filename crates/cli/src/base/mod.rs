@@ -1,5 +1,6 @@
 //! Small helpers without knowledge of commands: files, folders, variables, standard input, and text.
 
+pub(crate) mod atomic_file;
 pub(crate) mod child;
 pub mod env;
 pub(crate) mod files;

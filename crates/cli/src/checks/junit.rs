@@ -1,13 +1,13 @@
 //! JUnit reports of checks, which CI systems display.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use url::Url;
 
 use super::{Check, Outcome};
-use crate::base::files::AtomicFile;
+use crate::base::atomic_file::AtomicFile;
 use crate::base::sanitize::one_line;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -26,14 +26,10 @@ impl Junit {
     }
 
     /// Writes the results of a command that checked the server at `url`.
-    pub(crate) fn write(
-        mut self,
-        command: &str,
-        url: &Url,
-        checks: &[Check],
-    ) -> Result<(), CliError> {
-        let written = self.work.write_all(render(command, url, checks).as_bytes());
-        written.and_then(|()| self.work.commit()).map_err(|error| unwritable(&self.path, &error))
+    pub(crate) fn write(self, command: &str, url: &Url, checks: &[Check]) -> Result<(), CliError> {
+        let xml = report(command, url, checks).to_string().map_err(io::Error::other);
+        let written = xml.and_then(|xml| self.work.commit(xml.as_bytes()));
+        written.map_err(|error| unwritable(&self.path, &error))
     }
 }
 
@@ -42,52 +38,48 @@ fn unwritable(path: &Path, error: &io::Error) -> CliError {
     CliError::new(Exit::LocalIo, what).because(error)
 }
 
-/// Renders the report. It contains only the scheme, host and port of the URL, because the rest may be secret.
-fn render(command: &str, url: &Url, checks: &[Check]) -> String {
-    let count = |outcome| checks.iter().filter(|check| check.outcome == outcome).count();
-    let took: Duration = checks.iter().map(|check| check.took).sum();
-    let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3}\"",
-        checks.len(),
-        count(Outcome::Failed),
-        count(Outcome::Skipped),
-        took.as_secs_f64()
-    );
+/// Returns the report. It contains only the scheme, host and port of the URL, because the rest may be secret.
+fn report(command: &str, url: &Url, checks: &[Check]) -> Report {
     let class = command.trim_start_matches("formsvc ").replace(' ', ".");
-    let host = escape(&url.origin().ascii_serialization());
-    let cases: String = checks.iter().map(|check| render_case(&class, check)).collect();
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
-         <testsuite name=\"{command}\" hostname=\"{host}\" {counts}>\n{cases}  \
-         </testsuite>\n</testsuites>\n"
-    )
+    let took = checks.iter().map(|check| check.took).sum();
+    let mut suite = TestSuite::new(command);
+    suite.extra.insert("hostname".into(), url.origin().ascii_serialization().into());
+    suite.set_time(took).add_test_cases(checks.iter().map(|check| test_case(&class, check)));
+    let mut report = Report::unnamed();
+    report.set_time(took).add_test_suite(suite);
+    report
 }
 
-fn render_case(class: &str, check: &Check) -> String {
-    let (name, found) = (escape(check.name), escape(&check.found));
-    let details: Vec<String> = check.details.iter().map(|line| escape(line)).collect();
+fn test_case(class: &str, check: &Check) -> TestCase {
+    let found = xml_text(&check.found);
+    let details: Vec<String> = check.details.iter().map(|line| xml_text(line)).collect();
     let details = details.join("\n");
-    let content = match check.outcome {
-        Outcome::Passed => String::new(),
-        Outcome::Skipped => format!("<skipped message=\"{found}\"/>"),
-        Outcome::Warning => format!("<system-out>warning: {found}\n{details}</system-out>"),
-        Outcome::Failed => {
-            format!("<failure type=\"check_failed\" message=\"{found}\">{details}</failure>")
-        }
+    let mut status = match check.outcome {
+        Outcome::Passed | Outcome::Warning => TestCaseStatus::success(),
+        Outcome::Skipped => TestCaseStatus::skipped(),
+        Outcome::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
     };
-    let seconds = check.took.as_secs_f64();
-    let attributes = format!("classname=\"{class}\" name=\"{name}\" time=\"{seconds:.3}\"");
-    format!("    <testcase {attributes}>{content}</testcase>\n")
+    status.set_message(&found);
+    if check.outcome == Outcome::Failed {
+        status.set_type("check_failed").set_description(&details);
+    }
+    let mut case = TestCase::new(check.name, status);
+    case.set_classname(class).set_time(check.took);
+    if check.outcome == Outcome::Warning {
+        case.set_system_out(format!("warning: {found}\n{details}"));
+    }
+    case
 }
 
-/// Escapes untrusted text for XML, and replaces the characters that XML does not allow.
-fn escape(text: &str) -> String {
-    let text = one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;").replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+/// Sanitizes untrusted text, and replaces the two characters that XML does not allow and `quick_junit` keeps.
+fn xml_text(text: &str) -> String {
+    one_line(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn case(name: &'static str, outcome: Outcome, found: &str) -> Check {
@@ -97,11 +89,11 @@ mod tests {
     }
 
     fn rendered(url: &str, checks: &[Check]) -> String {
-        render("formsvc x check", &url.parse().unwrap(), checks)
+        report("formsvc x check", &url.parse().unwrap(), checks).to_string().unwrap()
     }
 
     #[test]
-    fn report_counts_and_names_every_check() {
+    fn report_has_counts_outcomes_and_host_only() {
         let xml = rendered(
             "https://u:pw@hooks.example:8443/secret?token=x",
             &[
@@ -111,29 +103,41 @@ mod tests {
                 case("future", Outcome::Skipped, "not tried"),
             ],
         );
-        assert!(
-            xml.contains("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"0.048\"")
-        );
-        assert!(xml.contains("hostname=\"https://hooks.example:8443\""), "{xml}");
-        for secret in ["u:pw", "/secret", "token"] {
-            assert!(!xml.contains(secret), "{xml}");
-        }
-        assert_eq!(xml.matches("<testcase classname=\"x.check\" ").count(), 4);
-        assert!(xml.contains("name=\"fresh\" time=\"0.012\"></testcase>"), "{xml}");
-        assert!(
-            xml.contains("<failure type=\"check_failed\" message=\"answered 200 (accepted)\">")
-        );
-        assert!(xml.contains("<skipped message=\"not tried\"/>"));
-        assert_eq!(xml.matches('<').count(), xml.matches('>').count(), "{xml}");
+        let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="4" skipped="1" failures="1" errors="0" time="0.048">
+    <testsuite name="formsvc x check" tests="4" skipped="1" errors="0" failures="1" time="0.048" hostname="https://hooks.example:8443">
+        <testcase name="fresh" classname="x.check" time="0.012"/>
+        <testcase name="stale" classname="x.check" time="0.012">
+            <failure message="answered 200 (accepted)" type="check_failed">found: answered 200 (accepted)
+fix: &lt;none&gt;</failure>
+        </testcase>
+        <testcase name="get" classname="x.check" time="0.012">
+            <system-out>warning: answered 200 (accepted)
+found: answered 200 (accepted)
+fix: &lt;none&gt;</system-out>
+        </testcase>
+        <testcase name="future" classname="x.check" time="0.012">
+            <skipped message="not tried"/>
+        </testcase>
+    </testsuite>
+</testsuites>
+"#;
+        assert_eq!(xml, expected);
     }
 
     #[test]
-    fn untrusted_text_is_escaped() {
+    fn untrusted_text_is_sanitized_and_escaped() {
         let found = "302 to \"><script>&\u{1b}]0;x\u{7}\u{0}\u{ffff}\n</failure>";
         let xml = rendered("http://127.0.0.1:1/", &[case("no-redirect", Outcome::Failed, found)]);
-        assert_eq!(xml.matches("</failure>").count(), 1, "{xml}");
-        assert!(!xml.contains("<script>") && xml.contains("&lt;script&gt;&amp;"), "{xml}");
         assert!(xml.chars().all(|c| c == '\n' || !c.is_control()) && !xml.contains('\u{ffff}'));
+        let parsed = Report::deserialize_from_str(&xml).unwrap();
+        let status = &parsed.test_suites[0].test_cases[0].status;
+        let TestCaseStatus::NonSuccess { message, description, .. } = status else {
+            panic!("{status:?}")
+        };
+        let clean = "302 to \"><script>&]0;x\u{fffd} </failure>";
+        assert_eq!(message.as_deref(), Some(clean));
+        assert_eq!(description.as_deref(), Some(&*format!("found: {clean}\nfix: <none>")));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use clap::{Arg, Command};
 
+use crate::base::env::ENV_VARS;
+use crate::settings::config::keys;
+
 /// The flags that `-h` shows of commands with many flags. `--help` shows all.
 const EVERYDAY: &[(&str, &str)] = &[
     ("webhook listen", "port sandbox forward-to count expect ui"),
@@ -19,14 +22,28 @@ const EVERYDAY: &[(&str, &str)] = &[
 /// The global flags that only commands with data accept.
 const DATA: &[&str] = &["output", "json", "jq", "template"];
 
-/// Hides rare flags in short help, and the global flags that a command refuses or ignores in all help.
+/// Describes the flags of settings. Hides rare flags in short help, and the global flags that a command refuses or
+/// ignores in all help.
 pub(super) fn arrange(root: Command) -> Command {
+    let root = root.mut_args(|arg| match of_variable(&arg) {
+        Some(help) if arg.get_help().is_none() => arg.help(help),
+        _ => arg,
+    });
     let globals: Vec<Arg> =
         root.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
     root.mut_subcommands(|command| {
         let path = vec![command.get_name().to_owned()];
         arrange_below(command, &path, &globals)
     })
+}
+
+/// Returns the description of the variable of a flag, with the default of the setting of this name.
+fn of_variable(arg: &Arg) -> Option<String> {
+    let flag = format!("--{}", arg.get_long()?);
+    let variable = ENV_VARS.iter().find(|variable| variable.flag == Some(&flag))?;
+    let default = keys::find(arg.get_id().as_str()).and_then(|setting| setting.default);
+    let default = default.map_or_else(String::new, |default| format!(" [default: {default}]"));
+    Some(format!("{} [env: {}]{default}", variable.about, variable.name))
 }
 
 fn arrange_below(command: Command, path: &[String], globals: &[Arg]) -> Command {
@@ -68,6 +85,7 @@ fn is_refused(command: &[&str], flag: &str) -> bool {
 mod tests {
     use super::*;
     use crate::cmd;
+    use crate::settings::config::keys::SETTINGS;
 
     /// Calls a function for each command with its words.
     fn walk(command: &Command, path: &[&str], visit: &mut impl FnMut(&Command, &[&str])) {
@@ -76,6 +94,24 @@ mod tests {
             visit(command, &path);
             walk(command, &path, visit);
         }
+    }
+
+    #[test]
+    fn flag_of_a_setting_has_its_description() {
+        let root = cmd::command();
+        let help = |arg: &Arg| arg.get_help().map(ToString::to_string).unwrap_or_default();
+        for setting in SETTINGS.iter().filter(|setting| setting.name != "pager") {
+            let (Some(flag), Some(variable)) = (setting.flag, setting.variable) else { continue };
+            let mut flags =
+                root.get_arguments().filter(|arg| flag[2..] == *arg.get_long().unwrap());
+            let default = setting.default.map(|default| format!(" [default: {default}]"));
+            let default = default.unwrap_or_default();
+            let expected = format!("{} [env: {}]{default}", setting.about, variable.name);
+            assert_eq!(help(flags.next().unwrap()), expected);
+        }
+        let is_described = |arg: &Arg| help(arg).starts_with(char::is_uppercase);
+        let wrong = root.get_arguments().filter(|arg| !is_described(arg)).map(Arg::get_id);
+        assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `formsvc man`
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Command};
@@ -8,8 +7,8 @@ use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::page;
+use crate::base::atomic_file::AtomicFile;
 use crate::base::env::ENV_VARS;
-use crate::base::files::AtomicFile;
 use crate::error::CliError;
 use crate::exit::{EXITS, Exit};
 
@@ -35,12 +34,11 @@ impl Man {
         let Some(dir) = &self.dir else {
             return page::put(&pages[0].1);
         };
-        let write = |(name, text): &(String, String)| {
-            let mut file = AtomicFile::shared(&dir.join(name))?;
-            file.write_all(text.as_bytes())?;
-            file.commit()
-        };
-        let written = std::fs::create_dir_all(dir).and_then(|()| pages.iter().try_for_each(write));
+        let written = std::fs::create_dir_all(dir).and_then(|()| {
+            pages.iter().try_for_each(|(name, text)| {
+                AtomicFile::shared(&dir.join(name))?.commit(text.as_bytes())
+            })
+        });
         written.map_err(|error| {
             let message = format!("cannot write manual pages to `{}`", dir.display());
             CliError::new(Exit::LocalIo, message).because(&error)

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::account::key::aside;
+use crate::base::atomic_file;
 use crate::base::files::{self, FileError, Trust};
 use crate::context::Context;
 use crate::error::CliError;
@@ -34,7 +35,7 @@ pub(super) async fn write(
                 return Err(FileError::invalid(&file, "exists and is not a ready file"));
             }
         }
-        let written = files::write_private(&file, content.as_bytes());
+        let written = atomic_file::write_private(&file, content.as_bytes());
         written.map_err(|error| FileError::io("write", &file, error))
     };
     let failed = |error: FileError| CliError::new(Exit::LocalIo, what).because(&error);

@@ -1,10 +1,6 @@
 //! Computes the widths of the columns of a table. Widths are in cells of a terminal: an ideograph or an emoji
 //! takes two.
 
-use unicode_width::UnicodeWidthStr;
-
-use super::paint::{Paint, TextStyle};
-
 /// Space between columns.
 pub(super) const GAP: usize = 2;
 /// Least width of a text column. A table drops columns from the right before a text column gets narrower.
@@ -20,11 +16,10 @@ pub(super) struct ColumnWidth {
 /// Fits columns into `room` cells and returns their widths. Columns that do not fit are dropped from the right,
 /// but the first column is never dropped. The remaining room goes to the columns from left to right.
 pub(super) fn fit(columns: &[ColumnWidth], room: usize) -> Vec<usize> {
-    let (mut widths, mut rest) = (Vec::new(), room);
+    let (mut widths, mut rest) = (Vec::new(), room + GAP);
     for column in columns {
         let width = if widths.is_empty() { column.min.min(room) } else { column.min };
-        let gap = if widths.is_empty() { 0 } else { GAP };
-        let Some(left) = rest.checked_sub(width + gap) else { break };
+        let Some(left) = rest.checked_sub(width + GAP) else { break };
         widths.push(width);
         rest = left;
     }
@@ -34,31 +29,6 @@ pub(super) fn fit(columns: &[ColumnWidth], room: usize) -> Vec<usize> {
         rest -= more;
     }
     widths
-}
-
-/// A cell with a text that fits the width of its column.
-pub(super) struct FittedCell {
-    pub(super) width: usize,
-    pub(super) is_right: bool,
-    pub(super) style: TextStyle,
-    pub(super) text: String,
-}
-
-/// Joins the cells of a row, without trailing space.
-pub(super) fn row(cells: impl IntoIterator<Item = FittedCell>, paint: Paint) -> String {
-    let (mut line, mut space) = (String::new(), 0);
-    for cell in cells {
-        let rest = cell.width.saturating_sub(cell.text.width());
-        if cell.text.is_empty() {
-            space += rest + GAP;
-            continue;
-        }
-        let (before, after) = if cell.is_right { (rest, 0) } else { (0, rest) };
-        line.push_str(&" ".repeat(space + before));
-        paint.write(&mut line, cell.style, &cell.text);
-        space = after + GAP;
-    }
-    line
 }
 
 #[cfg(test)]

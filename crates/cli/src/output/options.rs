@@ -6,7 +6,7 @@ use crate::error::ErrorFormat;
 
 /// Format of data on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
+pub(crate) enum OutputFormat {
     /// Aligned columns
     Table,
     /// One JSON array or object
@@ -21,7 +21,7 @@ pub enum OutputFormat {
 
 /// Format of times on a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TimeStyle {
+pub(crate) enum TimeStyle {
     /// Age, such as 2 hours ago
     #[default]
     Relative,
@@ -31,7 +31,7 @@ pub enum TimeStyle {
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
+pub(crate) enum Color {
     /// On a terminal that supports them
     #[default]
     Auto,

@@ -109,9 +109,9 @@ impl TextStyle {
 pub(crate) struct Paint(pub(crate) bool);
 
 impl Paint {
-    /// Appends the text in its style.
+    /// Appends the text in its style. An empty text has no style.
     pub(crate) fn write(self, out: &mut String, style: TextStyle, text: &str) {
-        if !self.0 || style == TextStyle::Plain {
+        if !self.0 || style == TextStyle::Plain || text.is_empty() {
             return out.push_str(text);
         }
         let style = style.style();

@@ -28,6 +28,7 @@ const FREE_CELLS: usize = 3;
 #[derive(Clone)]
 pub(crate) struct Progress(Arc<Mutex<State>>);
 
+#[derive(Default)]
 struct State {
     quiet: bool,
     format: ErrorFormat,
@@ -44,9 +45,13 @@ struct State {
     waited: Duration,
 }
 
+#[derive(Default)]
 enum Mode {
+    #[default]
     Hidden,
-    Lines { last: Instant },
+    Lines {
+        last: Instant,
+    },
     Moving(MovingLine),
 }
 
@@ -75,17 +80,7 @@ impl Progress {
         } else {
             Mode::Lines { last: Instant::now() }
         };
-        Self(Arc::new(Mutex::new(State {
-            quiet,
-            format,
-            mode,
-            status: String::new(),
-            submissions: None,
-            wait: None,
-            began: None,
-            has_begun: false,
-            waited: Duration::ZERO,
-        })))
+        Self(Arc::new(Mutex::new(State { quiet, format, mode, ..State::default() })))
     }
 
     /// Starts an operation. The first operation includes the waits before it.
@@ -301,17 +296,7 @@ mod tests {
     use super::*;
 
     fn progress() -> Progress {
-        Progress(Arc::new(Mutex::new(State {
-            quiet: false,
-            format: ErrorFormat::Text,
-            mode: Mode::Hidden,
-            status: String::new(),
-            submissions: None,
-            wait: None,
-            began: None,
-            has_begun: false,
-            waited: Duration::ZERO,
-        })))
+        Progress(Arc::new(Mutex::new(State::default())))
     }
 
     #[test]

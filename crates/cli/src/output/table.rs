@@ -6,7 +6,7 @@ use formsvc_table::Cell;
 use unicode_width::UnicodeWidthStr;
 
 use super::field::Kind;
-use super::fit::{self, ColumnWidth, FittedCell};
+use super::fit::{self, ColumnWidth};
 use super::grid::{Column, Grid};
 use super::paint::{Paint, TextStyle};
 use super::time::Times;
@@ -34,14 +34,14 @@ struct TableColumn<'g> {
     heading: String,
     /// Width of the widest cell.
     cells: usize,
-    has_numbers: bool,
-    has_others: bool,
+    /// True if all cells are numbers, which are aligned right. `None` if all cells are empty.
+    numeric: Option<bool>,
 }
 
 impl<'g> TableColumn<'g> {
     fn new((at, column): (usize, &'g Column)) -> Self {
         let heading = one_line(&column.name).to_uppercase();
-        Self { column, at, heading, cells: 1, has_numbers: false, has_others: false }
+        Self { column, at, heading, cells: 1, numeric: None }
     }
 
     fn measure(&mut self, row: &[Cell<'_>], view: View<'_>) {
@@ -49,27 +49,34 @@ impl<'g> TableColumn<'g> {
         self.cells = self.cells.max(view.text(self.column.kind, cell).width());
         if !cell.text.is_empty() {
             let starts_number = cell.text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-            let is_number = !cell.free && starts_number;
-            self.has_numbers |= is_number;
-            self.has_others |= !is_number;
+            self.numeric = Some(!cell.free && starts_number && self.numeric.unwrap_or(true));
         }
-    }
-
-    /// Returns true if all cells are numbers, which are aligned right.
-    fn is_numeric(&self) -> bool {
-        self.has_numbers && !self.has_others
     }
 
     fn width(&self, view: View<'_>) -> ColumnWidth {
         let heading = self.heading.width();
         let max = self.cells.max(heading);
-        let is_whole = self.column.kind.is_whole() || self.is_numeric();
+        let is_whole = self.column.kind.is_whole() || self.numeric == Some(true);
         if is_whole {
             return ColumnWidth { min: self.cells.max(heading.min(fit::READABLE)), max };
         }
         let max = if view.width.is_none() { max.min(COLUMN_MAX) } else { max };
         ColumnWidth { min: max.min(fit::READABLE), max }
     }
+
+    /// Truncates and pads the text of a cell to `width`, and applies the style to the text without the padding.
+    fn cell(&self, text: &str, style: TextStyle, width: usize, paint: Paint) -> String {
+        let text = truncate(text, width);
+        let space = " ".repeat(width.saturating_sub(text.width()));
+        let text = paint.put(style, &text);
+        if self.numeric == Some(true) { space + &text } else { text + &space }
+    }
+}
+
+/// Writes the cells of a row, without trailing space.
+fn write_row(out: &mut dyn Write, cells: impl Iterator<Item = String>) -> io::Result<()> {
+    let cells: Vec<_> = cells.collect();
+    writeln!(out, "{}", cells.join(&" ".repeat(fit::GAP)).trim_end())
 }
 
 /// Writes a list as a table, or nothing if the list is empty. Returns the `--json` names of the dropped columns.
@@ -94,24 +101,16 @@ pub(super) fn list(
     let wanted: Vec<_> = columns.iter().map(|column| column.width(view)).collect();
     let widths = fit::fit(&wanted, view.width.unwrap_or(usize::MAX >> 1));
     let shown: Vec<_> = columns.iter().zip(widths).collect();
-    let headings = shown.iter().map(|(column, width)| FittedCell {
-        width: *width,
-        is_right: column.is_numeric(),
-        style: TextStyle::Heading,
-        text: truncate(&column.heading, *width),
+    let headings = shown.iter().map(|(column, width)| {
+        column.cell(&column.heading, TextStyle::Heading, *width, view.paint)
     });
-    writeln!(out, "{}", fit::row(headings, view.paint))?;
+    write_row(out, headings)?;
     for row in grid.rows() {
         let cells = shown.iter().map(|(column, width)| {
             let text = view.text(column.column.kind, &row[column.at]);
-            FittedCell {
-                width: *width,
-                is_right: column.is_numeric(),
-                style: style(column.column.kind, &text),
-                text: truncate(&text, *width),
-            }
+            column.cell(&text, style(column.column.kind, &text), *width, view.paint)
         });
-        writeln!(out, "{}", fit::row(cells, view.paint))?;
+        write_row(out, cells)?;
     }
     Ok(columns[shown.len()..].iter().map(|column| column.column.field.clone()).collect())
 }
@@ -273,6 +272,14 @@ mod tests {
         let painted = lines(&forms(), View { paint: Paint(true), ..PLAIN }).0;
         assert!(painted[0].starts_with("\u{1b}[1mID\u{1b}[0m  "), "{painted:?}");
         assert!(painted[2].contains("  \u{1b}[2mclosed\u{1b}[0m  "), "{painted:?}");
+    }
+
+    #[test]
+    fn painted_line_has_no_trailing_space() {
+        let columns = vec![column("id", Kind::Id), column("", Kind::Status)];
+        let grid = Grid::of(columns, vec![vec![text("x"), text("")]]);
+        let painted = lines(&grid, View { paint: Paint(true), ..PLAIN }).0;
+        assert_eq!(painted, ["\u{1b}[1mID\u{1b}[0m", "x"]);
     }
 
     #[test]

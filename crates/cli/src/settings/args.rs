@@ -8,78 +8,66 @@ use std::time::Duration;
 
 use crate::error::ErrorFormat;
 use crate::output::{Color, OutputFormat, TimeStyle};
+use crate::settings::config::keys::Kind;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Command};
 
-/// The flags that every command accepts.
+/// The flags that every command accepts. A flag without a description here has that of its environment variable.
 #[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag without a value")]
-pub struct Globals {
+pub(crate) struct Globals {
     /// Start a service with sample data, for this command only
     #[arg(long, global = true, help_heading = ACCOUNT)]
-    pub demo: bool,
-    /// Profile with the service and its API key [env: FORMSVC_PROFILE]
+    pub(crate) demo: bool,
     #[arg(long, global = true, value_name = "NAME", help_heading = ACCOUNT)]
-    pub profile: Option<String>,
-    /// Base URL of the service: https, or http on this machine [env: FORMSVC_BASE_URL]
+    pub(crate) profile: Option<String>,
     #[arg(long, global = true, value_name = "URL", help_heading = ACCOUNT)]
-    pub base_url: Option<String>,
+    pub(crate) base_url: Option<String>,
     /// Read the API key from standard input (or set FORMSVC_API_KEY)
     #[arg(long, global = true, help_heading = ACCOUNT, hide_short_help = true)]
-    pub api_key_stdin: bool,
-    /// Read the API key from a file [env: FORMSVC_API_KEY_FILE]
+    pub(crate) api_key_stdin: bool,
     #[arg(long, global = true, value_name = "PATH", help_heading = ACCOUNT, hide_short_help = true)]
-    pub api_key_file: Option<PathBuf>,
-    /// Output format [default: table; tsv or JSON in a pipe]
+    pub(crate) api_key_file: Option<PathBuf>,
     #[arg(long, global = true, value_name = "FORMAT", help_heading = OUTPUT)]
-    pub output: Option<OutputFormat>,
+    pub(crate) output: Option<OutputFormat>,
     /// Output these fields as JSON; without a value, list the fields
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, default_missing_value = "", help_heading = OUTPUT)]
-    pub json: Option<String>,
+    pub(crate) json: Option<String>,
     /// Filter the JSON with a jq expression
     #[arg(long, global = true, value_name = "EXPR", help_heading = OUTPUT)]
-    pub jq: Option<String>,
+    pub(crate) jq: Option<String>,
     /// Format the JSON with a template (see `formsvc help output`)
     #[arg(long, global = true, value_name = "TEMPLATE", help_heading = OUTPUT, hide_short_help = true)]
-    pub template: Option<String>,
-    /// When to use colours [default: auto]
+    pub(crate) template: Option<String>,
     #[arg(long, global = true, value_name = "WHEN", help_heading = OUTPUT, hide_short_help = true)]
-    pub color: Option<Color>,
-    /// Format of times on a terminal [default: relative]
+    pub(crate) color: Option<Color>,
     #[arg(long, global = true, value_name = "STYLE", help_heading = OUTPUT, hide_short_help = true)]
-    pub time_style: Option<TimeStyle>,
+    pub(crate) time_style: Option<TimeStyle>,
     /// Never show long output in a pager
     #[arg(long, global = true, help_heading = OUTPUT, hide_short_help = true)]
-    pub no_pager: bool,
+    pub(crate) no_pager: bool,
     /// Print only errors on standard error
     #[arg(short, long, global = true, help_heading = MESSAGES)]
-    pub quiet: bool,
+    pub(crate) quiet: bool,
     /// Print more on standard error: -v each request, -vv debug events, -vvv all events
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = MESSAGES)]
-    pub verbose: u8,
-    /// Format of errors and messages on standard error [default: text]
+    pub(crate) verbose: u8,
     #[arg(long, global = true, value_name = "FORMAT", help_heading = MESSAGES, hide_short_help = true)]
-    pub error_format: Option<ErrorFormat>,
-    /// Never prompt, even on a terminal
+    pub(crate) error_format: Option<ErrorFormat>,
     #[arg(long, global = true, help_heading = MESSAGES, hide_short_help = true)]
-    pub no_input: bool,
-    /// Time limit for one request and its response, such as `500ms` or `2m` [default: 30s]
+    pub(crate) no_input: bool,
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
-    pub timeout: Option<Duration>,
-    /// Fail if a rate limit requires a longer wait [default: 2m]
+    pub(crate) timeout: Option<Duration>,
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]
-    pub max_wait: Option<Duration>,
-    /// Trust the certificates of a PEM file as well: of an authority or of a server
-    /// [env: FORMSVC_CACERT]
+    pub(crate) max_wait: Option<Duration>,
     #[arg(long, global = true, value_name = "PATH", help_heading = NETWORK, hide_short_help = true)]
-    pub cacert: Option<PathBuf>,
+    pub(crate) cacert: Option<PathBuf>,
     /// Allow a base URL with http, which sends the API key without encryption (FORMSVC_ALLOW_HTTP allows
     /// single hosts)
     #[arg(long, global = true, help_heading = NETWORK, hide_short_help = true)]
-    pub allow_http: bool,
-    /// Maximum requests per minute, or `off` [default: the limit that the service announces, else 300]
+    pub(crate) allow_http: bool,
     #[arg(long, global = true, value_name = "N|off", value_parser = rate, help_heading = NETWORK, hide_short_help = true)]
-    pub max_rate: Option<Rate>,
+    pub(crate) max_rate: Option<Rate>,
     /// All given flags as typed. The values of settings are read from here.
     #[arg(skip)]
     pub(crate) given: Given,
@@ -133,8 +121,8 @@ const DURATION_MAX: Duration = Duration::from_secs(876_000 * 3_600);
 
 /// Parses a duration such as `30s`, `2m`, `250ms` or `1h 30m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let rule = "expected a duration with its unit, such as 250ms, 30s, 2m or 1h";
-    let parsed: jiff::SignedDuration = text.parse().map_err(|_| rule.to_owned())?;
+    let rule = |_| format!("expected {}", Kind::Duration.rule());
+    let parsed: jiff::SignedDuration = text.parse().map_err(rule)?;
     match Duration::try_from(parsed) {
         Ok(duration) if duration > DURATION_MAX => {
             Err("expected a duration of at most 876000h".to_owned())
@@ -155,8 +143,7 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     if text == "off" {
         return Ok(Rate::Off);
     }
-    let rule = "expected a whole number of requests per minute from 1 up, or `off`";
-    text.parse().map(Rate::PerMinute).map_err(|_| rule.to_owned())
+    text.parse().map(Rate::PerMinute).map_err(|_| format!("expected {}", Kind::Rate.rule()))
 }
 
 /// Parses a whole number in a range. The rule does not name a maximum of `u32::MAX` or more.

@@ -11,6 +11,7 @@ use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::error::StoreError;
 use super::{Account, check_key};
+use crate::base::atomic_file;
 use crate::base::files::{self, FileError, Trust};
 
 const NAME: &str = "credentials.toml";
@@ -124,13 +125,14 @@ impl KeyFile {
     fn write(&self, keys: &DocumentMut) -> Result<(), StoreError> {
         let (path, text) = (self.path(), Zeroizing::new(keys.to_string()));
         self.remove_leftovers()?;
-        let written = files::write_private(&path, text.as_bytes());
+        let written = atomic_file::write_private(&path, text.as_bytes());
         written.map_err(|error| io_error("write", &path, error))
     }
 
     fn remove_leftovers(&self) -> Result<(), StoreError> {
         let path = self.path();
-        files::remove_leftovers(&path).map_err(|error| io_error("remove copies of", &path, error))
+        atomic_file::remove_leftovers(&path)
+            .map_err(|error| io_error("remove copies of", &path, error))
     }
 
     fn parse(&self, text: &str) -> Result<DocumentMut, StoreError> {

@@ -10,6 +10,7 @@ use super::keys::PROFILE;
 use super::place::{PROFILES, SettingLocation};
 use super::text::{Entries, SyntaxError, parse};
 use super::value::Value;
+use crate::base::atomic_file;
 use crate::base::files::{self, FileError, Trust};
 use crate::base::paths::Paths;
 use crate::error::CliError;
@@ -63,7 +64,7 @@ pub(crate) fn edit(
     if after == before {
         return Ok(());
     }
-    files::replace(&path, after.as_bytes()).map_err(|error| failed(&error))
+    atomic_file::replace(&path, after.as_bytes()).map_err(|error| failed(&error))
 }
 
 /// The user's file while it is changed.

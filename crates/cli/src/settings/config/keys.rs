@@ -134,16 +134,16 @@ pub(crate) fn one_of(names: &[String]) -> String {
     }
 }
 
-/// Creates a setting with a variable, which has the description.
+/// Creates a setting with a variable, which has the description and the flag.
 const fn setting(
     name: &'static str,
     kind: Kind,
     scope: Scope,
-    flag: Option<&'static str>,
     variable: EnvVar,
     default: Option<&'static str>,
 ) -> Setting {
-    Setting { name, about: variable.about, kind, default, flag, variable: Some(variable), scope }
+    let EnvVar { about, flag, .. } = variable;
+    Setting { name, about, kind, default, flag, variable: Some(variable), scope }
 }
 
 /// Creates a setting that only a profile contains.
@@ -152,36 +152,28 @@ const fn of_profile(name: &'static str, kind: Kind, about: &'static str) -> Sett
 }
 
 /// The profile that commands use.
-pub const PROFILE: Setting = setting(
-    "profile",
-    Kind::ProfileName,
-    Scope::Top,
-    Some("--profile"),
-    env::PROFILE,
-    Some("default"),
-);
+pub const PROFILE: Setting =
+    setting("profile", Kind::ProfileName, Scope::Top, env::PROFILE, Some("default"));
 
 /// All settings.
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     PROFILE,
-    setting("base_url", Kind::BaseUrl, Scope::Profile, Some("--base-url"), env::BASE_URL, None),
-    setting("allow_http", Kind::Hosts, Scope::Profile, None, env::ALLOW_HTTP, None),
-    of_profile("store", Kind::Store, "store of the API key; `formsvc auth login` sets it"),
+    setting("base_url", Kind::BaseUrl, Scope::Profile, env::BASE_URL, None),
+    setting("allow_http", Kind::Hosts, Scope::Profile, env::ALLOW_HTTP, None),
+    of_profile("store", Kind::Store, "Store of the API key; `formsvc auth login` sets it"),
     of_profile("api_key_command", Kind::Words,
-        "program that prints the API key, such as a password manager; runs without a shell"),
-    setting("output", Kind::Output, Scope::Anywhere, Some("--output"), env::OUTPUT,
+        "Program that prints the API key, such as a password manager; runs without a shell"),
+    setting("output", Kind::Output, Scope::Anywhere, env::OUTPUT,
         Some("table; tsv or JSON in a pipe")),
-    setting("time_style", Kind::Times, Scope::Anywhere, Some("--time-style"), env::TIME_STYLE,
-        Some("relative")),
-    setting("color", Kind::Color, Scope::Anywhere, Some("--color"), env::COLOR, Some("auto")),
-    setting("pager", Kind::Pager, Scope::User, Some("--no-pager"), env::PAGER, Some("less")),
-    setting("error_format", Kind::ErrorFormat, Scope::Anywhere, Some("--error-format"),
-        env::ERROR_FORMAT, Some("text")),
-    setting("no_input", Kind::Switch, Scope::User, Some("--no-input"), env::NO_INPUT, Some("false")),
-    setting("timeout", Kind::Duration, Scope::User, Some("--timeout"), env::TIMEOUT, Some("30s")),
-    setting("max_wait", Kind::Duration, Scope::User, Some("--max-wait"), env::MAX_WAIT, Some("2m")),
-    setting("max_rate", Kind::Rate, Scope::User, Some("--max-rate"), env::MAX_RATE,
+    setting("time_style", Kind::Times, Scope::Anywhere, env::TIME_STYLE, Some("relative")),
+    setting("color", Kind::Color, Scope::Anywhere, env::COLOR, Some("auto")),
+    setting("pager", Kind::Pager, Scope::User, env::PAGER, Some("less")),
+    setting("error_format", Kind::ErrorFormat, Scope::Anywhere, env::ERROR_FORMAT, Some("text")),
+    setting("no_input", Kind::Switch, Scope::User, env::NO_INPUT, Some("false")),
+    setting("timeout", Kind::Duration, Scope::User, env::TIMEOUT, Some("30s")),
+    setting("max_wait", Kind::Duration, Scope::User, env::MAX_WAIT, Some("2m")),
+    setting("max_rate", Kind::Rate, Scope::User, env::MAX_RATE,
         Some("the limit that the service announces, else 300")),
 ];
 

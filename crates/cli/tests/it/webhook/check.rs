@@ -129,7 +129,7 @@ mod failing_receivers {
         let said = check(&[&url, "--only", "stale,edges", "--junit", file]);
         assert_eq!(said.code, Some(1), "{}", said.stderr);
         let xml = std::fs::read_to_string(&path).unwrap();
-        assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
+        assert!(xml.contains("tests=\"2\" skipped=\"0\" failures=\"1\""), "{xml}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         // No request is sent if the report cannot be written.
         let (recorder, url) = accept_everything();

@@ -128,7 +128,8 @@ impl Run {
         }
         let mut first = None;
         for form in &*forms {
-            match self.sync_completely(cx, client, &store, form, options).await {
+            let synced = sync_form(cx, client, &store, form, options).await;
+            match synced.and_then(|summary| self.check_completeness(summary)) {
                 Ok(summary) => {
                     if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
                         let times = (cx.progress.elapsed(), cx.progress.waited());
@@ -151,16 +152,8 @@ impl Run {
         first.map_or(Ok(()), Err)
     }
 
-    /// Synchronizes a form. Fails if submissions are left out and this is not allowed.
-    async fn sync_completely(
-        &self,
-        cx: &Context,
-        client: &Client,
-        store: &SyncStore,
-        form: &FormMatch,
-        options: &PullOptions,
-    ) -> Result<SyncSummary, CliError> {
-        let summary = sync_form(cx, client, store, form, options).await?;
+    /// Returns the summary, or an error if submissions are left out and this is not allowed.
+    fn check_completeness(&self, summary: SyncSummary) -> Result<SyncSummary, CliError> {
         let is_incomplete = summary.pull.completeness == Completeness::Incomplete;
         if is_incomplete && !self.requests.allow_incomplete {
             let hint = "`formsvc submissions sync verify` reads the whole list again, which completes the \
