@@ -257,24 +257,6 @@ impl Output {
         Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
     }
 
-    /// Returns a usage error if a flag for the output format is given. For commands that print no data, or only
-    /// a format of their own.
-    pub(crate) fn refuse_flags(&self, hint: &str) -> Result<(), CliError> {
-        let Json { fields, jq, template, format } = &self.json;
-        let flags = [
-            (format.is_some(), "--output"),
-            (fields.is_some(), "--json"),
-            (jq.is_some(), "--jq"),
-            (template.is_some(), "--template"),
-        ];
-        match flags.iter().find(|(is_given, _)| *is_given) {
-            Some((_, flag)) => {
-                Err(CliError::usage(format!("this command does not take `{flag}`")).hint(hint))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Checks the expression or template of a command that prints documents, before the first request.
     /// `names` are the names that a template may use, if they are known.
     pub(crate) fn check_program(&self, names: Option<&[&str]>) -> Result<(), CliError> {

@@ -40,10 +40,6 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        if cx.settings.output.json.fields.is_some() {
-            return Err(CliError::usage("`api` does not take `--json`")
-                .hint("select from the response with `--jq`"));
-        }
         // With NDJSON, each item is a document.
         let is_one_array =
             self.paginate && cx.settings.output.json.format != Some(OutputFormat::Ndjson);
