@@ -87,9 +87,6 @@ impl Paged<'_> {
         for (name, value) in self.fields.iter().filter(|(name, _)| name != "cursor") {
             line.flag("--field", &format!("{name}={value}"));
         }
-        match line.flag("--field", &format!("cursor={cursor}")).shown() {
-            Some(command) => error.continued_by(command),
-            None => error,
-        }
+        error.continued_by(line.flag("--field", &format!("cursor={cursor}")).shown())
     }
 }
