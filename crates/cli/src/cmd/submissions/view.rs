@@ -93,7 +93,7 @@ impl View {
             read += page.len() as u64;
             let Some(end) = page.submissions().last() else { continue };
             let oldest = end.created_at.as_str();
-            cx.progress.submissions(read, oldest);
+            cx.progress.submissions(read, None, oldest);
             searched = format!("{} searched, back to {oldest}", counted(read, "submission"));
             let hint = format!("{searched}; {NEARER}");
             if requests == SILENT_REQUESTS && !pages.is_finished() {

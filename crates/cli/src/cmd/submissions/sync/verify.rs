@@ -82,7 +82,7 @@ impl Verify {
         cx.shutdown.set_saved("the form is synchronized, and not yet compared".to_owned());
         let on_page = |page: PullProgress<'_>| {
             stored = page.new;
-            cx.progress.submissions(page.rows, page.reached.as_str());
+            cx.progress.submissions(page.rows, None, page.reached.as_str());
         };
         let verified =
             store.verify(client, &form.id, &self.requests.pull(deadline), &verify, on_page).await;

@@ -46,7 +46,7 @@ async fn submission_body(cx: &Context, args: &Trigger, name: &str) -> Result<Byt
     }
     cx.progress.begin();
     let on_progress = |SearchProgress { requests, submissions, oldest }| {
-        cx.progress.submissions(submissions, oldest.as_str());
+        cx.progress.submissions(submissions, None, oldest.as_str());
         if requests == SILENT_REQUESTS {
             let read = count(submissions, "submission");
             cx.progress.remark(&format!(
