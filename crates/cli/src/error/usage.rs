@@ -160,7 +160,7 @@ fn typed_secret(args: &[OsString]) -> Option<String> {
 
 /// Returns the commands that the arguments name, starting with the program itself.
 pub(crate) fn path<'c>(root: &'c Command, args: &[OsString]) -> Vec<&'c Command> {
-    let (mut path, mut at) = (vec![root], root);
+    let mut path = vec![root];
     let mut words = args.iter().skip(1).filter_map(|word| word.to_str());
     while let Some(word) = words.next().filter(|word| *word != "--") {
         if let Some(flag) = word.strip_prefix("--") {
@@ -170,9 +170,8 @@ pub(crate) fn path<'c>(root: &'c Command, args: &[OsString]) -> Vec<&'c Command>
             if root.get_arguments().any(|arg| takes_value(&arg)) {
                 words.next();
             }
-        } else if let Some(command) = at.find_subcommand(word) {
+        } else if let Some(command) = path[path.len() - 1].find_subcommand(word) {
             path.push(command);
-            at = command;
         }
     }
     path

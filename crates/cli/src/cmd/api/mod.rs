@@ -46,10 +46,10 @@ impl Api {
         cx.output.check_program(is_one_array.then_some(&["items"]))?;
         let client = cx.client().await?;
         let path = target::path(&self.path)?;
-        if self.paginate {
-            return paged::Paged { cx, client, path: &path, fields: &self.fields }.run().await;
-        }
         let query: Vec<_> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        if self.paginate {
+            return paged::Paged { cx, client, path: &path, fields: &query }.run().await;
+        }
         match client.get_raw(&path, &query).await {
             Ok(response) => self.show(cx, response.status(), response.meta().headers(), &response),
             Err(error) => {

@@ -102,16 +102,13 @@ impl Verify {
             "complete": completeness_name(summary.completeness),
         }));
         cx.output.list_if_requested(&listing)?;
-        if let Some(log) = summary.log.as_deref() {
-            if self.purge_deleted {
-                let what =
-                    "the removed submissions are still in the file, which another program reads";
-                let hint = "repeat the command when that program has ended";
-                let cause = format!("`{}` cannot be emptied", log.display());
-                return Err(CliError::new(Exit::LocalIo, what).cause(cause).hint(hint));
-            }
-            remark_log(cx, Some(log));
+        if let Some(log) = summary.log.as_deref().filter(|_| self.purge_deleted) {
+            let what = "the removed submissions are still in the file, which another program reads";
+            let hint = "repeat the command when that program has ended";
+            let cause = format!("`{}` cannot be emptied", log.display());
+            return Err(CliError::new(Exit::LocalIo, what).cause(cause).hint(hint));
         }
+        remark_log(cx, summary.log.as_deref());
         let text = format!("{}: {}", form.title, describe(&summary));
         if summary.completeness == Completeness::Incomplete {
             cx.progress.remark(&text);
