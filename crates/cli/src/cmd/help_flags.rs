@@ -77,21 +77,22 @@ fn long(arg: &Arg) -> String {
 /// pages and help texts also hide the flags of messages.
 fn is_refused(command: &[&str], flag: &str) -> bool {
     let [service, network, data] = [SERVICE, NETWORK, DATA].map(|flags| flags.contains(&flag));
-    let (demo, account) = (flag == "--demo", service || flag == "--demo" || flag == "--profile");
+    let (demo, requests) = (flag == "--demo", service || network);
+    // The flags of a command that neither sends requests nor has a profile.
+    let local = requests || demo || flag == "--profile";
     match command {
         ["completion" | "man" | "help"] => flag != "--color",
-        ["sandbox"] | ["auth", "use"] | ["config", "path"] => account || network || data,
-        ["submissions", "exports", "clean"] => account || network || data,
-        ["submissions", "exports", _] | ["submissions", "sync", "status"] => account || network,
-        ["contract", "list"] => account || network,
-        ["auth", "list"] => demo || service || network,
+        ["sandbox"] | ["auth", "use"] | ["config", "path"] | [_, "exports", "clean"] => {
+            local || data
+        }
+        ["contract", "list"] | ["submissions", "exports" | "sync", "list" | "status"] => local,
+        ["auth", "list"] => demo || requests,
         ["auth", "login"] => demo || data,
         ["auth", "logout" | "token"] => demo || network || data,
         ["auth", "doctor"] => demo,
         ["submissions", "export"] | ["config", "get" | "set" | "unset"] => data,
-        ["webhook", "events", "open" | "export"] => service || network || data,
-        ["webhook", "secret", "add" | "remove"] => service || network || data,
-        ["webhook", "events" | "secret", _] => service || network,
+        ["webhook", "events" | "secret", "add" | "export" | "open" | "remove"] => requests || data,
+        ["webhook", "events" | "secret", _] => requests,
         ["api"] | ["webhook", "listen"] => flag == "--json",
         _ => false,
     }

@@ -27,6 +27,7 @@ mod time;
 mod writing;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, OnceLock};
 
 pub(crate) use detail::{Detail, Finding};
 pub(crate) use document::pretty;
@@ -72,11 +73,13 @@ pub(crate) struct Output {
     /// The local time zone; `None` without a terminal.
     zone: Option<TimeZone>,
     error_format: ErrorFormat,
+    /// The expression of `--jq`. Its compilation takes longer than its run on a submission.
+    compiled: OnceLock<Arc<Jq>>,
 }
 
 /// The program of `--jq` or `--template`, which prints the JSON in place of an output format.
 enum Program {
-    Jq(Jq),
+    Jq(Arc<Jq>),
     Template(Template),
 }
 
@@ -98,6 +101,7 @@ impl Output {
             times: options.time_style,
             zone: options.stdout_is_terminal.then(when::zone),
             error_format: options.error_format,
+            compiled: OnceLock::new(),
         }
     }
 
@@ -213,10 +217,9 @@ impl Output {
     /// Prints a JSON document unchanged, or the result of the expression or template. The document has no
     /// known fields, so `--json` cannot select any.
     pub(crate) fn document(&self, json: &str) -> Result<(), CliError> {
-        let is_object = json.trim_start().starts_with('{');
+        let shape = if json.trim_start().starts_with('{') { Shape::Item } else { Shape::List };
         match self.program(None)? {
-            Some(program) if is_object => self.run(&program, json, Shape::Item),
-            Some(program) => self.run(&program, json, Shape::List),
+            Some(program) => self.run(&program, json, shape),
             None => self.text(|out| writeln!(out, "{}", json.trim_end())),
         }
     }
@@ -268,7 +271,13 @@ impl Output {
 
     fn program(&self, names: Option<&[&str]>) -> Result<Option<Program>, CliError> {
         Ok(match (&self.json.jq, &self.json.template) {
-            (Some(code), _) => Some(Program::Jq(Jq::new(code)?)),
+            (Some(code), _) => {
+                if self.compiled.get().is_none() {
+                    // An empty cell takes the value.
+                    let _ = self.compiled.set(Arc::new(Jq::new(code)?));
+                }
+                self.compiled.get().cloned().map(Program::Jq)
+            }
             (None, Some(text)) => {
                 let environment = TemplateOutput {
                     terminal: self.screen.terminal,
@@ -377,4 +386,21 @@ pub(crate) fn to_stderr(
 pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
     let has_colors = has_colors(color, &env::of_process, stream.is_terminal());
     if has_colors { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expression_is_compiled_once() {
+        let json = Json { jq: Some(".id".to_owned()), ..Json::default() };
+        let options = OutputOptions { json, ..OutputOptions::default() };
+        let output = Output::new(&options, &|_| None);
+        let [first, second] = [0, 1].map(|_| match output.program(None) {
+            Ok(Some(Program::Jq(jq))) => jq,
+            _ => panic!("the expression is valid"),
+        });
+        assert!(Arc::ptr_eq(&first, &second));
+    }
 }

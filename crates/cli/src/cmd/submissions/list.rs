@@ -77,11 +77,10 @@ impl List {
             cx.progress.remark("no submissions");
         }
         cx.output.list(&listing)?;
-        // The service of `--demo` ends with this command.
-        let is_demo = matches!(cx.settings.service, Service::Demo);
         if let Some(last) = oldest
             && has_more
-            && !is_demo
+            // The service of `--demo` ends with this command.
+            && !matches!(cx.settings.service, Service::Demo)
             && cx.settings.terminal.stdout
         {
             let mut line = CommandLine::new(&cx.settings, &["submissions", "list", form.name()]);
