@@ -4,7 +4,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use crate::error::CliError;
-use crate::settings::args::Given;
+use crate::settings::args::{DATA, Given};
 
 /// The flags that `-h` shows of commands with many flags. `--help` shows all.
 const EVERYDAY: &[(&str, &str)] = &[
@@ -20,12 +20,11 @@ const EVERYDAY: &[(&str, &str)] = &[
     ("sandbox", "port ready-file generate database webhook fault submit-every"),
 ];
 
-/// The global flags that name the service and the key, those of requests, and those of data.
+/// The global flags that name the service and the key, and those of requests.
 const SERVICE: &[&str] = &["--base-url", "--api-key-stdin", "--api-key-file"];
 const NETWORK: &[&str] = &["--timeout", "--max-wait", "--cacert", "--allow-http", "--max-rate"];
-pub(crate) const DATA: &[&str] = &["--output", "--json", "--jq", "--template", "--time-style"];
 
-/// Hints for commands that refuse a flag of data: the begin of the command's name, and the hint.
+/// Hints for commands that refuse a flag of data: the beginning of the command's name, and the hint.
 const INSTEAD_OF_DATA: &[(&str, &str)] = &[
     ("api", "select from the response with `--jq`"),
     ("auth", "`formsvc auth status` shows the account as data"),

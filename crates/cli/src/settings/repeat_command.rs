@@ -3,8 +3,7 @@
 use crate::base::masked::secret_prefix;
 use crate::base::sanitize::one_line;
 use crate::base::shell::quoted;
-use crate::cmd::help_flags::DATA;
-use crate::settings::args::Given;
+use crate::settings::args::{DATA, Given};
 use crate::settings::{PROFILE_DEFAULT, Service, Settings};
 
 /// A command line of this program.
