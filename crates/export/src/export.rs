@@ -139,13 +139,13 @@ impl Export {
 
     /// Sets a name for the start of the range, such as `7d` for a start 7 days ago. An interrupted export is
     /// continued by the next one with the same name, although this start has moved with the clock.
-    pub fn start_name(self, name: impl Into<String>) -> Self {
-        Self { start_name: Some(name.into()), ..self }
+    pub fn start_name(self, name: impl Into<Option<String>>) -> Self {
+        Self { start_name: name.into(), ..self }
     }
 
     /// Sets the command that continues the export, for lists of spools.
-    pub fn command(self, command: impl Into<String>) -> Self {
-        Self { command: Some(command.into()), ..self }
+    pub fn command(self, command: impl Into<Option<String>>) -> Self {
+        Self { command: command.into(), ..self }
     }
 
     /// Writes a manifest to this file after the output is complete. An existing file is treated like one

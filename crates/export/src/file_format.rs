@@ -59,7 +59,11 @@ pub struct FormatRow {
 pub const FORMATS: &[FormatRow] = {
     use Format::{Csv, Json, Ndjson, Parquet, Sqlite, Tsv, Xlsx};
     &[
-        row(Csv, &["csv"], "comma-separated values (RFC 4180), one column per question"),
+        row(
+            Csv,
+            &["csv"],
+            "comma-separated values, quoted as in RFC 4180, one column per question",
+        ),
         row(Tsv, &["tsv", "tab"], "tab-separated values, quoted like CSV"),
         row(Ndjson, &["ndjson", "jsonl"], "one JSON object per line, answers byte for byte"),
         row(Json, &["json"], "one JSON array, answers byte for byte"),

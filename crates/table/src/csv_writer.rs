@@ -1,4 +1,4 @@
-//! Rows as CSV (RFC 4180).
+//! Rows as CSV, quoted as in RFC 4180. Lines end with LF, unless the dialect is that of Excel.
 
 use std::io::{self, Write};
 

@@ -10,7 +10,7 @@
 //! | positions of labels in a database | [`LabelSet`] |
 //! | the text of an answer | [`Cell`], [`cell()`] |
 //! | text that a spreadsheet would run as a formula | [`needs_guard`], [`guarded`] |
-//! | rows as CSV (RFC 4180) | [`CsvWriter`] |
+//! | rows as CSV, quoted as in RFC 4180 | [`CsvWriter`] |
 //! | rows as JSON, byte for byte | [`JsonWriter`] |
 
 mod choices;

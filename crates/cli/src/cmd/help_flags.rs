@@ -1,8 +1,11 @@
-//! The flags that the help of a command shows.
+//! The flags that the help of a command shows, and the global flags that a command refuses.
 
-use clap::{Arg, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
 
 use crate::base::env::ENV_VARS;
+use crate::error::CliError;
+use crate::settings::args::{DATA, Given};
 use crate::settings::config::keys;
 
 /// The flags that `-h` shows of commands with many flags. `--help` shows all.
@@ -19,11 +22,26 @@ const EVERYDAY: &[(&str, &str)] = &[
     ("sandbox", "port ready-file generate database webhook fault submit-every"),
 ];
 
-/// The global flags that only commands with data accept.
-const DATA: &[&str] = &["output", "json", "jq", "template"];
+/// The global flags that name the service and the key, and those of requests.
+const SERVICE: &[&str] = &["--base-url", "--api-key-stdin", "--api-key-file"];
+const NETWORK: &[&str] = &["--timeout", "--max-wait", "--cacert", "--allow-http", "--max-rate"];
 
-/// Describes the flags of settings. Hides rare flags in short help, and the global flags that a command refuses or
-/// ignores in all help.
+/// Hints for commands that refuse a flag of data: the beginning of the command's name, and the hint.
+const INSTEAD_OF_DATA: &[(&str, &str)] = &[
+    ("api", "select from the response with `--jq`"),
+    ("auth", "`formsvc auth status` shows the account as data"),
+    ("config", "`formsvc config list` shows settings as data"),
+    ("sandbox", "`--ready-file` writes the address and the key as JSON"),
+    (
+        "submissions export",
+        "the format is `--format`; `formsvc submissions list` shows fields and takes jq",
+    ),
+    ("webhook events export", "the format is `--as`; `events show` takes fields and jq"),
+    ("webhook listen", "`--output ndjson` prints all fields, and `--jq` selects from them"),
+];
+
+/// Describes the flags of settings. Hides rare flags in short help, and the global flags that a command refuses in
+/// all help.
 pub(super) fn arrange(root: Command) -> Command {
     let root = root.mut_args(|arg| match of_variable(&arg) {
         Some(help) if arg.get_help().is_none() => arg.help(help),
@@ -49,7 +67,7 @@ fn of_variable(arg: &Arg) -> Option<String> {
 fn arrange_below(command: Command, path: &[String], globals: &[Arg]) -> Command {
     let words: Vec<&str> = path.iter().map(String::as_str).collect();
     // A definition in the subcommand replaces the one of the root.
-    let refused = globals.iter().filter(|arg| is_refused(&words, arg.get_id().as_str()));
+    let refused = globals.iter().filter(|arg| is_refused(&words, &long(arg)));
     let everyday = EVERYDAY.iter().find(|(name, _)| *name == words.join(" "));
     let command = command.mut_args(|arg| match (everyday, arg.get_long()) {
         (Some((_, shown)), Some(long)) => {
@@ -65,20 +83,66 @@ fn arrange_below(command: Command, path: &[String], globals: &[Arg]) -> Command 
     })
 }
 
-/// Returns true if a command refuses a global flag, or has no use for it.
+/// Returns the flag as it is typed.
+fn long(arg: &Arg) -> String {
+    format!("--{}", arg.get_long().unwrap_or_default())
+}
+
+/// Returns true if a command refuses a global flag, because it would have no effect. Completion scripts, manual
+/// pages and help texts also hide the flags of messages.
 fn is_refused(command: &[&str], flag: &str) -> bool {
+    let [service, network, data] = [SERVICE, NETWORK, DATA].map(|flags| flags.contains(&flag));
+    let (demo, requests) = (flag == "--demo", service || network);
+    // The flags of a command that neither sends requests nor has a profile.
+    let local = requests || demo || flag == "--profile";
     match command {
-        ["completion" | "man" | "help"] => flag != "color",
-        ["auth", "login" | "logout" | "use" | "token"] => flag == "demo" || DATA.contains(&flag),
-        ["auth", "doctor"] => flag == "demo",
-        ["submissions", "export"]
-        | ["config", "get" | "set" | "unset" | "path"]
-        | ["submissions", "exports", "clean"]
-        | ["webhook", "events", "open" | "export"]
-        | ["webhook", "secret", "add" | "remove"]
-        | ["sandbox"] => DATA.contains(&flag),
+        ["completion" | "man" | "help"] => flag != "--color",
+        ["sandbox"] | ["auth", "use"] | ["config", "path"] | [_, "exports", "clean"] => {
+            local || data
+        }
+        ["contract", "list"] | ["submissions", "exports" | "sync", "list" | "status"] => local,
+        ["auth", "list"] => demo || requests,
+        ["auth", "login"] => demo || data,
+        ["auth", "logout" | "token"] => demo || network || data,
+        ["auth", "doctor"] => demo,
+        ["submissions", "export"] | ["config", "get" | "set" | "unset"] => data,
+        ["webhook", "events" | "secret", "add" | "export" | "open" | "remove"] => requests || data,
+        ["webhook", "events" | "secret", _] => requests,
+        ["api"] | ["webhook", "listen"] => flag == "--json",
         _ => false,
     }
+}
+
+/// Returns an error if a global flag is given that its command refuses.
+pub(crate) fn check(matches: &ArgMatches) -> Result<(), CliError> {
+    let (mut words, mut at) = (Vec::new(), matches);
+    while let Some((name, below)) = at.subcommand() {
+        words.push(name);
+        at = below;
+    }
+    let is_given = |flag: &str| {
+        let id = flag.trim_start_matches('-').replace('-', "_");
+        matches.value_source(&id) == Some(ValueSource::CommandLine)
+    };
+    let flags = [SERVICE, NETWORK, DATA, &["--demo", "--profile"]].concat();
+    let refused = flags.into_iter().find(|flag| is_given(flag) && is_refused(&words, flag));
+    let Some(flag) = refused else { return Ok(()) };
+    let name = words.join(" ");
+    let instead = INSTEAD_OF_DATA.iter().find(|(start, _)| name.starts_with(start));
+    Err(does_not_take(flag).hint(match instead.filter(|_| DATA.contains(&flag)) {
+        Some((_, instead)) => (*instead).to_owned(),
+        None => format!("see `formsvc {name} --help`"),
+    }))
+}
+
+/// Returns an error if a flag of data is among the given ones.
+pub(crate) fn refuse_data(given: &Given, hint: &str) -> Result<(), CliError> {
+    let refused = given.iter().find(|(flag, _)| DATA.contains(&&**flag));
+    refused.map_or(Ok(()), |(flag, _)| Err(does_not_take(flag).hint(hint)))
+}
+
+fn does_not_take(flag: &str) -> CliError {
+    CliError::usage(format!("this command does not take `{flag}`"))
 }
 
 #[cfg(test)]
@@ -148,19 +212,16 @@ mod tests {
         let mut wrong = Vec::new();
         walk(&root, &[], &mut |command, path| {
             let help = command.clone().render_long_help().to_string();
-            for flag in ["demo", "output", "json", "jq", "template", "profile", "color"] {
-                let is_shown = help.lines().any(|line| {
-                    line.trim_start().split([' ', '[']).next() == Some(&*format!("--{flag}"))
-                });
+            for flag in [SERVICE, NETWORK, DATA, &["--demo", "--profile", "--color"]].concat() {
+                let first =
+                    |line: &str| line.trim_start().split([' ', '[']).next().map(str::to_owned);
+                let is_shown = help.lines().any(|line| first(line).as_deref() == Some(flag));
                 if is_shown == is_refused(path, flag) {
-                    wrong.push(format!("{} --{flag}", path.join(" ")));
+                    wrong.push(format!("{} {flag}", path.join(" ")));
                 }
             }
-            // `api` and `listen` print JSON with fields that the table does not list.
-            let has_fields = !cmd::fields(path).is_empty()
-                || command.has_subcommands()
-                || matches!(path, ["api"] | ["webhook", "listen"]);
-            if has_fields == is_refused(path, "json") {
+            let has_fields = !cmd::fields(path).is_empty() || command.has_subcommands();
+            if has_fields == is_refused(path, "--json") {
                 wrong.push(format!("{}: fields", path.join(" ")));
             }
         });

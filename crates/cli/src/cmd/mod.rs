@@ -8,7 +8,7 @@ mod contract;
 mod doctor;
 mod forms;
 mod help;
-mod help_flags;
+pub(crate) mod help_flags;
 mod man;
 mod me;
 pub(crate) mod page;
@@ -109,31 +109,8 @@ impl Command {
         }
     }
 
-    /// Returns the hint of the error for `--output`, `--json`, `--jq` and `--template`, if the command has
-    /// no data for them.
-    fn without_data(&self) -> Option<&'static str> {
-        use {auth::Auth, config::Config, submissions::Submissions};
-        match self {
-            Self::Submissions(Submissions::Export(_)) => Some(
-                "the format is `--format`; `formsvc submissions list` shows fields and takes jq",
-            ),
-            Self::Auth(Auth::Login(_) | Auth::Logout(_) | Auth::Use(_) | Auth::Token(_)) => {
-                Some("`formsvc auth status` shows the account as data")
-            }
-            Self::Config(Config::Get(_) | Config::Set(_) | Config::Unset(_) | Config::Path(_)) => {
-                Some("`formsvc config list` shows settings as data")
-            }
-            #[cfg(feature = "sandbox")]
-            Self::Sandbox(_) => Some("`--ready-file` writes the address and the key as JSON"),
-            _ => None,
-        }
-    }
-
     /// Runs the command.
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        if let Some(instead) = self.without_data() {
-            cx.output.refuse_flags(instead)?;
-        }
         match self {
             Self::Me(me) => me.run(cx).await,
             Self::Auth(auth) => auth.run(cx).await,

@@ -64,6 +64,7 @@ fn takes_form(arg: &Arg) -> bool {
 fn completer(arg: &Arg) -> Option<Completer> {
     Some(match arg.get_id().as_str() {
         "sandbox" => |_, typed| values::demo_forms(typed),
+        "webhook" => |_, typed| values::sandbox_webhooks(typed),
         _ if takes_form(arg) => Values::forms,
         "profile" | "profile_name" => Values::profiles,
         "json" => Values::fields,
@@ -165,6 +166,15 @@ mod tests {
         assert_eq!(bash(&["formsvc", "config", "get", "time"]), ["time_style", "timeout"]);
         let statuses = bash(&["formsvc", "forms", "list", "--status", ""]);
         assert_eq!(statuses, ["draft", "published", "closed"]);
+    }
+
+    #[cfg(feature = "sandbox")]
+    #[test]
+    fn form_of_a_sandbox_webhook_is_completed_with_equals_sign() {
+        assert_eq!(bash(&["formsvc", "sandbox", "--webhook", "con"]), ["contact="]);
+        assert!(bash(&["formsvc", "sandbox", "--webhook", ""]).contains(&"penguins=".to_owned()));
+        let url = ["formsvc", "sandbox", "--webhook", "contact", "=", "http"];
+        assert_eq!(bash(&url), [""; 0]);
     }
 
     #[test]

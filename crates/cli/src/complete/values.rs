@@ -81,6 +81,14 @@ pub(super) fn demo_forms(_: &OsStr) -> Vec<CompletionCandidate> {
     Vec::new()
 }
 
+/// Returns the forms of a sandbox for `FORM=URL`.
+pub(super) fn sandbox_webhooks(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let forms = demo_forms(typed).into_iter();
+    let with_sign =
+        |form: CompletionCandidate| [form.get_value(), OsStr::new("")].join("=".as_ref());
+    forms.map(|form| CompletionCandidate::new(with_sign(form))).collect()
+}
+
 /// Returns the names of settings.
 pub(super) fn settings(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();

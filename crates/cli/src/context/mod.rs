@@ -13,7 +13,7 @@ use formsvc_protocol::check_secret_text;
 use formsvc_protocol::limits::RATE_LIMIT;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::account::key::{self, Key, KeyOrigin};
 use crate::base::env;
@@ -46,6 +46,14 @@ pub(crate) struct Context {
 /// Returns the time until a deadline; `None` without a deadline.
 pub(crate) fn remaining(deadline: Option<Instant>) -> Option<Duration> {
     deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+}
+
+/// Waits until a time; forever if there is none.
+pub(crate) async fn wait_until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Context {

@@ -139,13 +139,8 @@ impl Shutdown {
             Exit::Incomplete => TIME_LIMIT_REACHED,
             _ => "terminated",
         };
-        let error = CliError::new(exit, message);
-        match (state.continuation.clone(), state.saved.clone()) {
-            (Some(command), Some(saved)) => error.hint(saved).continued_by(command),
-            (Some(command), None) => error.continued_by(command),
-            (None, Some(saved)) => error.hint(saved),
-            (None, None) => error,
-        }
+        let error = CliError::new(exit, message).hint(state.saved.clone().unwrap_or_default());
+        error.continued_by(state.continuation.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

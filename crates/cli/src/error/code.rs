@@ -39,11 +39,11 @@ pub(crate) enum Code {
     Timeout,
     /// A rate limit lasts longer than allowed.
     RateLimited,
-    /// The work is not complete and can be resumed.
+    /// The work is not complete; some commands name one that continues it.
     Incomplete,
     /// More submissions share a second or millisecond than a page can show, or more than 1,000,000 share one time.
     TieOverflow,
-    /// The result is incomplete, and the user has allowed that.
+    /// The result is incomplete or not proven complete, or `sync verify` found a difference.
     IncompleteResult,
     /// A file, a pipe or the disk failed.
     LocalIo,

@@ -128,9 +128,10 @@ impl CliError {
         }
     }
 
-    /// Sets the command that continues the work, and appends it to the hint.
+    /// Sets the command that continues the work, if there is one, and appends it to the hint.
     #[must_use]
-    pub(crate) fn continued_by(mut self, command: String) -> Self {
+    pub(crate) fn continued_by(mut self, command: Option<String>) -> Self {
+        let Some(command) = command else { return self };
         let hint = format!("continue with: {command}");
         self.details.resume = Some(command);
         self.hint_too(&hint)
@@ -286,7 +287,7 @@ hint: try
       or do without
 ";
         assert_eq!(shown(&error), expected);
-        let resumed = CliError::new(Exit::Network, "no").continued_by("x ".repeat(40));
+        let resumed = CliError::new(Exit::Network, "no").continued_by(Some("x ".repeat(40)));
         assert_eq!(shown(&resumed).lines().count(), 2);
     }
 

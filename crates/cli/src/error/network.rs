@@ -18,9 +18,7 @@ pub(crate) fn hint(kind: ConnectFailureKind) -> Option<&'static str> {
         K::Dns => "check the spelling of the host and the network",
         K::Refused => "check the address and that the service runs",
         K::Timeout | K::Unreachable => "check the address and the network",
-        K::ProxyUnreachable => {
-            "check the address of the proxy, or reach the host directly: list it in NO_PROXY"
-        }
+        K::ProxyUnreachable => "check the address of the proxy, or list the host in NO_PROXY",
         K::ProxyAuth => {
             "set user name and password in the variable: scheme://user:password@host:port, with special \
              characters percent-encoded"
@@ -41,9 +39,7 @@ pub(crate) fn hint(kind: ConnectFailureKind) -> Option<&'static str> {
         K::WrongHostName => "use a host name that the certificate is for",
         K::BadCertificate => "replace the certificate of the server",
         K::NotTls => "check scheme and port: a server without TLS has an http:// address",
-        K::TrustStore => {
-            "install the system's certificates (package ca-certificates), or set SSL_CERT_FILE"
-        }
+        K::TrustStore => "install certificates (package ca-certificates), or set SSL_CERT_FILE",
         _ => return None,
     })
 }

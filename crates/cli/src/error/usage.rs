@@ -21,7 +21,7 @@ const SECRET_TYPED: &str = "other users can read arguments: replace this signing
     the new one in a file: `--secret-file FILE`, or `formsvc webhook secret add < FILE`";
 
 /// Hints for words from other programs. A row has the end of the command's name; the typed command, flag or
-/// `--flag value`; and the hint.
+/// `--flag value`; and the hint. `.` is every jq expression that begins with it.
 const HINTS: &[(&str, &str, &str)] = &[
     ("submissions export", "--format", "name a format, such as `--format xlsx`"),
     ("", "--format", "the output format is `--output`, such as `--output json`"),
@@ -30,12 +30,15 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("formsvc", "alias", "there are no aliases: define one in your shell"),
     ("formsvc", "get", "did you mean `formsvc forms view` or `formsvc submissions view`?"),
     ("formsvc", "init", "`formsvc auth login` saves the service and your API key"),
+    ("formsvc", "pipeline", "did you mean `formsvc submissions sync status`?"),
     ("formsvc", "ls", "did you mean `formsvc forms list`?"),
     ("formsvc", "logs", "did you mean `formsvc webhook events tail`?"),
     ("formsvc", "version", "`formsvc --version` prints the version"),
     ("formsvc", "whoami", "did you mean `formsvc me`?"),
+    ("api", ".", "`--jq EXPR` filters the JSON; `-q` is `--quiet`"),
     ("auth", "switch", "did you mean `formsvc auth use`?"),
     ("auth login", "--with-token", "did you mean `--api-key-stdin`?"),
+    ("config", "edit", "`formsvc config path` prints the path of the file"),
     ("submissions export", "--format excel", "did you mean `xlsx`?"),
     ("submissions list", "--where", "`--where` is a flag of `formsvc submissions export`"),
     ("submissions list", "--page", "on a terminal, the list ends with the command for more"),
@@ -58,6 +61,7 @@ const HINTS: &[(&str, &str, &str)] = &[
 ];
 
 fn known_mistake(command: &str, typed: &str) -> Option<String> {
+    let typed = if typed.starts_with('.') { "." } else { typed };
     let is_typed = |(end, word, _): &&(&str, &str, &str)| *word == typed && command.ends_with(end);
     if command.ends_with("webhook listen") && typed.parse::<u16>().is_ok() {
         return Some(format!("did you mean `--forward-to {typed}` or `--port {typed}`?"));
@@ -93,12 +97,9 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
             (Code::MissingArgument, format!("`{name}` needs a command"))
         }
         ErrorKind::ArgumentConflict => {
-            let prior = get(ContextKind::PriorArg);
-            let is_repeated = prior.is_empty() || prior == argument;
-            let rule = if is_repeated {
-                "can be given only once".to_owned()
-            } else {
-                format!("and `{prior}` cannot be used together")
+            let rule = match get(ContextKind::PriorArg) {
+                prior if prior.is_empty() || prior == argument => "can be given only once".into(),
+                prior => format!("and `{prior}` cannot be used together"),
             };
             (Code::Usage, format!("`{shown}` {rule}"))
         }
@@ -112,7 +113,9 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
         }
     };
     let mut explained = match error.kind() {
-        ErrorKind::InvalidSubcommand => unknown_command(&get(ContextKind::InvalidSubcommand), path),
+        ErrorKind::InvalidSubcommand => {
+            unknown_command(&get(ContextKind::InvalidSubcommand), path, &[])
+        }
         _ => CliError::coded(code, message),
     };
     if let Some(ContextValue::Strings(values)) = error.get(ContextKind::ValidValue)
@@ -126,8 +129,8 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
     let typed = format!("{flag} {}", value.to_lowercase());
     let near = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].map(get);
     let wrong = if value.is_empty() { flag } else { &value };
-    let mut near = near.iter().filter(|near| suggest::is_typing_error(wrong, near));
-    let near = near.next().map(|near| format!("did you mean `{near}`?"));
+    let near = near.iter().find(|near| suggest::is_typing_error(wrong, near));
+    let near = near.map(|near| format!("did you mean `{near}`?"));
     match typed_secret(args).or_else(|| known_mistake(&name, typed.trim_end())) {
         Some(hint) => explained.hint(hint),
         None if typed.starts_with("--output ") && name.ends_with("submissions export") => {
@@ -157,7 +160,7 @@ fn typed_secret(args: &[OsString]) -> Option<String> {
 
 /// Returns the commands that the arguments name, starting with the program itself.
 pub(crate) fn path<'c>(root: &'c Command, args: &[OsString]) -> Vec<&'c Command> {
-    let (mut path, mut at) = (vec![root], root);
+    let mut path = vec![root];
     let mut words = args.iter().skip(1).filter_map(|word| word.to_str());
     while let Some(word) = words.next().filter(|word| *word != "--") {
         if let Some(flag) = word.strip_prefix("--") {
@@ -167,9 +170,8 @@ pub(crate) fn path<'c>(root: &'c Command, args: &[OsString]) -> Vec<&'c Command>
             if root.get_arguments().any(|arg| takes_value(&arg)) {
                 words.next();
             }
-        } else if let Some(command) = at.find_subcommand(word) {
+        } else if let Some(command) = path[path.len() - 1].find_subcommand(word) {
             path.push(command);
-            at = command;
         }
     }
     path
@@ -181,10 +183,14 @@ pub(crate) fn full_name(path: &[&Command]) -> String {
     names.join(" ")
 }
 
-/// Returns the error for an unknown command. The hint suggests similar commands.
-pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
+/// Returns the error for an unknown command, or for a word that is not a topic either. The hint suggests similar names.
+pub(crate) fn unknown_command(word: &str, path: &[&Command], topics: &[&str]) -> CliError {
     let name = full_name(path);
-    let message = format!("`{name}` has no command `{}`", without_secrets(word));
+    let (kind, topic_list) = match topics {
+        [] => ("command", String::new()),
+        _ => ("command or topic", format!("; the topics are {}", topics.join(", "))),
+    };
+    let message = format!("`{name}` has no {kind} `{}`", without_secrets(word));
     let error = CliError::coded(Code::UnknownCommand, message);
     if let Some(hint) = known_mistake(&name, word) {
         return error.hint(hint);
@@ -192,8 +198,8 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
     let known = path.iter().last().into_iter().flat_map(|group| group.get_subcommands());
     let known = known.filter(|command| !command.is_hide_set()).map(Command::get_name);
     let elsewhere = path.first().and_then(|root| command_elsewhere(root, word));
-    let near = suggest::did_you_mean(word, known);
-    let list = format!("see `{name} --help` for the commands");
+    let near = suggest::did_you_mean(word, known.chain(topics.iter().copied()));
+    let list = format!("see `{name} --help` for the commands{topic_list}");
     error.hint(match near {
         Some(near) => format!("{near} {list}"),
         None => elsewhere.unwrap_or(list),
@@ -201,7 +207,7 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command]) -> CliError {
 }
 
 /// Returns a hint that names the commands with this name in any group.
-pub(crate) fn command_elsewhere(root: &Command, word: &str) -> Option<String> {
+fn command_elsewhere(root: &Command, word: &str) -> Option<String> {
     let groups = root.get_subcommands().filter(|group| group.find_subcommand(word).is_some());
     let names = groups.map(|group| format!("{} {} {word}", root.get_name(), group.get_name()));
     let names: Vec<String> = names.collect();
@@ -238,6 +244,10 @@ mod tests {
             ("formsvc submissions export x --format parket", "did you mean `parquet`?"),
             ("formsvc completion tcsh", "see `formsvc completion --help`"),
             ("formsvc submissions view sub_1", "the id of the form, then that of the submission"),
+            ("formsvc api forms -q .[].id", "`--jq EXPR` filters the JSON; `-q` is `--quiet`"),
+            ("formsvc pipeline list", "`formsvc submissions sync status`"),
+            ("formsvc config edit", "`formsvc config path` prints the path"),
+            ("formsvc me --debug", "did you mean `-vv`?"),
         ] {
             let words: Vec<_> = line.split(' ').map(OsString::from).collect();
             let error = root.clone().try_get_matches_from(&words).unwrap_err();

@@ -18,10 +18,6 @@ impl Output {
     /// Returns the printer of events. Call it before the first event: it checks the flags and the expression.
     pub(crate) fn live(&self) -> Result<Live<'_>, CliError> {
         self.check_flags()?;
-        if self.json.fields.is_some() {
-            return Err(CliError::usage("this command does not take `--json`")
-                .hint("`--output ndjson` prints all fields, and `--jq` selects from them"));
-        }
         if let Some(OutputFormat::Csv | OutputFormat::Tsv) = self.json.format {
             return Err(CliError::usage("this command prints lines or JSON, not columns")
                 .hint("`--output ndjson` prints one JSON object per line"));

@@ -27,6 +27,7 @@ mod time;
 mod writing;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, OnceLock};
 
 pub(crate) use detail::{Detail, Finding};
 pub(crate) use document::pretty;
@@ -72,11 +73,13 @@ pub(crate) struct Output {
     /// The local time zone; `None` without a terminal.
     zone: Option<TimeZone>,
     error_format: ErrorFormat,
+    /// The expression of `--jq`. Its compilation takes longer than its run on a submission.
+    compiled: OnceLock<Arc<Jq>>,
 }
 
 /// The program of `--jq` or `--template`, which prints the JSON in place of an output format.
 enum Program {
-    Jq(Jq),
+    Jq(Arc<Jq>),
     Template(Template),
 }
 
@@ -98,6 +101,7 @@ impl Output {
             times: options.time_style,
             zone: options.stdout_is_terminal.then(when::zone),
             error_format: options.error_format,
+            compiled: OnceLock::new(),
         }
     }
 
@@ -213,10 +217,9 @@ impl Output {
     /// Prints a JSON document unchanged, or the result of the expression or template. The document has no
     /// known fields, so `--json` cannot select any.
     pub(crate) fn document(&self, json: &str) -> Result<(), CliError> {
-        let is_object = json.trim_start().starts_with('{');
+        let shape = if json.trim_start().starts_with('{') { Shape::Item } else { Shape::List };
         match self.program(None)? {
-            Some(program) if is_object => self.run(&program, json, Shape::Item),
-            Some(program) => self.run(&program, json, Shape::List),
+            Some(program) => self.run(&program, json, shape),
             None => self.text(|out| writeln!(out, "{}", json.trim_end())),
         }
     }
@@ -257,24 +260,6 @@ impl Output {
         Err(CliError::usage(format!("`{program}` and `{other}` cannot be used together")))
     }
 
-    /// Returns a usage error if a flag for the output format is given. For commands that print no data, or only
-    /// a format of their own.
-    pub(crate) fn refuse_flags(&self, hint: &str) -> Result<(), CliError> {
-        let Json { fields, jq, template, format } = &self.json;
-        let flags = [
-            (format.is_some(), "--output"),
-            (fields.is_some(), "--json"),
-            (jq.is_some(), "--jq"),
-            (template.is_some(), "--template"),
-        ];
-        match flags.iter().find(|(is_given, _)| *is_given) {
-            Some((_, flag)) => {
-                Err(CliError::usage(format!("this command does not take `{flag}`")).hint(hint))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Checks the expression or template of a command that prints documents, before the first request.
     /// `names` are the names that a template may use, if they are known.
     pub(crate) fn check_program(&self, names: Option<&[&str]>) -> Result<(), CliError> {
@@ -286,7 +271,13 @@ impl Output {
 
     fn program(&self, names: Option<&[&str]>) -> Result<Option<Program>, CliError> {
         Ok(match (&self.json.jq, &self.json.template) {
-            (Some(code), _) => Some(Program::Jq(Jq::new(code)?)),
+            (Some(code), _) => {
+                if self.compiled.get().is_none() {
+                    // An empty cell takes the value.
+                    let _ = self.compiled.set(Arc::new(Jq::new(code)?));
+                }
+                self.compiled.get().cloned().map(Program::Jq)
+            }
             (None, Some(text)) => {
                 let environment = TemplateOutput {
                     terminal: self.screen.terminal,
@@ -395,4 +386,21 @@ pub(crate) fn to_stderr(
 pub(crate) fn choice(color: Color, stream: &impl IsTerminal) -> anstream::ColorChoice {
     let has_colors = has_colors(color, &env::of_process, stream.is_terminal());
     if has_colors { anstream::ColorChoice::Always } else { anstream::ColorChoice::Never }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expression_is_compiled_once() {
+        let json = Json { jq: Some(".id".to_owned()), ..Json::default() };
+        let options = OutputOptions { json, ..OutputOptions::default() };
+        let output = Output::new(&options, &|_| None);
+        let [first, second] = [0, 1].map(|_| match output.program(None) {
+            Ok(Some(Program::Jq(jq))) => jq,
+            _ => panic!("the expression is valid"),
+        });
+        assert!(Arc::ptr_eq(&first, &second));
+    }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Json {
 }
 
 /// Options of the output of a command.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a property of a stream or a flag")]
 pub(crate) struct OutputOptions {
     pub(crate) json: Json,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use indicatif::HumanCount;
 use terminal_size::terminal_size_of;
 use unicode_width::UnicodeWidthStr;
 
@@ -110,14 +111,18 @@ impl Progress {
         }
     }
 
-    /// Reports the number of submissions so far, and the time of the oldest of them.
-    pub(crate) fn submissions(&self, done: u64, reached: &str) {
+    /// Reports the number of submissions so far, the limit, and the time of the oldest of them.
+    pub(crate) fn submissions(&self, done: u64, limit: Option<u64>, reached: &str) {
         // Local time, like in tables, without seconds.
         let back_to = reached.parse::<jiff::Timestamp>().map_or_else(
             |_| reached.to_owned(),
             |at| at.to_zoned(zone()).strftime("%Y-%m-%d %H:%M").to_string(),
         );
-        let status = format!("{} · back to {back_to}", count(done, "submission"));
+        let submissions = match limit {
+            Some(limit) => format!("{} of {}", HumanCount(done), count(limit, "submission")),
+            None => count(done, "submission"),
+        };
+        let status = format!("{submissions} · back to {back_to}");
         self.update(status, Some((done, reached.to_owned())));
     }
 
@@ -329,6 +334,18 @@ mod tests {
         ] {
             let now = until.checked_sub(Duration::from_millis(millis)).unwrap();
             assert_eq!(state.line(now), line);
+        }
+    }
+
+    #[test]
+    fn limited_command_shows_its_limit() {
+        let progress = progress();
+        for (limit, done) in
+            [(Some(1_500), "1,288 of 1,500 submissions"), (None, "1,288 submissions")]
+        {
+            progress.submissions(1_288, limit, "2026-01-01T00:00:00Z");
+            let line = progress.state().line(Instant::now());
+            assert!(line.starts_with(&format!("{done} · back to 202")), "{line}");
         }
     }
 

@@ -14,7 +14,7 @@ use clap::error::ErrorKind;
 use crate::base::env;
 use crate::base::text::stderr_width;
 use crate::cmd::completion::Shell;
-use crate::cmd::{Cli, page};
+use crate::cmd::{Cli, help_flags, page};
 use crate::complete;
 use crate::error::{CliError, ErrorFormat, usage};
 use crate::exit::Exit;
@@ -58,13 +58,13 @@ fn parse(early: ParsedEarly, args: &[OsString]) -> Result<Cli, CliError> {
     let mut root = page::laid_out_command();
     let matches = root.try_get_matches_from_mut(args);
     let parsed = matches.and_then(|mut matches| {
-        let given = given(&root, &matches);
+        let (given, checked) = (given(&root, &matches), help_flags::check(&matches));
         let mut cli = Cli::from_arg_matches_mut(&mut matches)?;
         cli.globals.given = given;
-        Ok(cli)
+        Ok(checked.map(|()| cli))
     });
     let error = match parsed {
-        Ok(cli) => return Ok(cli),
+        Ok(cli) => return cli,
         Err(error) => error,
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {

@@ -79,6 +79,9 @@ const OUTPUT: &str = "Output";
 const MESSAGES: &str = "Messages";
 const NETWORK: &str = "Network";
 
+/// The global flags of data on standard output.
+pub(crate) const DATA: &[&str] = &["--output", "--json", "--jq", "--template", "--time-style"];
+
 /// Global flags with their values as typed; a flag without a value has `None`.
 pub(crate) type Given = Vec<(String, Option<String>)>;
 

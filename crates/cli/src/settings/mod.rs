@@ -61,7 +61,7 @@ pub struct Settings {
     /// The standard streams.
     pub terminal: Terminal,
     /// The global flags as they were given.
-    given: Given,
+    pub(crate) given: Given,
     /// All settings with their sources.
     pub resolved: Resolved,
 }

@@ -3,7 +3,7 @@
 use crate::base::masked::secret_prefix;
 use crate::base::sanitize::one_line;
 use crate::base::shell::quoted;
-use crate::settings::args::Given;
+use crate::settings::args::{DATA, Given};
 use crate::settings::{PROFILE_DEFAULT, Service, Settings};
 
 /// A command line of this program.
@@ -13,8 +13,19 @@ pub(crate) struct CommandLine {
 }
 
 impl CommandLine {
-    /// Creates a command line with the profile and the global flags of the current command.
+    /// Creates a line of the current command, with its profile and its global flags.
     pub(crate) fn new(settings: &Settings, command: &[&str]) -> Self {
+        Self::with(settings, command, &settings.given)
+    }
+
+    /// Creates a line of another command, with the profile and the global flags of the current command. Flags of data
+    /// are left out: the other command has other fields, or no data.
+    pub(crate) fn of_other(settings: &Settings, command: &[&str]) -> Self {
+        let given = settings.given.iter().filter(|(flag, _)| !DATA.contains(&&**flag));
+        Self::with(settings, command, &given.cloned().collect())
+    }
+
+    fn with(settings: &Settings, command: &[&str], given: &Given) -> Self {
         let mut line = Self { words: vec!["formsvc".to_owned()] };
         match settings.service {
             Service::Demo => line.words.push("--demo".to_owned()),
@@ -24,7 +35,7 @@ impl CommandLine {
             }
             Service::At { .. } => {}
         }
-        line.repeat_flags(&settings.given);
+        line.repeat_flags(given);
         if settings.verbose > 0 {
             line.words.push(format!("-{}", "v".repeat(settings.verbose.into())));
         }

@@ -84,9 +84,13 @@ fn invalid_form_is_found_by_the_names_that_it_has() {
         has_text(&said, 0, &["`frm_2` at `data[1].title`"]);
     }
     has_text(
-        &run(&["forms", "view", "frm_2"]),
+        &run(&["forms", "view", "frm_2", "--json", "title", "--jq", ".title"]),
         5,
-        &["the form `frm_2` violates the API", "data[1].title"],
+        &[
+            "the form `frm_2` violates the API",
+            "data[1].title",
+            "can be read: formsvc submissions list frm_2\n",
+        ],
     );
 }
 

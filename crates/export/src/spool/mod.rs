@@ -159,10 +159,13 @@ impl SpoolFolder {
         })
     }
 
-    /// Returns the spools, last used first.
+    /// Returns the spools, last used first. Leaves out those without submissions that no process uses.
     pub fn list(&self) -> Result<Vec<SpoolInfo>, StoreError> {
         let databases = self.databases()?;
         let mut spools: Vec<_> = databases.iter().filter_map(|path| describe(path)).collect();
+        spools.retain(|spool| {
+            spool.in_use || spool.content.as_ref().map_or(true, |content| content.rows > 0)
+        });
         spools.sort_by_key(|spool| std::cmp::Reverse(spool.modified.unix_nanos()));
         Ok(spools)
     }

@@ -159,7 +159,7 @@ pub(crate) fn store_hint(settings: &Settings, error: &StoreError) -> Option<Stri
 
 /// Returns the command that stores a key for the service of this run.
 fn login_command(settings: &Settings) -> String {
-    let line = CommandLine::new(settings, &["auth", "login"]);
+    let line = CommandLine::of_other(settings, &["auth", "login"]);
     line.shown().unwrap_or_else(|| "formsvc auth login".to_owned())
 }
 

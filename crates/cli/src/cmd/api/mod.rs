@@ -40,20 +40,16 @@ pub(crate) struct Api {
 
 impl Api {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        if cx.settings.output.json.fields.is_some() {
-            return Err(CliError::usage("`api` does not take `--json`")
-                .hint("select from the response with `--jq`"));
-        }
         // With NDJSON, each item is a document.
         let is_one_array =
             self.paginate && cx.settings.output.json.format != Some(OutputFormat::Ndjson);
         cx.output.check_program(is_one_array.then_some(&["items"]))?;
         let client = cx.client().await?;
         let path = target::path(&self.path)?;
-        if self.paginate {
-            return paged::Paged { cx, client, path: &path, fields: &self.fields }.run().await;
-        }
         let query: Vec<_> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        if self.paginate {
+            return paged::Paged { cx, client, path: &path, fields: &query }.run().await;
+        }
         match client.get_raw(&path, &query).await {
             Ok(response) => self.show(cx, response.status(), response.meta().headers(), &response),
             Err(error) => {

@@ -16,15 +16,14 @@ pub(super) struct Paged<'a> {
     pub(super) client: &'a Client,
     pub(super) path: &'a str,
     /// The query parameters from the command line (`--field`).
-    pub(super) fields: &'a [(String, String)],
+    pub(super) fields: &'a [(&'a str, &'a str)],
 }
 
 impl Paged<'_> {
     /// Prints the items as elements of one array, or as lines of NDJSON.
     pub(super) async fn run(&self) -> Result<(), CliError> {
         let size = PAGE_SIZE_MAX.to_string();
-        let mut query: Vec<(&str, &str)> =
-            self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let mut query = self.fields.to_vec();
         if target::takes_page_size(self.path, &query) {
             query.push(("limit", &size));
         }
@@ -84,12 +83,9 @@ impl Paged<'_> {
         let Some(cursor) = pages.next_cursor() else { return error };
         let command = ["api", self.path, "--paginate"];
         let mut line = repeat_command::CommandLine::new(&self.cx.settings, &command);
-        for (name, value) in self.fields.iter().filter(|(name, _)| name != "cursor") {
+        for (name, value) in self.fields.iter().filter(|(name, _)| *name != "cursor") {
             line.flag("--field", &format!("{name}={value}"));
         }
-        match line.flag("--field", &format!("cursor={cursor}")).shown() {
-            Some(command) => error.continued_by(command),
-            None => error,
-        }
+        error.continued_by(line.flag("--field", &format!("cursor={cursor}")).shown())
     }
 }

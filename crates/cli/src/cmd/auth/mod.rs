@@ -68,6 +68,5 @@ fn setting(profile: &str, name: &str) -> String {
 }
 
 fn no_demo() -> CliError {
-    CliError::usage("`--demo` has its own service and key")
-        .hint("leave out `--demo` to use a saved profile")
+    CliError::usage("this command does not take `--demo`")
 }

@@ -74,7 +74,7 @@ impl ShowSchema {
                 oldest = row.created_at.to_string();
             }
             cx.shutdown.set_saved(not_kept(statistics.submissions));
-            cx.progress.submissions(statistics.submissions, &oldest);
+            cx.progress.submissions(statistics.submissions, self.sample, &oldest);
         }
         cx.progress.end();
         let of = statistics.submissions;

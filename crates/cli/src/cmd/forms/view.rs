@@ -35,10 +35,9 @@ impl View {
                 format!("the form `{}` exists, but the list of forms ends before it", form.id);
             CliError::new(Exit::NotFound, what)
         };
-        let line = CommandLine::new(&cx.settings, &["submissions", "list", form.id.as_str()]);
-        Err(match line.shown() {
-            Some(line) => error.hint(format!("its submissions can be read: {line}")),
-            None => error,
-        })
+        let list = ["submissions", "list", form.id.as_str()];
+        let line = CommandLine::of_other(&cx.settings, &list);
+        let hint = line.shown().map(|line| format!("its submissions can be read: {line}"));
+        Err(error.hint(hint.unwrap_or_default()))
     }
 }

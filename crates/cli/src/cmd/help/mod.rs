@@ -6,8 +6,7 @@ use clap::Args;
 
 use super::page;
 use crate::base::env::ENV_VARS;
-use crate::base::suggest;
-use crate::error::{CODES, CliError, Code, FIELDS, usage};
+use crate::error::{CODES, CliError, FIELDS, usage};
 use crate::exit::EXITS;
 use crate::settings::early::ParsedEarly;
 
@@ -47,30 +46,14 @@ impl Help {
         let mut path = vec![&root];
         for word in words {
             let Some(command) = path[path.len() - 1].find_subcommand(word) else {
-                return Err(unknown(word, &path));
+                let topics = TOPICS.iter().filter(|_| path.len() == 1).map(|(name, _)| *name);
+                return Err(usage::unknown_command(word, &path, &topics.collect::<Vec<_>>()));
             };
             path.push(command);
         }
         let mut command = path[path.len() - 1].clone();
         page::show(&command.render_long_help().ansi(), early)
     }
-}
-
-fn unknown(word: &str, path: &[&clap::Command]) -> CliError {
-    if path.len() > 1 {
-        return usage::unknown_command(word, path);
-    }
-    let commands = path[0].get_subcommands().map(clap::Command::get_name);
-    let error =
-        CliError::coded(Code::UnknownCommand, format!("there is no command or topic `{word}`"));
-    let topic_names: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
-    let all =
-        format!("see `formsvc --help` for the commands; the topics are {}", topic_names.join(", "));
-    let near = suggest::did_you_mean(word, commands.chain(topic_names.iter().copied()));
-    error.hint(match near.or_else(|| usage::command_elsewhere(path[0], word)) {
-        Some(near) => format!("{near} {all}"),
-        None => all,
-    })
 }
 
 fn environment() -> String {

@@ -130,7 +130,7 @@ impl Count {
             read += page.len() as u64;
             cx.shutdown.set_saved(not_kept(read));
             if let Some(last) = page.submissions().last() {
-                cx.progress.submissions(read, last.created_at.as_str());
+                cx.progress.submissions(read, None, last.created_at.as_str());
             }
         }
         cx.progress.end();

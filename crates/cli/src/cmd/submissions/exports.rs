@@ -47,8 +47,8 @@ impl Exports {
         match self {
             Self::List => list(cx, folder.as_ref()),
             Self::Clean => {
-                let removed = folder.as_ref().map(SpoolFolder::clean).transpose();
-                let removed = removed.map_err(ExportError::from)?.unwrap_or_default();
+                let removed = folder.as_ref().map_or(Ok(0), SpoolFolder::clean);
+                let removed = removed.map_err(ExportError::from)?;
                 cx.progress.remark(&format!("removed {}", counted(removed, "unfinished export")));
                 Ok(())
             }
@@ -58,8 +58,7 @@ impl Exports {
 
 fn list(cx: &Context, folder: Option<&SpoolFolder>) -> Result<(), CliError> {
     let mut listing = cx.output.listing(&FIELDS)?;
-    let spools = folder.map(SpoolFolder::list).transpose().map_err(ExportError::from)?;
-    let spools = spools.unwrap_or_default();
+    let spools = folder.map_or(Ok(Vec::new()), SpoolFolder::list).map_err(ExportError::from)?;
     if spools.is_empty() {
         cx.progress.remark("no unfinished exports");
     } else if let Some(folder) = folder {

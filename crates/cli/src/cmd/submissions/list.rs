@@ -6,8 +6,8 @@ use formsvc_client::{Cursor, Error, FormHandle, PAGE_SIZE_MAX, Submission};
 use formsvc_export::LeftOut;
 use formsvc_protocol::FormInstant;
 
-use super::incomplete;
 use super::range::{Bounds, Range};
+use super::{incomplete, not_kept};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_ref;
@@ -70,17 +70,16 @@ impl List {
         let bounds = self.range.bounds(cx)?;
         let client = cx.client().await?;
         let form = form_ref::resolve(cx, &self.form).await?;
-        let end = self.fill(&client.form(form.id.clone()), &bounds, &mut listing).await?;
+        let end = self.fill(cx, &client.form(form.id.clone()), &bounds, &mut listing).await?;
         let ListEnd { oldest, has_more, left_out } = end;
         if listing.is_empty() {
             cx.progress.remark("no submissions");
         }
         cx.output.list(&listing)?;
-        // The service of `--demo` ends with this command.
-        let is_demo = matches!(cx.settings.service, Service::Demo);
         if let Some(last) = oldest
             && has_more
-            && !is_demo
+            // The service of `--demo` ends with this command.
+            && !matches!(cx.settings.service, Service::Demo)
             && cx.settings.terminal.stdout
         {
             let mut line = CommandLine::new(&cx.settings, &["submissions", "list", form.name()]);
@@ -101,6 +100,7 @@ impl List {
     /// Adds the submissions to a listing.
     async fn fill(
         &self,
+        cx: &Context,
         form: &FormHandle,
         bounds: &Bounds,
         listing: &mut Listing,
@@ -119,7 +119,7 @@ impl List {
             None => Vec::new(),
         };
         let (mut first, mut oldest) = (first.into_iter(), None);
-        for _ in 0..limit {
+        for read in 1..=self.limit.into() {
             let next = match first.next() {
                 Some(row) => Some(row),
                 None => items.try_next().await?,
@@ -127,6 +127,7 @@ impl List {
             let Some(row) = next else { break };
             listing.try_push(&row)?;
             oldest = Some(row);
+            cx.shutdown.set_saved(not_kept(read));
         }
         let has_more = first.len() > 0 || !items.is_finished();
         let left_out = LeftOut::new(items.tie_overflows(), items.skipped(), items.skipped_count());

@@ -14,7 +14,9 @@ mod view;
 pub(in crate::cmd) use count::FIELDS as COUNT_FIELDS;
 pub(in crate::cmd) use exports::FIELDS as EXPORTS_FIELDS;
 pub(super) use list::FIELDS;
-pub(in crate::cmd) use outcome::{counted, first_causes, incomplete, incomplete_list, not_kept};
+pub(in crate::cmd) use outcome::{
+    counted, first_causes, incomplete, incomplete_list, not_kept, report_search,
+};
 pub(in crate::cmd) use sync::{
     FIELDS as SYNC_FIELDS, STATUS_FIELDS as SYNC_STATUS_FIELDS, VERIFY_FIELDS as SYNC_VERIFY_FIELDS,
 };

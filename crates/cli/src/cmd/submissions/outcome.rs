@@ -6,6 +6,7 @@ use formsvc_client::list::SubmissionPages;
 use formsvc_export::LeftOut;
 
 pub(in crate::cmd) use crate::base::text::count as counted;
+use crate::context::Context;
 use crate::error::{CliError, MISSING_UNKNOWN};
 use crate::exit::Exit;
 
@@ -36,6 +37,27 @@ pub(in crate::cmd) fn incomplete(left_out: &LeftOut) -> Result<(), CliError> {
 /// Returns what an interrupted command reports that has only read submissions.
 pub(in crate::cmd) fn not_kept(read: u64) -> String {
     format!("{} read, none stored; use `formsvc submissions sync`", counted(read, "submission"))
+}
+
+/// Advice for a long search.
+pub(super) const NEARER: &str = "`--around TIME` starts nearer";
+
+/// Shows how far a search for a submission is, and sets the report of a signal. A slow search also prints it.
+/// Returns the progress as text.
+pub(in crate::cmd) fn report_search(
+    cx: &Context,
+    read: u64,
+    oldest: &str,
+    is_slow: bool,
+) -> String {
+    cx.progress.submissions(read, None, oldest);
+    let searched = format!("{} searched, back to {oldest}", counted(read, "submission"));
+    let hint = format!("{searched}; {NEARER}");
+    if is_slow {
+        cx.progress.remark(&hint);
+    }
+    cx.shutdown.set_saved(hint);
+    searched
 }
 
 /// Returns an error with exit 9 if a list leaves submissions out.

@@ -44,11 +44,6 @@ impl Range {
         }
         Ok(Bounds { since, until })
     }
-
-    /// Returns `--since` as typed: equal for equal commands, also if the instant moves with the clock.
-    pub(crate) fn start_name(&self) -> Option<String> {
-        self.since.as_ref().map(ToString::to_string)
-    }
 }
 
 /// Converts the time of a flag to an instant. Reports the instant of a local date.

@@ -5,13 +5,12 @@ use std::time::Duration;
 use clap::Args;
 use formsvc_client::list::Follow;
 use formsvc_client::{RequestOptions, RetryPolicy, Submission, SubmissionId, Timestamp};
-use tokio::time::{Instant, sleep_until};
 
 use super::list::FIELDS;
 use super::range::place;
 use crate::base::stdin;
 use crate::base::when::{When, now};
-use crate::context::Context;
+use crate::context::{Context, wait_until};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::form_ref::{self, FormMatch};
@@ -91,7 +90,7 @@ impl Tail {
         let (form, handle, newest) = tokio::select! {
             start = start => start?,
             () = stdin::gone() => return Ok(()),
-            () = passed(deadline) => return Err(CliError::new(Exit::Incomplete, NO_RESPONSE)),
+            () = wait_until(deadline) => return Err(CliError::new(Exit::Incomplete, NO_RESPONSE)),
         };
         if cx.settings.terminal.stdout {
             cx.progress.share_terminal();
@@ -118,7 +117,7 @@ impl Tail {
             ended = follower.follow() => ended,
             // The reader of the output has closed it.
             () = stdin::gone() => Ok(()),
-            () = passed(deadline) => follower.end_of_time(),
+            () = wait_until(deadline) => follower.end_of_time(),
         }
     }
 }
@@ -149,13 +148,6 @@ impl ListPosition {
     }
 }
 
-async fn passed(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
-}
-
 /// Prints the submissions of a form as they arrive.
 struct Follower<'a> {
     cx: &'a Context,
@@ -177,7 +169,7 @@ impl Follower<'_> {
             match self.items.try_next().await {
                 Ok(Some(submission)) => self.print(&submission)?,
                 Ok(None) => break,
-                Err(error) => return Err(self.resumable(error.into())),
+                Err(error) => return Err(CliError::from(error).continued_by(self.command())),
             }
         }
         Ok(())
@@ -210,13 +202,6 @@ impl Follower<'_> {
         line.shown()
     }
 
-    fn resumable(&self, error: CliError) -> CliError {
-        match self.command() {
-            Some(command) => error.continued_by(command),
-            None => error,
-        }
-    }
-
     /// Returns the result at the end of `--max-time`.
     fn end_of_time(&self) -> Result<(), CliError> {
         let what = match (self.items.is_interrupted(), self.remaining) {
@@ -224,6 +209,6 @@ impl Follower<'_> {
             (false, Some(count)) => format!("the time limit ended before {count} more arrived"),
             (false, None) => return Ok(()),
         };
-        Err(self.resumable(CliError::new(Exit::Incomplete, what)))
+        Err(CliError::new(Exit::Incomplete, what).continued_by(self.command()))
     }
 }

@@ -6,11 +6,12 @@ use clap::Args;
 use formsvc_client::event::SkippedItem;
 use formsvc_client::{Cursor, Submission, SubmissionId};
 use formsvc_export::{ExportError, RowRange, RowSource as _};
+use formsvc_workbench::simulate::SILENT_REQUESTS;
 
 use super::database::{Database, DatabaseSource, check_stored};
 use super::export::stored_json;
 use super::list::FIELDS;
-use super::{counted, incomplete_list};
+use super::outcome::{NEARER, incomplete_list, report_search};
 use crate::account::key::{KEY_PREFIX, KEY_TYPED, unless_a_key};
 use crate::base::when::{When, now};
 use crate::context::Context;
@@ -19,11 +20,6 @@ use crate::exit::Exit;
 use crate::form_ref;
 use crate::output::{Detail, Listing, Output, OutputFormat};
 use crate::settings::args::duration;
-
-/// Requests before the remark about the progress of the search.
-const SILENT_REQUESTS: u64 = 5;
-/// Advice for a long search.
-const NEARER: &str = "`--around TIME` starts nearer";
 
 /// Show one submission with all its answers
 ///
@@ -93,13 +89,8 @@ impl View {
             read += page.len() as u64;
             let Some(end) = page.submissions().last() else { continue };
             let oldest = end.created_at.as_str();
-            cx.progress.submissions(read, oldest);
-            searched = format!("{} searched, back to {oldest}", counted(read, "submission"));
-            let hint = format!("{searched}; {NEARER}");
-            if requests == SILENT_REQUESTS && !pages.is_finished() {
-                cx.progress.remark(&hint);
-            }
-            cx.shutdown.set_saved(hint);
+            let is_slow = requests == SILENT_REQUESTS && !pages.is_finished();
+            searched = report_search(cx, read, oldest, is_slow);
         }
         // The submission may be one that the list leaves out.
         incomplete_list(&pages).map_err(|error| error.hint("the submission may be one of them"))?;

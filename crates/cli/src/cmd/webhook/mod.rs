@@ -15,7 +15,6 @@ mod trigger;
 pub(super) mod verify;
 
 use clap::Subcommand;
-use tokio::time::{Instant, sleep_until};
 
 pub(in crate::cmd) use trigger::FIELDS as TRIGGER_FIELDS;
 
@@ -60,12 +59,4 @@ impl Webhook {
 /// Returns true with `--demo`.
 fn is_demo(cx: &Context) -> bool {
     matches!(cx.settings.service, Service::Demo)
-}
-
-/// Waits until a time; forever if there is none.
-async fn wait_until(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
-    }
 }

@@ -102,3 +102,28 @@ fn output_flag_of_a_command_without_data_is_exit_2() {
         }
     }
 }
+
+#[test]
+fn account_flag_of_a_local_command_is_exit_2() {
+    let home = tempfile::tempdir().unwrap();
+    for (command, flags) in [
+        ("sandbox", "--demo --profile=p --base-url=http://localhost:1 --api-key-file=f"),
+        ("auth use work", "--demo --base-url=http://localhost:1 --api-key-stdin --timeout=5s"),
+        ("auth token", "--demo --time-style=absolute --max-rate=off"),
+        ("auth list", "--demo --cacert=f --allow-http"),
+        ("contract list", "--demo --profile=p --max-wait=1s"),
+        ("submissions exports list", "--base-url=http://localhost:1"),
+        ("submissions sync status", "--profile=p"),
+        ("webhook events list", "--api-key-stdin --timeout=5s"),
+        ("completion bash", "--demo --output=json"),
+        ("--demo submissions export penguins", "--time-style=absolute"),
+    ] {
+        for flag in flags.split(' ') {
+            let args: Vec<&str> = command.split(' ').chain([flag]).collect();
+            let said: Said = formsvc(&args).env("HOME", home.path()).output().unwrap().into();
+            let what = format!("this command does not take `{}`", flag.split('=').next().unwrap());
+            assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{args:?}: {}", said.stderr);
+            assert!(said.stderr.contains(&what), "{args:?}: {}", said.stderr);
+        }
+    }
+}

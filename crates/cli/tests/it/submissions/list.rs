@@ -1,6 +1,8 @@
 //! `formsvc submissions list`
 
-use crate::support::{Canned, Said, formsvc, one_form, page, run, succeed};
+use std::process::Stdio;
+
+use crate::support::{Canned, Said, formsvc, one_form, page, run, signal, succeed};
 use crate::terminal::Terminal;
 
 #[test]
@@ -182,4 +184,17 @@ fn list_continues_after_id_without_losing_its_second() {
         let ids: Vec<&str> = said.stdout.lines().map(|line| &line[..1]).collect();
         assert_eq!(ids, shown);
     }
+}
+
+#[test]
+fn interrupted_list_reports_how_much_was_read() {
+    let first = page(&rows(&[("b", 2)]), Some("2026-01-01T00:00:02.000Z"));
+    let service = Canned::start(vec![one_form(), first, None]);
+    let mut list = service.formsvc(&["submissions", "list", "survey", "--output", "json"]);
+    let child = list.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    (0..3).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let said: Said = child.wait_with_output().unwrap().into();
+    assert_eq!((said.code, &*said.stdout), (Some(130), ""), "{}", said.stderr);
+    assert!(said.stderr.contains("hint: 1 submission read, none stored"), "{}", said.stderr);
 }

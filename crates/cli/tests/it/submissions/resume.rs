@@ -65,6 +65,18 @@ fn failed_export_is_saved_and_its_command_continues() {
 }
 
 #[test]
+fn export_without_submissions_is_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (state, out) = (folder.path().join("state"), folder.path().join("rows.csv"));
+    let service = Canned::start(vec![one_form(), revoked()]);
+    let export = ["submissions", "export", "survey", "-o", out.to_str().unwrap()];
+    assert_eq!(run(&mut service.formsvc(&export), &state).code, Some(4));
+    assert!(!entries(&state.join("exports")).is_empty());
+    let said = run(&mut service.formsvc(&["submissions", "exports", "list"]), &state);
+    assert_eq!((&*said.stdout, &*said.stderr), ("", "no unfinished exports\n"));
+}
+
+#[test]
 fn command_that_continues_has_the_typed_start_and_no_fresh() {
     let folder = tempfile::tempdir().unwrap();
     let rows = format!("{}/rows.csv", folder.path().display());

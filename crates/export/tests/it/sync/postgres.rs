@@ -388,3 +388,22 @@ async fn idle_timeout_of_the_server_does_not_end_the_lock() {
     store.sync(&client, &form, None, &options, on_page).await.unwrap();
     assert_eq!(locks.unwrap().trim(), "1");
 }
+
+#[tokio::test]
+async fn database_without_utf8_is_refused_with_the_remedy() {
+    let Some(database) = Database::postgres().await else { return };
+    let schema = database.schema();
+    let url = |name: &str| schema.url().replacen("///postgres?", &format!("///{name}?"), 1);
+    let ascii = format!("ascii_{}", schema.name);
+    let create = format!("CREATE DATABASE {ascii} ENCODING 'SQL_ASCII' TEMPLATE template0");
+    schema.query(&create).await;
+    let target = url(&ascii).parse::<SyncTarget>().unwrap();
+    let message = target.open().await.unwrap_err().to_string();
+    assert!(message.contains("the encoding of the database is `SQL_ASCII`"), "{message}");
+    // The statement of the message creates a database that works.
+    let (_, statement) = message.split_once("`UTF8`: `").unwrap();
+    let utf8 = format!("utf8_{}", schema.name);
+    schema.query(&statement.trim_end_matches('`').replace(" forms ", &format!(" {utf8} "))).await;
+    let store = url(&utf8).parse::<SyncTarget>().unwrap().open().await.unwrap();
+    assert_eq!(sync(&store, &service(3)).await.unwrap().pull.new, 3);
+}

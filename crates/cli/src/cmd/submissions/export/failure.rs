@@ -50,10 +50,8 @@ pub(super) fn explain(
         let is_permanent = cause.is_permanent();
         let error = convert(*cause).hint_too(&state);
         // The command can continue with another API key.
-        return match command.filter(|_| !is_permanent || error.exit == Exit::Auth) {
-            Some(command) => error.continued_by(command),
-            None => error,
-        };
+        let can_continue = !is_permanent || error.exit == Exit::Auth;
+        return error.continued_by(command.filter(|_| can_continue));
     }
     let is_output = matches!(error, ExportError::Output { .. });
     let state = state_of_output(&error, path, format);

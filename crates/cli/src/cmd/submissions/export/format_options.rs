@@ -73,8 +73,8 @@ pub(super) struct FormatOptions {
     /// sqlite, parquet]
     #[arg(long, value_name = "ZONE", hide_short_help = true)]
     time_zone: Option<String>,
-    /// The dialect of CSV: `excel` has lines that end in CR LF, and a byte order mark [default: rfc4180]
-    /// [formats: csv, tsv]
+    /// The dialect of CSV: `rfc4180` ends lines with LF, `excel` with CR LF and begins with a byte order mark
+    /// [default: rfc4180] [formats: csv, tsv]
     #[arg(long, value_name = "PROFILE", value_parser = ["rfc4180", "excel"], hide_short_help = true)]
     csv_profile: Option<String>,
     /// The character between cells [formats: csv, tsv]

@@ -8,7 +8,6 @@ mod run;
 mod stored;
 mod typed;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -147,10 +146,10 @@ impl Export {
         if self.all {
             return Ok(form_ref::all(&cx.forms().await?));
         }
-        let (mut forms, mut seen) = (Vec::new(), HashSet::new());
+        let mut forms: Vec<FormMatch> = Vec::new();
         for name in &self.forms {
             let form = form_ref::resolve(cx, name).await?;
-            if seen.insert(form.id.clone()) {
+            if forms.iter().all(|known| known.id != form.id) {
                 forms.push(form);
             }
         }

@@ -116,7 +116,7 @@ impl Run<'_> {
         cx.shutdown.set_saved(failure::PARTIAL_STREAM.to_owned());
         let on_event = |event: ExportEvent<'_>| {
             if let ExportEvent::Page(page) = event {
-                cx.progress.submissions(page.rows, page.reached.as_str());
+                cx.progress.submissions(page.rows, self.limit(), page.reached.as_str());
             }
         };
         self.engine(form, None).stream(options, stdout(cx), on_event).await
@@ -131,17 +131,13 @@ impl Run<'_> {
         command: Option<&str>,
     ) -> Engine {
         let args = self.args;
-        let mut engine = self
+        let engine = self
             .engine(form, self.deadline)
             .spools(spools.clone())
             .fresh(args.fresh)
-            .keep_spool(args.is_to_folder());
-        if let Some(command) = command {
-            engine = engine.command(command);
-        }
-        if let Some(start) = args.range.start_name() {
-            engine = engine.start_name(start);
-        }
+            .keep_spool(args.is_to_folder())
+            .command(command.map(str::to_owned))
+            .start_name(args.range.since.as_ref().map(ToString::to_string));
         match path.filter(|_| args.manifest) {
             Some(path) => engine.manifest(manifest_path(path)),
             None => engine,
@@ -162,7 +158,7 @@ impl Run<'_> {
                 *rows
             }
             ExportEvent::Page(page) => {
-                cx.progress.submissions(page.rows, page.reached.as_str());
+                cx.progress.submissions(page.rows, self.limit(), page.reached.as_str());
                 page.rows
             }
             ExportEvent::Rendering if path.is_none() => return leave_terminal(cx),
@@ -175,6 +171,11 @@ impl Run<'_> {
             Some(_) => failure::saved(saved_rows, output),
             None => output.unwrap_or_default(),
         });
+    }
+
+    /// Returns the number of submissions that are read at most. A filter selects some of them.
+    fn limit(&self) -> Option<u64> {
+        self.args.limit.filter(|_| !self.args.options.has_filter())
     }
 
     /// Returns the engine with the range of submissions and the options of requests.

@@ -66,7 +66,6 @@ impl Run {
                 let hint = "use `--output table`, or repeat the command without `--watch`";
                 return Err(CliError::usage("`--watch` has no output on stdout").hint(hint));
             }
-            cx.shutdown.run_until_stopped();
             cx.progress.remark(&format!("looking for new submissions → {target}; Ctrl-C stops it"));
         }
         if matches!(cx.settings.service, Service::Demo) {
@@ -76,7 +75,7 @@ impl Run {
             );
         }
         cx.shutdown.set_saved("nothing new was stored; the same command continues".to_owned());
-        let mut forms = Vec::new();
+        let (mut forms, mut rounds, mut new) = (Vec::new(), 0, 0);
         loop {
             let began = Instant::now();
             let mut done = Vec::new();
@@ -99,10 +98,16 @@ impl Run {
                 Err(error) if error.may_pass() => cx.progress.warn(&error.brief()),
                 round => round?,
             }
+            rounds += 1;
+            new += done.iter().map(|(_, summary)| summary.pull.new).sum::<u64>();
+            let (all, stored) = (counted(rounds, "round"), counted(new, "new submission"));
+            let end = format!("stopped after {all} with {stored}; the same command continues");
             let next = began + self.interval.unwrap_or(INTERVAL);
             if deadline.is_some_and(|deadline| deadline <= next) {
+                cx.progress.remark(&end);
                 return Ok(());
             }
+            cx.shutdown.set_saved(end);
             sleep_until(next).await;
         }
     }
@@ -176,9 +181,12 @@ pub(super) async fn sync_form(
     let mut stored = 0;
     let on_page = |page: PullProgress<'_>| {
         stored = page.new;
-        let new = counted(page.new, "new submission");
-        cx.shutdown.set_saved(format!("{new} stored; the same command continues"));
-        cx.progress.submissions(page.rows, page.reached.as_str());
+        // The text of an earlier form or round stays correct until this form has new submissions.
+        if page.new > 0 {
+            let new = counted(page.new, "new submission");
+            cx.shutdown.set_saved(format!("{new} stored; the same command continues"));
+        }
+        cx.progress.submissions(page.rows, None, page.reached.as_str());
     };
     let synced = store.sync(client, &form.id, form.listed.as_ref(), options, on_page).await;
     cx.progress.end();

@@ -82,7 +82,7 @@ impl Verify {
         cx.shutdown.set_saved("the form is synchronized, and not yet compared".to_owned());
         let on_page = |page: PullProgress<'_>| {
             stored = page.new;
-            cx.progress.submissions(page.rows, page.reached.as_str());
+            cx.progress.submissions(page.rows, None, page.reached.as_str());
         };
         let verified =
             store.verify(client, &form.id, &self.requests.pull(deadline), &verify, on_page).await;
@@ -102,26 +102,19 @@ impl Verify {
             "complete": completeness_name(summary.completeness),
         }));
         cx.output.list_if_requested(&listing)?;
-        if let Some(log) = summary.log.as_deref() {
-            if self.purge_deleted {
-                let what =
-                    "the removed submissions are still in the file, which another program reads";
-                let hint = "repeat the command when that program has ended";
-                let cause = format!("`{}` cannot be emptied", log.display());
-                return Err(CliError::new(Exit::LocalIo, what).cause(cause).hint(hint));
-            }
-            remark_log(cx, Some(log));
+        if let Some(log) = summary.log.as_deref().filter(|_| self.purge_deleted) {
+            let what = "the removed submissions are still in the file, which another program reads";
+            let hint = "repeat the command when that program has ended";
+            let cause = format!("`{}` cannot be emptied", log.display());
+            return Err(CliError::new(Exit::LocalIo, what).cause(cause).hint(hint));
         }
+        remark_log(cx, summary.log.as_deref());
         let text = format!("{}: {}", form.title, describe(&summary));
-        if summary.completeness == Completeness::Incomplete {
-            cx.progress.remark(&text);
-            return incomplete(&summary.left_out);
-        }
-        if is_different(&summary) {
+        if summary.completeness != Completeness::Incomplete && is_different(&summary) {
             return Err(CliError::new(Exit::DataPolicy, text));
         }
         cx.progress.remark(&text);
-        Ok(())
+        incomplete(&summary.left_out)
     }
 }
 

@@ -39,7 +39,6 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        cx.output.refuse_flags("the output is the URL of the inspector")?;
         let state = InspectorState {
             store: captures::require(cx).await?,
             live: None,

@@ -15,6 +15,7 @@ use super::super::captures;
 use super::super::fields::ALL_FIELDS;
 use super::super::line::LineStyle;
 use crate::base::text::duration;
+use crate::cmd::help_flags::refuse_data;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::{Detail, OutputFormat, pretty};
@@ -42,7 +43,7 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.raw {
-            cx.output.refuse_flags("`--raw` writes the body as it was received")?;
+            refuse_data(&cx.settings.given, "`--raw` writes the body as it was received")?;
         }
         let output = cx.output.piped_as(OutputFormat::Ndjson);
         let mut listing = output.listing(ALL_FIELDS)?;

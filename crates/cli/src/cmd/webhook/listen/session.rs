@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
-use crate::cmd::webhook::wait_until;
+use crate::context::wait_until;
 use crate::error::CliError;
 
 /// Time limit of the deliveries in flight at the end.

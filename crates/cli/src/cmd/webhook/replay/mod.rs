@@ -18,6 +18,7 @@ use super::args::{
 };
 use super::{captures, is_demo, secret};
 use crate::base::text::{count, first_names};
+use crate::cmd::help_flags::refuse_data;
 use crate::context::Context;
 use crate::error::{CliError, Code};
 use crate::output::Field;
@@ -80,7 +81,7 @@ pub(crate) struct Replay {
 impl Replay {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         if self.export.is_some() {
-            cx.output.refuse_flags("`--export` is the format of the output")?;
+            refuse_data(&cx.settings.given, "`--export` is the format of the output")?;
         }
         cx.output.listing(FIELDS)?;
         let store = captures::require(cx).await?;

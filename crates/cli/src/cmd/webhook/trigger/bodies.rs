@@ -8,9 +8,9 @@ use formsvc_workbench::simulate::{
 
 use super::super::args::BodySource;
 use super::Trigger;
-use crate::base::text::count;
 use crate::base::when::now;
 use crate::cmd::submissions::range::place;
+use crate::cmd::submissions::report_search;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -46,13 +46,7 @@ async fn submission_body(cx: &Context, args: &Trigger, name: &str) -> Result<Byt
     }
     cx.progress.begin();
     let on_progress = |SearchProgress { requests, submissions, oldest }| {
-        cx.progress.submissions(submissions, oldest.as_str());
-        if requests == SILENT_REQUESTS {
-            let read = count(submissions, "submission");
-            cx.progress.remark(&format!(
-                "{read} searched, back to {oldest}; `--around TIME` starts nearer"
-            ));
-        }
+        report_search(cx, submissions, oldest.as_str(), requests == SILENT_REQUESTS);
     };
     let handle = cx.client().await?.form(form.id.clone());
     let found = find_submission(&handle, id, around.as_ref(), on_progress).await;

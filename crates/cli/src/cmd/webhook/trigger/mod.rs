@@ -16,6 +16,7 @@ use url::Url;
 
 use super::args::{ChangeArgs, SecretArgs, SenderArgs};
 use crate::base::when::When;
+use crate::cmd::help_flags::refuse_data;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::output::Field;
@@ -111,7 +112,7 @@ impl Trigger {
 
     /// Prints the bodies: a single one byte for byte, several on lines of their own.
     async fn print_bodies(&self, cx: &Context) -> Result<(), CliError> {
-        cx.output.refuse_flags("`--dry-run` prints the body as it is")?;
+        refuse_data(&cx.settings.given, "`--dry-run` prints the body as it is")?;
         let bodies = bodies::open(cx, self).await?;
         for index in 0..self.count {
             let mut body = bodies.get(index)?.body.to_vec();

@@ -15,7 +15,12 @@ fn watch_stores_new_submissions_until_a_signal() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     let first = "looking for new submissions → sqlite:";
     assert!(stderr.starts_with(first) && stderr.contains("; Ctrl-C stops it\n"), "{stderr}");
-    assert_eq!(stderr.matches("1 new submission").count(), 2, "{stderr}");
+    assert_eq!(stderr.matches("Survey: 1 new submission").count(), 2, "{stderr}");
+    let last = stderr.lines().last().unwrap();
+    let rounds = last.strip_prefix("hint: stopped after ").and_then(|rest| rest.split(' ').next());
+    assert!(rounds.and_then(|rounds| rounds.parse::<u64>().ok()) >= Some(2), "{stderr}");
+    let end = " rounds with 2 new submissions; the same command continues";
+    assert!(last.ends_with(end), "{stderr}");
     assert_eq!(database.status(&service)[0]["submissions"], 2);
 }
 
