@@ -30,11 +30,13 @@ pub enum WarningCode {
     TargetUp,
     /// A target responds so slowly that the service may give up.
     TargetSlow,
+    /// The last retry of a polled submission failed.
+    GivenUp,
 }
 
 impl WarningCode {
     /// All values with their names in JSON.
-    pub const ALL: [(Self, &str); 10] = [
+    pub const ALL: [(Self, &str); 11] = [
         (Self::NotVerified, "not_verified"),
         (Self::Reachable, "reachable"),
         (Self::InMemory, "in_memory"),
@@ -45,9 +47,16 @@ impl WarningCode {
         (Self::TargetDown, "target_down"),
         (Self::TargetUp, "target_up"),
         (Self::TargetSlow, "target_slow"),
+        (Self::GivenUp, "given_up"),
     ];
 
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(code, _)| *code == self).expect("every value has a name").1
     }
+}
+
+/// Returns the message of an error and of its causes.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

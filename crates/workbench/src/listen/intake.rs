@@ -25,7 +25,7 @@ use crate::delivery::{
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
 use crate::verdict::{Verdict, verify};
-use crate::warning::{Warning, WarningCode};
+use crate::warning::{Warning, WarningCode, with_causes};
 
 /// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
@@ -82,6 +82,8 @@ pub enum ListenerEvent {
     },
     /// A request did not become a delivery. This event is lost if the channel is full.
     Refused(RefusedRequest),
+    /// A warning that concerns no delivery, or an earlier one.
+    Warning(Warning),
 }
 
 /// A request that did not become a delivery.
@@ -112,7 +114,7 @@ pub(super) struct Intake {
     pub(super) rules: ListenRules,
     pub(super) limits: ListenLimits,
     store: CaptureStore,
-    events: mpsc::Sender<ListenerEvent>,
+    pub(super) events: mpsc::Sender<ListenerEvent>,
     /// Channel that publishes each delivery when it is stored and again when it is answered.
     pub(super) deliveries: broadcast::Sender<Arc<Delivery>>,
     in_flight: Arc<Semaphore>,
@@ -426,12 +428,6 @@ impl Decision {
         };
         Self { forwarded, ..decision }
     }
-}
-
-/// Returns the message of an error and of its causes.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

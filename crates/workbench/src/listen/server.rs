@@ -162,8 +162,9 @@ impl ListenerHandle {
     /// Handles a delivery that was built from a submission of the API. Returns the delivery with its response.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] if too many deliveries are in flight, [`Refusal::Stopping`] if the listener shuts down or has
-    /// reached [`ListenLimits::deliveries`].
+    /// [`Refusal::Busy`] or [`Refusal::TooManyInvalid`] if too many deliveries are in flight, [`Refusal::Stopping`] if
+    /// the listener shuts down or has reached [`ListenLimits::deliveries`], [`Refusal::Internal`] if handling the
+    /// delivery panicked.
     pub async fn deliver(
         &self,
         method: Method,
@@ -178,6 +179,11 @@ impl ListenerHandle {
         let request =
             CompleteRequest { source, method, request_target, headers, body, memory: None };
         Ok(self.0.accept(request).await?.1)
+    }
+
+    /// Returns the channel of the listener's events, for example for the warnings of a poll.
+    pub fn events(&self) -> mpsc::Sender<ListenerEvent> {
+        self.0.events.clone()
     }
 
     /// Returns the channel that publishes each delivery when it is stored and again when it is answered.

@@ -77,6 +77,7 @@ impl Running {
             match event {
                 ListenerEvent::Delivered { delivery, .. } => deliveries.push(delivery),
                 ListenerEvent::Refused(refused) => refusals.push(refused.refusal),
+                ListenerEvent::Warning(warning) => panic!("{warning:?}"),
             }
         }
         (deliveries, refusals)
