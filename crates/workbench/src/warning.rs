@@ -1,5 +1,11 @@
 //! Warnings for the user of a listener.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Number of successes in a row after which the next failure begins a new outage. A single success does not end an
+/// outage, because on an almost full disk small deliveries are still stored.
+const OUTAGE_END: u64 = 16;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     pub code: WarningCode,
@@ -16,8 +22,12 @@ pub enum WarningCode {
     Reachable,
     /// Captures are kept in memory, because the store on disk cannot be used.
     InMemory,
-    /// A capture could not be stored.
+    /// A capture or its response could not be stored.
     NotStored,
+    /// Captures over the limits could not be removed.
+    NotPruned,
+    /// The listener cannot accept connections.
+    NotAccepting,
     /// The time limit of targets is longer than the time limit of the service.
     LongTimeout,
     /// A target is the listener itself.
@@ -36,11 +46,13 @@ pub enum WarningCode {
 
 impl WarningCode {
     /// All values with their names in JSON.
-    pub const ALL: [(Self, &str); 11] = [
+    pub const ALL: [(Self, &str); 13] = [
         (Self::NotVerified, "not_verified"),
         (Self::Reachable, "reachable"),
         (Self::InMemory, "in_memory"),
         (Self::NotStored, "not_stored"),
+        (Self::NotPruned, "not_pruned"),
+        (Self::NotAccepting, "not_accepting"),
         (Self::LongTimeout, "long_timeout"),
         (Self::Loop, "loop"),
         (Self::PlainHttp, "plain_http"),
@@ -52,6 +64,29 @@ impl WarningCode {
 
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(code, _)| *code == self).expect("every value has a name").1
+    }
+}
+
+/// Limits the warnings about an operation to one for each outage.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    successes_in_a_row: AtomicU64,
+}
+
+impl Default for Outage {
+    fn default() -> Self {
+        Self { successes_in_a_row: AtomicU64::new(OUTAGE_END) }
+    }
+}
+
+impl Outage {
+    pub(crate) fn record_success(&self) {
+        self.successes_in_a_row.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records a failure. Returns true if the failure begins an outage.
+    pub(crate) fn record_failure(&self) -> bool {
+        self.successes_in_a_row.swap(0, Ordering::Relaxed) >= OUTAGE_END
     }
 }
 

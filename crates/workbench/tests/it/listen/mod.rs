@@ -3,6 +3,7 @@
 mod bodies;
 mod connections;
 mod deliveries;
+mod store;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
