@@ -260,6 +260,12 @@ impl AtomicFile {
         // The rename is durable only after the folder is synced.
         if cfg!(unix) { File::open(folder_of(&self.path))?.sync_all() } else { Ok(()) }
     }
+
+    /// Moves the file to its path without waiting until it is durable. As the last step, this makes the file visible
+    /// to a process that may remove the folder at once.
+    pub(crate) fn publish(self) -> io::Result<()> {
+        Ok(self.work.persist(&self.path).map(drop)?)
+    }
 }
 
 impl Write for AtomicFile {

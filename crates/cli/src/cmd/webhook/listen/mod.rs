@@ -7,7 +7,7 @@ mod report;
 mod sandbox;
 mod session;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use super::args::SecretArgs;
 use super::line::LineStyle;
 use super::{captures, is_demo};
 use crate::account::key::aside;
-use crate::base::files;
+use crate::base::files::AtomicFile;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -289,10 +289,11 @@ impl Listen {
                 Ok(Ok(file)) if file["pid"].is_u64() => {}
                 _ => return Err(io::Error::other("it exists and is not a ready file")),
             }
-            files::write_private(&file, content.as_bytes())
+            let mut ready = AtomicFile::private(&file)?;
+            ready.write_all(content.as_bytes())?;
+            ready.publish()
         };
-        let failed = |error| CliError::new(Exit::LocalIo, what).because(&error);
-        aside(write).await?.map_err(failed)?;
+        aside(write).await?.map_err(|error| CliError::new(Exit::LocalIo, what).because(&error))?;
         cx.shutdown.remove_file_at_exit(path);
         Ok(())
     }

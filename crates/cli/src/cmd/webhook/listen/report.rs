@@ -46,12 +46,8 @@ impl Report<'_> {
             ListenerEvent::Warning(warning) => self.warning(&warning).map(|()| None),
             ListenerEvent::Refused(refused) => {
                 self.totals.refused += 1;
-                if is_for_programs {
-                    self.record(&ListenerLine::refused(&refused, reveal))?;
-                } else {
-                    self.print(&self.style.refused(&refused))?;
-                }
-                Ok(None)
+                self.record(&ListenerLine::refused(&refused, reveal))?;
+                self.print(&self.style.refused(&refused)).map(|()| None)
             }
             ListenerEvent::Delivered { delivery, warnings } => {
                 for warning in warnings {
