@@ -32,7 +32,12 @@ pub struct Delivery {
 impl Delivery {
     /// Returns the response of a target that was relayed to the sender.
     pub fn relayed_response(&self) -> Option<&TargetResponse> {
-        self.forwards.get(self.relayed_forward?)?.result.as_ref().ok()
+        self.relayed_result()?.as_ref().ok()
+    }
+
+    /// Returns the result of the forward that decided the response.
+    pub(crate) fn relayed_result(&self) -> Option<&Result<TargetResponse, ForwardError>> {
+        Some(&self.forwards.get(self.relayed_forward?)?.result)
     }
 }
 

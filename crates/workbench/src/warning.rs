@@ -2,8 +2,13 @@
 
 use std::fmt::Display;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::verdict::VerdictCode;
+
+/// Number of successes in a row after which the next failure begins a new outage. A single success does not end an
+/// outage, because on an almost full disk small deliveries are still stored.
+const OUTAGE_END: u64 = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
@@ -21,8 +26,12 @@ pub enum WarningCode {
     Reachable,
     /// Captures are kept in memory, because the store on disk cannot be used.
     InMemory,
-    /// A capture could not be stored.
+    /// A capture or its response could not be stored.
     NotStored,
+    /// Captures over the limits could not be removed.
+    NotPruned,
+    /// The listener cannot accept connections.
+    NotAccepting,
     /// The time limit of targets is longer than the time limit of the service.
     LongTimeout,
     /// A target is the listener itself.
@@ -35,6 +44,8 @@ pub enum WarningCode {
     TargetUp,
     /// A target responds so slowly that the service may give up.
     TargetSlow,
+    /// The last retry of a polled submission failed.
+    GivenUp,
 }
 
 impl Warning {
@@ -61,22 +72,54 @@ impl Warning {
 
 impl WarningCode {
     /// All values with their names in JSON.
-    pub const ALL: [(Self, &str); 10] = [
+    pub const ALL: [(Self, &str); 13] = [
         (Self::NotVerified, "not_verified"),
         (Self::Reachable, "reachable"),
         (Self::InMemory, "in_memory"),
         (Self::NotStored, "not_stored"),
+        (Self::NotPruned, "not_pruned"),
+        (Self::NotAccepting, "not_accepting"),
         (Self::LongTimeout, "long_timeout"),
         (Self::Loop, "loop"),
         (Self::PlainHttp, "plain_http"),
         (Self::TargetDown, "target_down"),
         (Self::TargetUp, "target_up"),
         (Self::TargetSlow, "target_slow"),
+        (Self::GivenUp, "given_up"),
     ];
 
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(code, _)| *code == self).expect("every value has a name").1
     }
+}
+
+/// Limits the warnings about an operation to one for each outage.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    successes_in_a_row: AtomicU64,
+}
+
+impl Default for Outage {
+    fn default() -> Self {
+        Self { successes_in_a_row: AtomicU64::new(OUTAGE_END) }
+    }
+}
+
+impl Outage {
+    pub(crate) fn record_success(&self) {
+        self.successes_in_a_row.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records a failure. Returns true if the failure begins an outage.
+    pub(crate) fn record_failure(&self) -> bool {
+        self.successes_in_a_row.swap(0, Ordering::Relaxed) >= OUTAGE_END
+    }
+}
+
+/// Returns the message of an error and of its causes.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

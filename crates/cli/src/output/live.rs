@@ -56,12 +56,13 @@ impl Live<'_> {
         self.output.screen.width.filter(|_| self.output.screen.terminal)
     }
 
-    /// Sanitizes styled parts and prints several lines at once. Prints nothing with `--quiet`.
+    /// Sanitizes styled parts and prints several lines at once. Prints nothing with `--quiet`, or if events are printed
+    /// as JSON.
     pub(crate) fn lines<'l, T: AsRef<str> + 'l>(
         &self,
         lines: impl IntoIterator<Item = &'l [(TextStyle, T)]>,
     ) -> Result<(), CliError> {
-        if self.output.quiet {
+        if self.output.quiet || self.records {
             return Ok(());
         }
         let paint = self.output.screen.paint;

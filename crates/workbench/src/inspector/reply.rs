@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::replay::ReplayError;
 use crate::store::StoreError;
+use crate::warning::with_causes;
 
 /// Allows only files and requests of the page's own origin, and prevents scripts from creating markup from text.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -44,7 +45,7 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, with_causes(&error))
     }
 }
 
@@ -85,5 +86,21 @@ pub(super) fn protect(headers: &mut HeaderMap) {
         (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn problem_of_the_store_contains_the_cause() {
+        let source = io::Error::other("no route to the file server").into();
+        let problem = Problem::from(StoreError::Io { path: PathBuf::from("captures.db"), source });
+        let expected = r#"{"error":"cannot access `captures.db`: no route to the file server"}"#;
+        assert_eq!(serde_json::to_string(&problem).unwrap(), expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use crate::delivery::{
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
 use crate::verdict::{Verdict, verify};
-use crate::warning::{Warning, WarningCode};
+use crate::warning::{Outage, Warning, WarningCode, with_causes};
 
 /// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
@@ -42,9 +42,6 @@ const MIN_MEMORY: usize = 256 << 20;
 const MAX_REJECTED: usize = 16;
 /// Maximum number of messages by which a subscriber may lag behind. A delivery is published twice.
 const BROADCAST_LEN: usize = 256;
-/// Number of consecutive stored deliveries after which the next failure counts as a new outage. A single success
-/// does not end an outage, because on an almost full disk small deliveries are still stored.
-const OUTAGE_END: u64 = 16;
 
 #[derive(Debug, Default)]
 pub struct ListenRules {
@@ -82,6 +79,8 @@ pub enum ListenerEvent {
     },
     /// A request did not become a delivery. This event is lost if the channel is full.
     Refused(RefusedRequest),
+    /// A warning that concerns no delivery, or an earlier one.
+    Warning(Warning),
 }
 
 /// A request that did not become a delivery.
@@ -111,8 +110,8 @@ pub(super) type Handled = (Option<http::Response<Bytes>>, Arc<Delivery>);
 pub(super) struct Intake {
     pub(super) rules: ListenRules,
     pub(super) limits: ListenLimits,
-    store: CaptureStore,
-    events: mpsc::Sender<ListenerEvent>,
+    pub(super) store: CaptureStore,
+    pub(super) events: mpsc::Sender<ListenerEvent>,
     /// Channel that publishes each delivery when it is stored and again when it is answered.
     pub(super) deliveries: broadcast::Sender<Arc<Delivery>>,
     in_flight: Arc<Semaphore>,
@@ -124,10 +123,9 @@ pub(super) struct Intake {
     /// Number of deliveries without a submission id, or from an unknown sender. Injected faults treat them as attempts
     /// of one submission.
     uncounted_attempts: AtomicU32,
-    stored_in_a_row: AtomicU64,
+    storing: Outage,
     pub(super) connections: Permits,
-    /// Logs only the first error of accepting a TCP connection.
-    pub(super) accept_error: Once,
+    pub(super) accepting: Outage,
     /// Permits for the memory of bodies, in units of [`MEMORY_UNIT`].
     pub(super) memory: Permits,
     /// The tasks of connections and of deliveries in flight.
@@ -189,8 +187,8 @@ impl Intake {
             attempts: Mutex::default(),
             counted: AtomicU64::new(0),
             uncounted_attempts: AtomicU32::new(0),
-            stored_in_a_row: AtomicU64::new(OUTAGE_END),
-            accept_error: Once::new(),
+            storing: Outage::default(),
+            accepting: Outage::default(),
             connections: Permits::new(limits.connections as usize),
             memory: Permits::new(limits.body.saturating_mul(4).max(MIN_MEMORY) / MEMORY_UNIT),
             tasks: TaskTracker::new(),
@@ -272,7 +270,7 @@ impl Intake {
         let accepted = if stored.is_ok() { response::accepted } else { response::not_stored };
         match stored {
             Ok(number) => {
-                self.stored_in_a_row.fetch_add(1, Ordering::Relaxed);
+                self.storing.record_success();
                 Arc::make_mut(&mut delivery).summary.number = Some(number);
             }
             Err(error) => warnings.extend(self.store_warning(&error)),
@@ -399,9 +397,15 @@ impl Intake {
 
     /// Returns a warning if this error is the first error of an outage of the store.
     fn store_warning(&self, error: &StoreError) -> Option<Warning> {
-        let is_new = self.stored_in_a_row.swap(0, Ordering::Relaxed) >= OUTAGE_END;
         let message = format!("deliveries are not stored: {}", with_causes(error));
-        is_new.then_some(Warning { code: WarningCode::NotStored, message })
+        let warning = Warning { code: WarningCode::NotStored, message };
+        self.storing.record_failure().then_some(warning)
+    }
+
+    /// Sends the event of a warning. Waits while the channel is full.
+    pub(super) async fn warn(&self, warning: Warning) {
+        // An error means that the receiver was dropped.
+        let _ = self.events.send(ListenerEvent::Warning(warning)).await;
     }
 
     fn publish(&self, delivery: &Arc<Delivery>) {
@@ -426,12 +430,6 @@ impl Decision {
         };
         Self { forwarded, ..decision }
     }
-}
-
-/// Returns the message of an error and of its causes.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::{HeaderMap, Method};
 #[cfg(unix)]
 use rustix::io::Errno;
@@ -18,6 +19,7 @@ use super::intake::{CompleteRequest, Intake, ListenLimits, ListenRules, Listener
 use super::response::Refusal;
 use crate::delivery::{Delivery, Source};
 use crate::store::CaptureStore;
+use crate::warning::{Warning, WarningCode, with_causes};
 
 /// Length of the operating system's queue of connections that the listener has not accepted yet.
 const BACKLOG: u32 = 1024;
@@ -118,6 +120,7 @@ impl Listener {
     ) -> (Self, mpsc::Receiver<ListenerEvent>) {
         let (intake, events) = Intake::new(rules, limits, store);
         let (intake, address) = (Arc::new(intake), sockets.address);
+        intake.tasks.spawn(report_store_warnings(Arc::clone(&intake)));
         for listener in sockets.listeners {
             intake.tasks.spawn(run(listener, Arc::clone(&intake)));
         }
@@ -144,6 +147,11 @@ impl Listener {
                 while intake.connections.waiting.close_first() {}
                 intake.tasks.wait().await;
             }
+            // The outcomes of the last deliveries may still be queued.
+            intake.store.flush().await;
+            while let Some(Some(warning)) = intake.store.warning().now_or_never() {
+                intake.warn(warning).await;
+            }
         };
         if timeout(grace, drain).await.is_err() {
             tracing::debug!("deliveries in flight are not answered");
@@ -162,8 +170,9 @@ impl ListenerHandle {
     /// Handles a delivery that was built from a submission of the API. Returns the delivery with its response.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] if too many deliveries are in flight, [`Refusal::Stopping`] if the listener shuts down or has
-    /// reached [`ListenLimits::deliveries`].
+    /// [`Refusal::Busy`] or [`Refusal::TooManyInvalid`] if too many deliveries are in flight, [`Refusal::Stopping`] if
+    /// the listener shuts down or has reached [`ListenLimits::deliveries`], [`Refusal::Internal`] if handling the
+    /// delivery panicked.
     pub async fn deliver(
         &self,
         method: Method,
@@ -180,9 +189,22 @@ impl ListenerHandle {
         Ok(self.0.accept(request).await?.1)
     }
 
+    /// Returns the channel of the listener's events, for example for the warnings of a poll.
+    pub fn events(&self) -> mpsc::Sender<ListenerEvent> {
+        self.0.events.clone()
+    }
+
     /// Returns the channel that publishes each delivery when it is stored and again when it is answered.
     pub fn deliveries(&self) -> broadcast::Sender<Arc<Delivery>> {
         self.0.deliveries.clone()
+    }
+}
+
+/// Sends the warnings of the store as events until the listener stops.
+async fn report_store_warnings(intake: Arc<Intake>) {
+    let next = async || intake.store.warning().await;
+    while let Some(Some(warning)) = intake.stop.run_until_cancelled(next()).await {
+        intake.warn(warning).await;
     }
 }
 
@@ -207,6 +229,7 @@ async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAd
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
+                intake.accepting.record_success();
                 // Responses are written at once, so Nagle's algorithm would only delay them.
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%error, "cannot set TCP_NODELAY");
@@ -215,17 +238,16 @@ async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAd
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                handle_accept_error(&error, intake);
+                handle_accept_error(&error, intake).await;
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-/// Logs the first error of accepting a TCP connection. If no file descriptor is free, closes the connection that has
-/// waited for its peer for the longest time.
-fn handle_accept_error(error: &io::Error, intake: &Intake) {
-    intake.accept_error.call_once(|| tracing::warn!(%error, "cannot accept connections"));
+/// Warns of the first error of an outage. If no file descriptor is free, closes the connection that has waited for its
+/// peer for the longest time.
+async fn handle_accept_error(error: &io::Error, intake: &Intake) {
     #[cfg(unix)]
     let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
     // The error WSAEMFILE of Windows.
@@ -233,6 +255,10 @@ fn handle_accept_error(error: &io::Error, intake: &Intake) {
     let codes = [10_024];
     if error.raw_os_error().is_some_and(|code| codes.contains(&code)) {
         intake.connections.waiting.close_first();
+    }
+    if intake.accepting.record_failure() {
+        let message = format!("the listener cannot accept connections: {}", with_causes(error));
+        intake.warn(Warning { code: WarningCode::NotAccepting, message }).await;
     }
 }
 
@@ -248,18 +274,23 @@ mod tests {
     use crate::store::StoreLimits;
 
     #[cfg(unix)]
-    #[test]
-    fn lack_of_file_descriptors_closes_a_connection() {
+    #[tokio::test]
+    async fn lack_of_descriptors_closes_a_connection_and_warns() {
         let limits = StoreLimits { bytes: 1 << 20, age: Duration::MAX };
         let store = CaptureStore::in_memory(limits).unwrap();
-        let (intake, _events) = Intake::new(ListenRules::default(), ListenLimits::default(), store);
+        let (intake, mut events) =
+            Intake::new(ListenRules::default(), ListenLimits::default(), store);
         let tokens = [(); 3].map(|()| tokio_util::sync::CancellationToken::new());
         for token in &tokens {
             intake.connections.waiting.push(token.clone());
         }
         for error in [Errno::MFILE, Errno::NOBUFS, Errno::NFILE] {
-            handle_accept_error(&error.into(), &intake);
+            handle_accept_error(&error.into(), &intake).await;
         }
+        let Ok(ListenerEvent::Warning(warning)) = events.try_recv() else { panic!() };
+        let cause = "the listener cannot accept connections: Too many open files (os error 24)";
+        assert_eq!((warning.code, &*warning.message), (WarningCode::NotAccepting, cause));
+        assert!(events.try_recv().is_err(), "one warning for each outage");
         assert_eq!([true, true, false], tokens.map(|token| token.is_cancelled()));
     }
 

@@ -1,4 +1,4 @@
-//! Remembers across runs which submissions of a form a poll has delivered.
+//! Remembers across runs which submissions of a form a poll has delivered or given up.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -16,9 +16,10 @@ use crate::store::private;
 /// until all deliveries in flight have ended.
 const MAX_DONE: usize = 1_000;
 
-/// The submissions of a form that were delivered to a listener, in memory and in a file.
+/// The submissions of a form that a poll has finished, in memory and in a file. A submission is finished when its delivery
+/// was answered with 2xx or its last retry failed.
 ///
-/// The delivered submissions are those before [`PollStart`] and those in `done`. The start advances only when no
+/// The finished submissions are those before [`PollStart`] and those in `done`. The start advances only when no
 /// delivery is in flight, so no submission before the start is unfinished.
 #[derive(Debug)]
 pub struct PollMark {
@@ -145,8 +146,8 @@ impl PollMark {
         Ok(())
     }
 
-    /// Adds the next submission of the list, which `point` covers. Returns false if the submission was already
-    /// delivered.
+    /// Adds the next submission of the list, which `point` covers. Returns false if an earlier run has finished the
+    /// submission.
     pub(super) fn add(&mut self, id: &SubmissionId, point: SyncPoint) -> bool {
         self.latest = Some(point);
         let is_new = !self.unread.remove(id);

@@ -11,15 +11,17 @@ use formsvc_contract::payload;
 use formsvc_protocol::RetrySchedule;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use tokio::task::JoinSet;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::delivery::Delivery;
-use crate::listen::Refusal;
+use crate::delivery::{AnsweredBy, Delivery, Response};
+use crate::listen::{ListenerEvent, Refusal};
 use crate::secrets::SigningSecrets;
 use crate::simulate::{AttemptResult, Retries, UnsignedDelivery, unix_now};
 use crate::store::StoreError;
+use crate::warning::{Warning, WarningCode};
 
 mod mark;
 #[cfg(test)]
@@ -50,7 +52,7 @@ pub struct Poll {
     pub schedule: RetrySchedule,
     /// The request target of the deliveries.
     pub path: String,
-    /// The submissions that were already delivered. Call [`PollMark::begin`] before the first run.
+    /// The submissions that were already delivered or given up. Call [`PollMark::begin`] before the first run.
     pub mark: PollMark,
 }
 
@@ -73,6 +75,9 @@ pub enum PollError {
     Client(#[from] Error),
     #[error("polled deliveries need a signing secret")]
     NoSecret,
+    /// The listener could not handle a delivery. The next run repeats the delivery.
+    #[error("cannot deliver a polled submission: {}", .0.row().message)]
+    Refused(Refusal),
     #[error("polling ended with a panic")]
     Panicked,
 }
@@ -83,13 +88,19 @@ impl Poll {
     ///
     /// `deliver` passes method, request target, headers and body to
     /// [`ListenerHandle::deliver`](crate::listen::ListenerHandle::deliver). A delivery that is not answered with 2xx is
-    /// retried by the schedule. After 2xx or the last retry, the mark is saved, so the next run does not repeat the
-    /// delivery. If the process crashes between the response and the save, the next run repeats the delivery.
+    /// retried by the schedule. If the last retry fails, the submission is given up and `events` receives a warning.
+    /// After 2xx or the last retry, the mark is saved, so the next run does not repeat the delivery. If the process
+    /// crashes between the response and the save, the next run repeats the delivery.
     ///
     /// # Errors
-    /// Fails without a secret, if the mark cannot be saved, or with an error of
+    /// Fails without a secret, if the mark cannot be saved, if the listener fails, or with an error of
     /// [`Follow`](formsvc_client::list::Follow).
-    pub async fn run<F, Fut>(mut self, deliver: F, stop: CancellationToken) -> Result<(), PollError>
+    pub async fn run<F, Fut>(
+        mut self,
+        deliver: F,
+        events: mpsc::Sender<ListenerEvent>,
+        stop: CancellationToken,
+    ) -> Result<(), PollError>
     where
         F: Fn(Method, String, HeaderMap, Bytes) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Arc<Delivery>, Refusal>> + Send + 'static,
@@ -110,7 +121,7 @@ impl Poll {
             let has_room = deliveries.len() < MAX_IN_FLIGHT && self.mark.has_room();
             tokio::select! {
                 () = stop.cancelled() => break Ok(()),
-                Some(ended) = deliveries.join_next() => match self.finish(ended).await {
+                Some(ended) = deliveries.join_next() => match self.finish(ended, &events).await {
                     Ok(()) => {}
                     Err(error) => break Err(error),
                 },
@@ -128,10 +139,11 @@ impl Poll {
         };
         stop_retries.cancel();
         let drain = async {
+            let mut result = Ok(());
             while let Some(ended) = deliveries.join_next().await {
-                self.finish(ended).await?;
+                result = result.and(self.finish(ended, &events).await);
             }
-            Ok(())
+            result
         };
         let drained = timeout(GRACE, drain).await.unwrap_or(Ok(()));
         end.and(drained)
@@ -139,13 +151,24 @@ impl Poll {
 
     async fn finish(
         &mut self,
-        ended: Result<Option<SubmissionId>, tokio::task::JoinError>,
+        ended: Result<(SubmissionId, AttemptsEnd), JoinError>,
+        events: &mpsc::Sender<ListenerEvent>,
     ) -> Result<(), PollError> {
-        if let Some(id) = ended.map_err(|_| PollError::Panicked)? {
-            self.mark.finish(id);
-            self.mark.save().await?;
+        let (id, end) = ended.map_err(|_| PollError::Panicked)?;
+        match end {
+            AttemptsEnd::Delivered => {}
+            AttemptsEnd::GivenUp { attempts, cause } => {
+                let message =
+                    format!("submission {id} is given up after {attempts} attempts: {cause}");
+                let warning = Warning { code: WarningCode::GivenUp, message };
+                // An error means that the receiver was dropped.
+                let _ = events.send(ListenerEvent::Warning(warning)).await;
+            }
+            AttemptsEnd::Stopped => return Ok(()),
+            AttemptsEnd::Refused(refusal) => return Err(PollError::Refused(refusal)),
         }
-        Ok(())
+        self.mark.finish(id);
+        self.mark.save().await
     }
 
     fn attempts(&self, submission: Submission, stop: CancellationToken) -> Attempts {
@@ -177,39 +200,66 @@ struct Attempts {
     stop: CancellationToken,
 }
 
+/// The reason why the attempts at delivering a submission ended.
+enum AttemptsEnd {
+    /// The delivery was answered with 2xx.
+    Delivered,
+    /// The last retry failed.
+    GivenUp { attempts: u32, cause: String },
+    /// The poll or the listener stopped. The next run delivers the submission.
+    Stopped,
+    /// The listener could not handle the delivery. The next run delivers the submission.
+    Refused(Refusal),
+}
+
 impl Attempts {
-    /// Delivers the submission until it is answered with 2xx or no retry is left, and returns its id. Returns `None`
-    /// if the poll or the listener stops before that.
-    async fn run<F, Fut>(self, deliver: Arc<F>) -> Option<SubmissionId>
+    /// Delivers the submission until it is answered with 2xx or no retry is left, and returns its id.
+    async fn run<F, Fut>(self, deliver: Arc<F>) -> (SubmissionId, AttemptsEnd)
     where
         F: Fn(Method, String, HeaderMap, Bytes) -> Fut,
         Fut: Future<Output = Result<Arc<Delivery>, Refusal>>,
     {
         let mut attempts = 0;
-        loop {
+        let end = loop {
             let mut headers = self.unsigned.headers(&self.secrets, unix_now());
             headers.insert(SYNTHETIC, HeaderValue::from_static("poll"));
             let (path, body) = (self.path.clone(), self.unsigned.body.clone());
-            let result = match deliver(Method::POST, path, headers, body).await {
-                Ok(delivery) => Some(attempt_result(&delivery)),
-                Err(Refusal::Stopping) => return None,
-                Err(Refusal::Busy) => None,
-                Err(_) => Some(AttemptResult::default()),
-            };
-            let pause = match result {
-                Some(result) => {
+            let pause = match deliver(Method::POST, path, headers, body).await {
+                Ok(delivery) => {
                     attempts += 1;
+                    let result = attempt_result(&delivery);
                     match self.retries.pause(attempts, result, fastrand::f64()) {
                         Some(pause) => pause,
-                        None => return Some(self.id),
+                        None if result.is_success => break AttemptsEnd::Delivered,
+                        None => {
+                            break AttemptsEnd::GivenUp { attempts, cause: failure(&delivery) };
+                        }
                     }
                 }
-                None => BUSY_PAUSE,
+                // A refused delivery is no attempt: neither the store nor a target has it.
+                Err(Refusal::Busy | Refusal::TooManyInvalid) => BUSY_PAUSE,
+                Err(Refusal::Stopping) => break AttemptsEnd::Stopped,
+                Err(refusal) => break AttemptsEnd::Refused(refusal),
             };
             if timeout(pause, self.stop.cancelled()).await.is_ok() {
-                return None;
+                break AttemptsEnd::Stopped;
             }
-        }
+        };
+        (self.id, end)
+    }
+}
+
+/// Returns the cause of an attempt that was not answered with 2xx.
+fn failure(delivery: &Delivery) -> String {
+    if let Some(Err(error)) = delivery.relayed_result() {
+        return error.message.clone();
+    }
+    let by_target = |response: &Response| response.answered_by == AnsweredBy::Target;
+    let response = delivery.summary.response;
+    let side = if response.as_ref().is_some_and(by_target) { "target" } else { "listener" };
+    match response.and_then(|response| response.status) {
+        Some(status) => format!("the {side} responded with {status}"),
+        None => format!("the {side} closed the connection"),
     }
 }
 

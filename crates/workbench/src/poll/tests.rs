@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::delivery::{
-    AnsweredBy, Attempt, DeliverySummary, EventNames, Forward, Response, Source, TargetResponse,
+    Attempt, DeliverySummary, EventNames, Forward, ForwardError, ForwardErrorKind, Source,
+    TargetResponse,
 };
 use crate::verdict::{Verdict, VerdictCode};
 
@@ -24,6 +25,7 @@ struct Listener {
     /// Submissions to which the listener never responds.
     silent: Vec<&'static str>,
     delay: Duration,
+    events: Option<mpsc::Sender<ListenerEvent>>,
 }
 
 impl Listener {
@@ -133,11 +135,12 @@ async fn start(
     let schedule = RetrySchedule { jitter: 0.0, ..RetrySchedule::default() };
     let poll = Poll { form, form_title, interval: INTERVAL, secrets, schedule, path, mark };
     let listener = listener.clone();
+    let events = listener.events.clone().unwrap_or_else(|| mpsc::channel(1).0);
     let deliver = move |method, path: String, headers, body| {
         assert_eq!((method, &*path), (Method::POST, "/hook"));
         listener.clone().deliver(headers, body)
     };
-    poll.run(deliver, stop)
+    poll.run(deliver, events, stop)
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,13 +189,52 @@ async fn failed_delivery_is_retried_by_the_schedule() {
     submit(&service, 2);
     poll(&service, folder.path(), &listener, 3).await;
     assert_eq!(listener.seconds(), [0, 10, 70]);
-    // After four attempts the delivery has failed.
-    let listener = Listener::responds(&[Ok(503); 5]);
-    submit(&service, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn submission_without_retries_left_is_a_warning() {
+    let (service, folder) = (service(), tempfile::tempdir().unwrap());
+    let (events, mut warnings) = mpsc::channel(9);
+    let listener = Listener { events: Some(events), ..Listener::responds(&[Ok(503); 5]) };
+    drop(start(&service, folder.path(), &listener, CancellationToken::new()).await);
+    submit(&service, 2);
     poll(&service, folder.path(), &listener, 4).await;
     assert_eq!(listener.seconds(), [0, 10, 70, 430]);
+    // The next run does not repeat the delivery.
     poll(&service, folder.path(), &listener, 0).await;
     assert_eq!(listener.ids().len(), 4);
+    let message = "submission sub_2 is given up after 4 attempts: the target responded with 503";
+    let expected = Warning { code: WarningCode::GivenUp, message: message.to_owned() };
+    let event = warnings.try_recv();
+    assert!(matches!(&event, Ok(ListenerEvent::Warning(warning)) if *warning == expected));
+    assert!(warnings.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn failing_listener_ends_the_poll_and_is_no_attempt() {
+    let (service, folder) = (service(), tempfile::tempdir().unwrap());
+    let refusals = [Err(Refusal::TooManyInvalid), Err(Refusal::Internal)];
+    let listener = Listener::responds(&refusals);
+    let run = start(&service, folder.path(), &listener, CancellationToken::new()).await;
+    submit(&service, 2);
+    let error = timeout(Duration::from_secs(3_600), run).await.unwrap().unwrap_err();
+    assert!(matches!(error, PollError::Refused(Refusal::Internal)));
+    assert_eq!(error.to_string(), "cannot deliver a polled submission: the listener failed");
+    poll(&service, folder.path(), &listener, 3).await;
+    assert_eq!(listener.ids(), ["sub_2"; 3]);
+}
+
+#[test]
+fn failure_names_the_side_and_the_error_of_the_target() {
+    let mut delivery = delivery(503, None);
+    delivery.summary.response.as_mut().unwrap().answered_by = AnsweredBy::Fault;
+    assert_eq!(failure(&delivery), "the listener responded with 503");
+    delivery.summary.response.as_mut().unwrap().status = None;
+    assert_eq!(failure(&delivery), "the listener closed the connection");
+    let message = "nothing listens on 127.0.0.1:1".to_owned();
+    let error = ForwardError { kind: ForwardErrorKind::Unreachable, message: message.clone() };
+    delivery.forwards[0].result = Err(error);
+    assert_eq!(failure(&delivery), message);
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,9 +30,11 @@ pub enum StoreError {
     Busy,
     #[error("a capture of {size} bytes exceeds the limit of {max} bytes")]
     TooLarge { size: u64, max: u64 },
-    /// The store was closed, or its thread ended.
-    #[error("the capture store is closed")]
+    /// The thread that writes has ended: the store was closed, or the thread panicked.
+    #[error("the capture store is closed, or its thread panicked")]
     Closed,
+    #[error("reading the capture store ended with a panic")]
+    Panicked,
     #[error("the database of captures failed")]
     Database(#[source] Arc<rusqlite::Error>),
 }

@@ -10,10 +10,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, params_from_iter};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::delivery::{CaptureNumber, Delivery, DeliverySummary};
 use crate::filter::DeliveryFilter;
+use crate::warning::{Outage, Warning};
 
 mod connection;
 mod error;
@@ -27,7 +28,7 @@ mod writer;
 pub use error::StoreError;
 pub use prune::PruneReport;
 
-use writer::{Command, QUEUE_LEN, Write, Writer};
+use writer::{Command, QUEUE_LEN, WARNINGS, Write, Writer};
 
 /// Largest capture, in bytes. SQLite's own limit is higher.
 const MAX_CAPTURE_BYTES: u64 = 512 << 20;
@@ -67,6 +68,7 @@ pub struct CaptureStore {
     /// The database file; `None` if the store is in memory.
     file: Option<PathBuf>,
     limits: StoreLimits,
+    warnings: Arc<Mutex<mpsc::Receiver<Warning>>>,
 }
 
 impl StoreLimits {
@@ -116,11 +118,14 @@ impl CaptureStore {
     ) -> Result<Self, StoreError> {
         let (sender, commands) = mpsc::channel(QUEUE_LEN);
         let needs_prune = limits != StoreLimits::UNLIMITED;
-        let writer = Writer { db, limits, needs_prune, commands };
+        let (warn, warnings) = mpsc::channel(WARNINGS);
+        let (outcomes, pruning) = (Outage::default(), Outage::default());
+        let writer =
+            Writer { db, limits, needs_prune, outcomes, pruning, warnings: warn, commands };
         let thread = std::thread::Builder::new().name("captures".to_owned());
         let path = file.as_deref().unwrap_or(Path::new("memory"));
         thread.spawn(|| writer.run()).map_err(|error| StoreError::io(path, error))?;
-        Ok(Self { commands: sender, file, limits })
+        Ok(Self { commands: sender, file, limits, warnings: Arc::new(Mutex::new(warnings)) })
     }
 
     /// Returns the folder; `None` for a store in memory.
@@ -152,7 +157,7 @@ impl CaptureStore {
     }
 
     /// Queues a write of the response and the forwards of a stored delivery. Waits while the queue is full. A second
-    /// outcome for the same capture is ignored. If the write fails, the error is logged.
+    /// outcome for the same capture is ignored. If the write fails, the listener of this store reports a warning.
     ///
     /// # Errors
     /// [`StoreError::Closed`] if the store was closed.
@@ -195,6 +200,18 @@ impl CaptureStore {
         self.run(move |db| Ok(prune::prune(db, before, dry_run)?)).await
     }
 
+    /// Waits for the next warning about work that no caller waits for: writing outcomes, and removing captures over the
+    /// limits. Returns `None` after the store was closed.
+    pub(crate) async fn warning(&self) -> Option<Warning> {
+        self.warnings.lock().await.recv().await
+    }
+
+    /// Waits until all writes that were queued before are committed or have failed.
+    pub(crate) async fn flush(&self) {
+        // An error means that the store was closed, after these writes.
+        let _ = self.run(|_| Ok(())).await;
+    }
+
     /// Closes the store and all its clones after the queued writes. Later writes fail with [`StoreError::Closed`].
     pub async fn close(self) {
         // An error means that the store is already closed.
@@ -226,7 +243,7 @@ impl CaptureStore {
     ) -> Result<T, StoreError> {
         let Some(path) = self.file.clone() else { return self.run(|db| work(db)).await };
         let read = move || work(&connection::open_reader(&path)?);
-        tokio::task::spawn_blocking(read).await.unwrap_or(Err(StoreError::Closed))
+        tokio::task::spawn_blocking(read).await.unwrap_or(Err(StoreError::Panicked))
     }
 }
 

@@ -233,6 +233,16 @@ async fn panic_of_writer_closes_store() {
 }
 
 #[tokio::test]
+async fn panic_of_a_read_is_not_a_closed_store() {
+    let home = Home::new();
+    let store = home.open();
+    let panicked = store.read(|_| -> Result<(), StoreError> { panic!("for this test") }).await;
+    assert!(matches!(panicked, Err(StoreError::Panicked)));
+    insert(&store, &delivery(""), 1).await;
+    assert_eq!(all_numbers(&store).await, [1]);
+}
+
+#[tokio::test]
 async fn full_queue_makes_callers_wait() {
     let store = CaptureStore::in_memory(LIMITS).unwrap();
     let inserts = (0..3 * QUEUE_LEN).map(|_| store.insert(delivery("").into()));

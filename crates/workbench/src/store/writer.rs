@@ -8,9 +8,12 @@ use tokio::sync::{mpsc, oneshot};
 use super::prune::{self, Usage};
 use super::{StoreError, StoreLimits, rows};
 use crate::delivery::{CaptureNumber, Delivery};
+use crate::warning::{Outage, Warning, WarningCode, with_causes};
 
 /// Maximum number of queued commands, and of writes in one transaction.
 pub(super) const QUEUE_LEN: usize = 256;
+/// Maximum number of queued warnings. A store without a listener drops further warnings.
+pub(super) const WARNINGS: usize = 16;
 
 /// Work on the connection.
 pub(super) type Work = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -42,6 +45,9 @@ pub(super) struct Writer {
     pub(super) limits: StoreLimits,
     /// True if captures may exceed the limits, or free pages may be returned to the file system.
     pub(super) needs_prune: bool,
+    pub(super) outcomes: Outage,
+    pub(super) pruning: Outage,
+    pub(super) warnings: mpsc::Sender<Warning>,
     pub(super) commands: mpsc::Receiver<Command>,
 }
 
@@ -72,11 +78,25 @@ impl Writer {
 
     /// Removes captures over the limits. Called while no command waits.
     fn prune(&mut self) {
-        let step = prune::step(&mut self.db, self.limits);
-        self.needs_prune = step.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot remove captures over the limits");
-            false
-        });
+        self.needs_prune = match prune::step(&mut self.db, self.limits) {
+            Ok(more) => {
+                self.pruning.record_success();
+                more
+            }
+            Err(error) => {
+                if self.pruning.record_failure() {
+                    let failed = "cannot remove captures over the limits";
+                    self.warn(WarningCode::NotPruned, failed, &error.into());
+                }
+                false
+            }
+        };
+    }
+
+    fn warn(&self, code: WarningCode, failed: &str, error: &StoreError) {
+        let message = format!("{failed}: {}", with_causes(error));
+        // An error means that the queue is full or that the store was dropped.
+        let _ = self.warnings.try_send(Warning { code, message });
     }
 
     fn commit(&mut self, writes: Vec<Write>) {
@@ -99,9 +119,12 @@ impl Writer {
                 // Sending fails if the caller was dropped, which does not need the result.
                 (Write::Insert { reply, .. }, result) => drop(reply.send(result)),
                 (Write::Outcome { number, .. }, Err(error)) => {
-                    tracing::warn!(%error, number, "the response to a capture is not stored");
+                    if self.outcomes.record_failure() {
+                        let failed = format!("cannot store the response to capture {number}");
+                        self.warn(WarningCode::NotStored, &failed, &error);
+                    }
                 }
-                (Write::Outcome { .. }, Ok(_)) => {}
+                (Write::Outcome { .. }, Ok(_)) => self.outcomes.record_success(),
             }
         }
     }

@@ -56,14 +56,15 @@ async fn poll(service: &MockService, folder: &Path, number: u32) -> [Arc<Deliver
         mark,
     };
     let (handle, stop) = (listener.handle(), CancellationToken::new());
+    let poll_events = handle.events();
     let deliver = move |method, path, headers, body| {
         let handle = handle.clone();
         async move { handle.deliver(method, path, headers, body).await }
     };
-    let run = tokio::spawn(poll.run(deliver, stop.clone()));
+    let run = tokio::spawn(poll.run(deliver, poll_events, stop.clone()));
     let mut next = async || match timeout(PATIENCE, events.recv()).await.unwrap().unwrap() {
         ListenerEvent::Delivered { delivery, .. } => delivery,
-        ListenerEvent::Refused(refused) => panic!("{refused:?}"),
+        event => panic!("{event:?}"),
     };
     let deliveries = [next().await, next().await];
     stop.cancel();

@@ -146,6 +146,28 @@ fn failed_delivery_is_retried() {
 }
 
 #[test]
+fn submission_without_retries_left_is_a_warning() {
+    let world = PollSetup::new(&[500]);
+    let mut listener = world.listener(&["--output", "ndjson"]);
+    world.submit("one");
+    listener.wait_for("warning: submission sub_");
+    let said = listener.terminate();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let cause = "is given up after 4 attempts: the target responded with 500";
+    assert!(said.stderr.contains(cause), "{}", said.stderr);
+    let records = records(&said.stdout);
+    let warnings = of_type(&records, "warning");
+    let codes: Vec<_> = warnings.iter().map(|warning| &warning["code"]).collect();
+    assert_eq!(codes, ["given_up"]);
+    // The next run does not repeat the delivery.
+    let mut listener = world.listener(&[]);
+    listener.wait_for("continues where the previous run ended");
+    world.submit("two");
+    assert_eq!([0; 5].map(|_| name_in(&world.receiver.got())), ["one", "one", "one", "one", "two"]);
+    listener.terminate();
+}
+
+#[test]
 fn retry_after_of_a_target_is_respected() {
     let receiver = Recorder::start(Arc::new(|at, _| {
         Some(answer([503, 200][at.min(1)], "Retry-After: 1\r\n", ""))

@@ -50,6 +50,18 @@ fn submission_to_the_sandbox_is_delivered_and_forwarded() {
 }
 
 #[test]
+fn generated_secrets_are_long_and_differ() {
+    let [first, second] = [(); 2].map(|()| {
+        let args = ["--demo", "webhook", "listen", "--no-store", "--max-time=1ms"];
+        after(&run(&args).stderr, "export FORMSVC_SIGNING_SECRET=whsec_")
+    });
+    assert_eq!((first.len(), second.len()), (43, 43), "43 digits of base 62 are 256 bits");
+    // Secrets that are derived from the clock have most digits in common.
+    let equal = first.bytes().zip(second.bytes()).filter(|(first, second)| first == second);
+    assert!(equal.count() < 10, "{first} {second}");
+}
+
+#[test]
 fn submit_every_makes_submissions_without_a_terminal() {
     let said = run(&[
         "webhook",

@@ -156,7 +156,8 @@ async fn failing_store_is_reported_once_and_answered_with_503() {
     }
     let codes: Vec<_> = reported[0].iter().map(|warning| warning.code).collect();
     assert_eq!(codes, [WarningCode::NotStored]);
-    assert_eq!(reported[0][0].message, "deliveries are not stored: the capture store is closed");
+    let message = "deliveries are not stored: the capture store is closed, or its thread panicked";
+    assert_eq!(reported[0][0].message, message);
     assert_eq!(reported[1], []);
 }
 

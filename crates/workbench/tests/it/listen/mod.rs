@@ -3,6 +3,7 @@
 mod bodies;
 mod connections;
 mod deliveries;
+mod store;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -77,6 +78,7 @@ impl Running {
             match event {
                 ListenerEvent::Delivered { delivery, .. } => deliveries.push(delivery),
                 ListenerEvent::Refused(refused) => refusals.push(refused.refusal),
+                ListenerEvent::Warning(warning) => panic!("{warning:?}"),
             }
         }
         (deliveries, refusals)

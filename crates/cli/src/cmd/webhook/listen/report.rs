@@ -43,14 +43,11 @@ impl Report<'_> {
     pub(super) fn event(&mut self, event: ListenerEvent) -> Result<Option<Ended>, CliError> {
         let (is_for_programs, reveal) = (self.live.is_for_programs(), self.style.reveal);
         match event {
+            ListenerEvent::Warning(warning) => self.warning(&warning).map(|()| None),
             ListenerEvent::Refused(refused) => {
                 self.totals.refused += 1;
-                if is_for_programs {
-                    self.record(&ListenerLine::refused(&refused, reveal))?;
-                } else {
-                    self.print(&self.style.refused(&refused))?;
-                }
-                Ok(None)
+                self.record(&ListenerLine::refused(&refused, reveal))?;
+                self.print(&self.style.refused(&refused)).map(|()| None)
             }
             ListenerEvent::Delivered { delivery, warnings } => {
                 for warning in warnings {
@@ -143,10 +140,8 @@ fn summary(totals: &Totals) -> Vec<String> {
         format!("{}: {}{refused}", count(totals.received, "delivery"), parts.join(", ")),
         format!("responses: {}", responses.join(", ")),
     ];
-    if totals.unrouted > 0 {
-        let unrouted = count(totals.unrouted, "delivery");
-        lines.push(format!("{unrouted} not forwarded: no route matches"));
-    }
+    let unrouted = count_if_any(totals.unrouted, "delivery");
+    lines.extend(unrouted.map(|unrouted| format!("{unrouted} not forwarded: no route matches")));
     lines
 }
 

@@ -34,13 +34,14 @@ impl Session<'_> {
     ) -> Result<(), CliError> {
         let Self { listener, mut events, mut report, poll } = self;
         let (stop, handle) = (CancellationToken::new(), listener.handle());
+        let poll_events = handle.events();
         let deliver = move |method, request_target, headers, body| {
             let handle = handle.clone();
             async move { handle.deliver(method, request_target, headers, body).await }
         };
         let mut poll = pin!(async {
             if let Some(poll) = poll {
-                return poll.run(deliver, stop.clone()).await;
+                return poll.run(deliver, poll_events, stop.clone()).await;
             }
             stop.cancelled().await;
             Ok(())

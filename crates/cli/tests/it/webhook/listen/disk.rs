@@ -41,9 +41,9 @@ fn assert_one_warning(said: &Said, told: &str) -> Vec<Option<u64>> {
     assert_eq!(said.stderr.matches(warning).count(), 1, "{}", said.stderr);
     assert!(said.stderr.contains(told), "{}", said.stderr);
     let records = records(&said.stdout);
+    // The response to the last stored delivery may not fit on the disk either. Its warning has another text.
     let warned = of_type(&records, "warning");
-    let codes: Vec<_> = warned.iter().map(|record| record["code"].as_str().unwrap()).collect();
-    assert_eq!(codes, ["not_stored"]);
+    assert!(warned.iter().all(|record| record["code"] == "not_stored"), "{warned:?}");
     assert_eq!(of_type(&records, "summary")[0]["received"], 20);
     of_type(&records, "delivery").iter().map(|record| record["capture"].as_u64()).collect()
 }

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, mpsc};
 
+use serde_json::Value;
+
 use super::listener::{Listener, event, of_type, read, records, request, signature};
 use super::listener::{OTHER_SECRET, SECRET};
 use crate::processes;
@@ -122,8 +124,7 @@ fn closed_pipe_ends_the_listener_with_exit_0() {
     shell.env_clear().env("PATH", "/usr/bin:/bin").args(["-c", line]).arg(binary).arg(&ready);
     let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     crate::support::within("a ready file", || ready.exists());
-    let told: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(&ready).unwrap()).unwrap();
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(&ready).unwrap()).unwrap();
     let address = told["url"].as_str().unwrap().trim_start_matches("http://").trim_end_matches('/');
     let send = || {
         let mut stream = std::net::TcpStream::connect(address)?;
@@ -134,6 +135,49 @@ fn closed_pipe_ends_the_listener_with_exit_0() {
     // The listener ends when it writes the second line to the closed pipe.
     crate::support::within("the end of the listener", || send().is_err());
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn closed_stdout_keeps_the_deliveries_in_flight() {
+    const SLOW: [&str; 2] = ["slow_1", "slow_2"];
+    let (has_come, come) = mpsc::channel();
+    let [(release_1, wait_1), (release_2, wait_2)] = [(); 2].map(|()| mpsc::channel::<()>());
+    let waits = [Mutex::new(wait_1), Mutex::new(wait_2)];
+    let target = Recorder::start(Arc::new(move |_, got| {
+        let body = String::from_utf8_lossy(&got.body);
+        if let Some(slow) = SLOW.iter().position(|id| body.contains(id)) {
+            has_come.send(()).unwrap();
+            waits[slow].lock().unwrap().recv().unwrap();
+        }
+        Some(answer(200, "", ""))
+    }));
+    let state = tempfile::tempdir().unwrap();
+    let mut listener = Listener::unread(&["--forward-to", &target.url("/hook")], |command| {
+        command.env("FORMSVC_STATE_DIR", state.path()).env("FORMSVC_SIGNING_SECRET", SECRET)
+    });
+    drop(listener.child().stdout.take());
+    let send = |id| {
+        let (mut stream, body) = (listener.connect(), event(id));
+        stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
+        come.recv_timeout(PATIENCE).unwrap();
+        stream
+    };
+    let streams = SLOW.map(send);
+    // The listener cannot print this delivery, and ends.
+    assert_eq!(listener.deliver(&event("fast")).status(), 200);
+    // The listener cannot print the first slow delivery either, and still completes the second one.
+    for (mut stream, release) in streams.into_iter().zip([release_1, release_2]) {
+        release.send(()).unwrap();
+        let answer = read(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    let said = listener.finish();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let mut list = formsvc(&["webhook", "events", "list", "--output=json"]);
+    let list = list.env("FORMSVC_STATE_DIR", state.path()).output().unwrap();
+    let captures: Vec<Value> = serde_json::from_slice(&list.stdout).unwrap();
+    let statuses: Vec<_> = captures.iter().map(|capture| &capture["status"]).collect();
+    assert_eq!(statuses, [200; 3]);
 }
 
 #[test]
