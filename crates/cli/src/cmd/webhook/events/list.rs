@@ -13,8 +13,7 @@ use crate::settings::args::whole;
 
 /// List recorded deliveries, newest first
 ///
-/// The list contains the deliveries to all listeners on this machine. The status is that of the response to the
-/// sender.
+/// The list contains what all your listeners on this machine stored. The status is that of the response to the sender.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events list\n  formsvc --demo webhook events list --status failed --json verdict,status\n  formsvc webhook events list --since 10m --grep example.org"

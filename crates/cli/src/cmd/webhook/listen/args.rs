@@ -139,7 +139,8 @@ impl EndArgs {
 fn expect_help() -> String {
     format!(
         "Exit when a delivery matches EXPR, such as 'event=submission.created && status<300'; exit code 11 \
-         if none did. Repeatable: each EXPR needs a match\n\n{}",
+         if none did. Repeatable: each EXPR needs a match. A rejected delivery counts only for conditions on \
+         `verdict` or `valid`\n\n{}",
         DeliveryFilter::help()
     )
 }
