@@ -16,8 +16,8 @@ use crate::store::private;
 /// until all deliveries in flight have ended.
 const MAX_DONE: usize = 1_000;
 
-/// The submissions of a form that a poll has finished, in memory and in a file. A submission is finished when its delivery
-/// was answered with 2xx or its last retry failed.
+/// The submissions of a form that a poll has finished, in memory and in a file. A submission is finished when its
+/// delivery was answered with 2xx or its last retry failed.
 ///
 /// The finished submissions are those before [`PollStart`] and those in `done`. The start advances only when no
 /// delivery is in flight, so no submission before the start is unfinished.

@@ -220,9 +220,9 @@ fn ctrl_c_is_exit_130_with_the_next_command() {
 
     // The form has no submission yet, so all later ones follow.
     let service = Canned::start(vec![one_form(), page("", None)]);
-    let args = ["submissions", "tail", "survey", "-n", "0"];
+    let args = [&["submissions", "tail", "survey", "-n", "0"], &QUICK[..]].concat();
     let child = service.formsvc(&args).stderr(Stdio::piped()).spawn().unwrap();
-    (0..2).for_each(|_| drop(service.request()));
+    (0..3).for_each(|_| drop(service.request()));
     signal(&child, "INT");
     let said = Said::from(child.wait_with_output().unwrap());
     assert!(said.stderr.contains("submissions tail survey --since 1970"), "{}", said.stderr);
