@@ -120,7 +120,7 @@ fn generated_deliveries_are_not_signed_with_a_stored_secret() {
     for args in [&["webhook", "trigger", &url][..], &["webhook", "check", &url]] {
         let said = home.run(args);
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.stderr);
-        assert!(said.stderr.contains("stored secrets do not sign"), "{args:?}: {}", said.stderr);
+        assert!(said.stderr.contains("never uses stored secrets"), "{args:?}: {}", said.stderr);
     }
     let demo = ["--demo", "webhook", "listen", "--count", "1", "--forward-to", &url];
     let said = home.run(&demo);
