@@ -35,7 +35,8 @@ fn killed_listener_keeps_its_captures() {
 #[test]
 fn two_listeners_share_a_store_and_tail_follows_both() {
     let home = Home::new();
-    let args = ["webhook", "events", "tail", "--count", "40", "--jq", ".body_b64"];
+    // With the default of 10, a tail that starts late misses deliveries and never ends.
+    let args = ["webhook", "events", "tail", "--last", "40", "--count", "40", "--jq", ".body_b64"];
     let tail = home.formsvc(&args).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let listeners = [Listener::start(&home, &[]), Listener::start(&home, &[])];
     std::thread::scope(|scope| {
