@@ -82,20 +82,9 @@ impl Live<'_> {
 
     /// Prints a JSON object on one line.
     pub(crate) fn record(&self, json: &str) -> Result<(), CliError> {
-        self.records(&[json])
-    }
-
-    /// Prints several JSON objects at once.
-    pub(crate) fn records(&self, objects: &[impl AsRef<str>]) -> Result<(), CliError> {
-        let mut objects = objects.iter().map(AsRef::as_ref);
         match &self.program {
-            Some(program) => {
-                objects.try_for_each(|json| self.output.run(program, json, Shape::Item))
-            }
-            None => self
-                .output
-                .screen
-                .data(true, |out| objects.try_for_each(|json| written(writeln!(out, "{json}")))),
+            Some(program) => self.output.run(program, json, Shape::Item),
+            None => self.output.screen.data(true, |out| written(writeln!(out, "{json}"))),
         }
     }
 }
