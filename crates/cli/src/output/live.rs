@@ -14,6 +14,12 @@ pub(crate) struct Live<'a> {
     records: bool,
 }
 
+/// Prints items one by one: lines for people, JSON for programs.
+pub(crate) enum ItemPrinter<'a> {
+    Lines(Live<'a>),
+    Json(Stream<'a>),
+}
+
 impl Output {
     /// Returns the printer of events. Call it before the first event: it checks the flags and the expression.
     pub(crate) fn live(&self) -> Result<Live<'_>, CliError> {
@@ -31,15 +37,7 @@ impl Output {
         let json = matches!(self.format, OutputFormat::Json | OutputFormat::Ndjson);
         Ok(Live { output: self, records: json || program.is_some(), program })
     }
-}
 
-/// Prints items one by one: lines for people, JSON for programs.
-pub(crate) enum ItemPrinter<'a> {
-    Lines(Live<'a>),
-    Json(Stream<'a>),
-}
-
-impl Output {
     /// Returns the printer of items with these fields.
     pub(crate) fn items(&self, fields: &'static [Field]) -> Result<ItemPrinter<'_>, CliError> {
         if self.is_for_reading() {

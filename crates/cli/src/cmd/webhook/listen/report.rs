@@ -154,10 +154,8 @@ fn summary(totals: &Totals) -> Vec<String> {
         format!("{}: {}{refused}", count(totals.received, "delivery"), parts.join(", ")),
         format!("responses: {}", responses.join(", ")),
     ];
-    if totals.unrouted > 0 {
-        let unrouted = count(totals.unrouted, "delivery");
-        lines.push(format!("{unrouted} not forwarded: no route matches"));
-    }
+    let unrouted = count_if_any(totals.unrouted, "delivery");
+    lines.extend(unrouted.map(|unrouted| format!("{unrouted} not forwarded: no route matches")));
     lines
 }
 
