@@ -116,8 +116,8 @@ impl Tail {
                 let Some(delivery) = store.get(number).await? else { continue };
                 if filter.matches(&delivery) {
                     let item = format!("capture {number}");
-                    let printed = self.print(printer, &delivery);
-                    printed.or_else(|error| cx.progress.warn_of_item(&item, error))?;
+                    let shown = self.print(printer, &delivery);
+                    shown.or_else(|error| cx.progress.warn_of_item(&item, error))?;
                     left -= 1;
                     if left == 0 {
                         return Ok(());
