@@ -187,7 +187,10 @@ impl EventNames {
             let name: String = serde_json::from_str(value?.get()).ok()?;
             (1..=MAX_NAME_LEN).contains(&name.len()).then_some(name)
         };
-        let Ok(Members { event, submission_id, form_id }) = serde_json::from_slice(body) else {
+        // The members could also be read from an array, by their positions.
+        let is_object = body.trim_ascii_start().starts_with(b"{");
+        let members = serde_json::from_slice(body).ok().filter(|_| is_object);
+        let Some(Members { event, submission_id, form_id }) = members else {
             return Self::default();
         };
         Self { event: name(event), submission_id: name(submission_id), form_id: name(form_id) }
@@ -268,7 +271,10 @@ mod tests {
         assert_eq!(names.event.as_deref(), Some("submission.created"));
         assert_eq!((names.submission_id, names.form_id.as_deref()), (None, Some("frm_é")));
         let long = format!(r#"{{"event":"{}"}}"#, "x".repeat(MAX_NAME_LEN + 1));
-        for other in [&b""[..], b"[]", b"7", b"{", b"\xff", br#"{"event":""}"#, long.as_bytes()] {
+        let list = br#"["submission.created","sub_1","frm_1"]"#;
+        for other in
+            [&b""[..], b"[]", list, b"7", b"{", b"\xff", br#"{"event":""}"#, long.as_bytes()]
+        {
             assert_eq!(EventNames::of_body(other), EventNames::default());
         }
     }

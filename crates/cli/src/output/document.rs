@@ -27,6 +27,10 @@ pub(super) fn readable(json: &str) -> Result<Cow<'_, str>, CliError> {
     Ok(replace_unpaired_surrogates(json))
 }
 
+/// Deepest level that has its own indentation. Without a limit, the text of a deeply nested list would be many times as
+/// long as its JSON.
+const INDENT_MAX: usize = 20;
+
 /// Indents JSON. Names and values keep their exact text, and repeated members stay. Returns `None` if the text is not
 /// JSON, or nested too deeply.
 pub(crate) fn pretty(json: &[u8]) -> Option<String> {
@@ -61,7 +65,7 @@ pub(crate) fn pretty(json: &[u8]) -> Option<String> {
 
 fn new_line(text: &mut String, depth: usize) {
     text.push('\n');
-    text.push_str(&"  ".repeat(depth));
+    text.push_str(&"  ".repeat(depth.min(INDENT_MAX)));
 }
 
 fn replace_unpaired_surrogates(json: &str) -> Cow<'_, str> {
@@ -150,5 +154,13 @@ mod tests {
         for text in [&b"<html>"[..], b"{} {}", b"\xff", &[b'['; 100]] {
             assert_eq!(pretty(text), None);
         }
+    }
+
+    #[test]
+    fn pretty_limits_the_indentation_of_deep_json() {
+        let deep = format!("{}{}1{}", "[".repeat(100), "1,".repeat(1_000), "]".repeat(100));
+        let shown = pretty(deep.as_bytes()).unwrap();
+        let indents = shown.lines().map(|line| line.len() - line.trim_start().len());
+        assert_eq!(indents.max(), Some(2 * INDENT_MAX));
     }
 }

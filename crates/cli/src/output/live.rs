@@ -14,6 +14,12 @@ pub(crate) struct Live<'a> {
     records: bool,
 }
 
+/// Prints items one by one: lines for people, JSON for programs.
+pub(crate) enum ItemPrinter<'a> {
+    Lines(Live<'a>),
+    Json(Stream<'a>),
+}
+
 impl Output {
     /// Returns the printer of events. Call it before the first event: it checks the flags and the expression.
     pub(crate) fn live(&self) -> Result<Live<'_>, CliError> {
@@ -27,15 +33,7 @@ impl Output {
         let json = matches!(self.format, OutputFormat::Json | OutputFormat::Ndjson);
         Ok(Live { output: self, records: json || program.is_some(), program })
     }
-}
 
-/// Prints items one by one: lines for people, JSON for programs.
-pub(crate) enum ItemPrinter<'a> {
-    Lines(Live<'a>),
-    Json(Stream<'a>),
-}
-
-impl Output {
     /// Returns the printer of items with these fields.
     pub(crate) fn items(&self, fields: &'static [Field]) -> Result<ItemPrinter<'_>, CliError> {
         if self.is_for_reading() {
@@ -79,20 +77,9 @@ impl Live<'_> {
 
     /// Prints a JSON object on one line.
     pub(crate) fn record(&self, json: &str) -> Result<(), CliError> {
-        self.records(&[json])
-    }
-
-    /// Prints several JSON objects at once.
-    pub(crate) fn records(&self, objects: &[impl AsRef<str>]) -> Result<(), CliError> {
-        let mut objects = objects.iter().map(AsRef::as_ref);
         match &self.program {
-            Some(program) => {
-                objects.try_for_each(|json| self.output.run(program, json, Shape::Item))
-            }
-            None => self
-                .output
-                .screen
-                .data(true, |out| objects.try_for_each(|json| written(writeln!(out, "{json}")))),
+            Some(program) => self.output.run(program, json, Shape::Item),
+            None => self.output.screen.data(true, |out| written(writeln!(out, "{json}"))),
         }
     }
 }

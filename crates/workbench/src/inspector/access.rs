@@ -132,7 +132,12 @@ pub(super) async fn check(
             }
             response
         }
-        Err((status, error)) => Problem::new(status, error).into_response(),
+        Err((status, error)) => {
+            let mut response = Problem::new(status, error).into_response();
+            // A client without the token must not occupy a connection.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
     };
     protect(response.headers_mut());
     response

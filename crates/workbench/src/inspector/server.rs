@@ -17,15 +17,17 @@ const MAX_CONNECTIONS: usize = 64;
 /// Time to receive the head of a request, also on an idle connection. The time is short, because other users of the
 /// machine can also open connections.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest head of a request, in bytes.
-const MAX_HEAD: usize = 16 << 10;
+/// Longest head of a request, in bytes. Browsers send the cookies of 127.0.0.1 to all ports, so a request can have
+/// those of other programs too. Chromium stores at most 180 cookies of 4 KiB for a host.
+const MAX_HEAD: usize = 1 << 20;
 /// Pause after an error of `accept`, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Time that responses in flight have to complete when the inspector stops.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// Serves the page until `stop` is cancelled. Writing a response has no time limit: clients without the token get
-/// only short responses, which fit in a socket's buffer, so they cannot occupy connections by reading slowly.
+/// Serves the page until `stop` is cancelled. Writing a response has no time limit: a client without the token gets one
+/// short response, which fits in a socket's buffer, and then the connection closes. So it cannot occupy connections by
+/// reading slowly.
 pub(super) async fn serve(listener: TcpListener, router: axum::Router, stop: CancellationToken) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();

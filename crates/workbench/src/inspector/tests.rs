@@ -8,6 +8,8 @@ use futures_util::StreamExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tower::ServiceExt as _;
 
 use super::*;
@@ -63,6 +65,22 @@ impl Page {
         headers.insert(header::HOST, HeaderValue::from_static("localhost:4545"));
         headers.insert(header::COOKIE, HeaderValue::try_from(cookie).unwrap());
         self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Serves the page on a free port. Returns everything that the server sends for these bytes until it closes the
+    /// connection.
+    async fn exchange(&self, bytes: &[u8]) -> String {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(server::serve(listener, self.router.clone(), stop.clone()));
+        stream.write_all(bytes).await.unwrap();
+        let mut received = Vec::new();
+        // The server may reset the connection, because it has not read all requests.
+        let _ = stream.read_to_end(&mut received).await;
+        stop.cancel();
+        serving.await.unwrap();
+        String::from_utf8(received).unwrap()
     }
 
     async fn read(&self, file: &str) -> (u16, Value) {
@@ -449,4 +467,28 @@ async fn body_without_length_is_read_up_to_the_limit() {
             .body(Body::from_stream(futures_util::stream::iter(parts)));
         assert_eq!(page.send(request.unwrap()).await.status(), status, "{length}");
     }
+}
+
+#[tokio::test]
+async fn refused_request_closes_the_connection() {
+    let page = Page::new(|_| {});
+    let received =
+        page.exchange(&b"GET / HTTP/1.1\r\nHost: localhost:4545\r\n\r\n".repeat(3)).await;
+    assert_eq!(received.matches("HTTP/1.1 403 ").count(), 1, "{received}");
+    assert!(received.contains("connection: close\r\n"), "{received}");
+}
+
+#[tokio::test]
+async fn all_cookies_of_a_browser_fit_in_a_request() {
+    let page = Page::new(|_| {});
+    let url = page.shared.access.url();
+    let token = url.split_once("token=").unwrap().1;
+    let others = format!("{}; ", "c".repeat(4096)).repeat(180);
+    let request = format!(
+        "GET {} HTTP/1.1\r\nHost: localhost:4545\r\nConnection: close\r\n\
+         Cookie: {others}inspector={token}\r\n\r\n",
+        page.shared.access.path_of("api/list"),
+    );
+    let received = page.exchange(request.as_bytes()).await;
+    assert!(received.starts_with("HTTP/1.1 200 "), "{received}");
 }

@@ -27,7 +27,8 @@ const INTERVAL_MIN: Duration = Duration::from_secs(2);
 /// Starts with the newest existing submissions, or those since a time. Then prints each new one once, until
 /// Ctrl-C. In a pipe, a line is a JSON object, written at once; on a terminal, it has the local time, the id
 /// if it fits, and the answers. If the service cannot be reached or is busy later, the command retries and
-/// loses nothing. `--jq` and `--template` get each submission separately.
+/// loses nothing. `--jq` and `--template` get each submission separately; if they fail, a warning names the
+/// submission.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo submissions tail penguins -n 3 --count 3\n  formsvc --demo submissions tail anes96 --count 2 --jq .id\n  formsvc submissions tail contact --since 2h --interval 10s"
@@ -176,7 +177,9 @@ impl Follower<'_> {
     }
 
     fn print(&mut self, submission: &Submission) -> Result<(), CliError> {
-        self.stream.show(submission)?;
+        let item = format!("submission {}", submission.id);
+        let shown = self.stream.show(submission);
+        shown.or_else(|error| self.cx.progress.warn_of_item(&item, error))?;
         self.remaining = self.remaining.map(|remaining| remaining - 1);
         // A submission that was committed late is older than the one before it.
         if self.position.as_ref().is_none_or(|known| known.created_at <= submission.created_at) {

@@ -309,3 +309,29 @@ fn invalid_flags_are_exit_2() {
         assert_eq!((said.code, &*said.stdout), (Some(2), ""), "{flags:?}: {}", said.stderr);
     }
 }
+
+#[test]
+fn tail_warns_of_a_failed_expression_and_continues() {
+    let numbers = page(&rows(&[("sub_b", 2), ("sub_a", 1)]), None);
+    let service = Canned::start(vec![one_form(), numbers]);
+    let said = tail(
+        &service,
+        &["--count", "2", "--jq", "if .id == \"sub_a\" then .data.A|ascii_downcase else .id end"],
+    );
+    assert_eq!((said.code, &*said.stdout), (Some(0), "sub_b\n"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("warning: submission sub_a: the jq expression failed: "),
+        "{}",
+        said.stderr
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn tail_with_a_full_disk_ends_with_an_error() {
+    let service = Canned::start(vec![one_form(), page(&rows(&[("sub_a", 1)]), None)]);
+    let args = [&["submissions", "tail", "survey"], &QUICK[..], &["--jq", ".id"]].concat();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let said = Said::from(service.formsvc(&args).stdout(full).output().unwrap());
+    assert_eq!(said.code, Some(10), "{}", said.stderr);
+}

@@ -477,3 +477,22 @@ fn demo_has_captures_with_every_outcome() {
     let pruned = run(&["--demo", "webhook", "events", "prune", "--all", "--jq", ".removed"]);
     assert_eq!((pruned.code, pruned.stdout.trim()), (Some(0), "7"), "{}", pruned.stderr);
 }
+
+#[test]
+fn tail_warns_of_a_failed_expression_and_continues() {
+    let home = three_captures();
+    let tail = ["webhook", "events", "tail", "--count", "3", "--jq", ".body.event | length"];
+    let said = home.run(&tail);
+    assert_eq!((said.code, &*said.stdout), (Some(0), "18\n18\n0\n"), "{}", said.stderr);
+    let mut listener = Listener::start(&home, &[]);
+    assert_eq!(listener.deliver(b"[1]"), 200);
+    assert_eq!(listener.end(), Some(0));
+    let said = home.run(&[&tail[..4], &["4", "--jq", ".body.event"]].concat());
+    let events = "submission.created\nsubmission.created\nnull\n";
+    assert_eq!((said.code, &*said.stdout), (Some(0), events), "{}", said.stderr);
+    let warning = "warning: capture 4: the jq expression failed: cannot index [1] with \"event\"\n";
+    assert_eq!(said.stderr, warning);
+    // A command that ends after its items still reports the failure with its exit code.
+    let list = home.run(&["webhook", "events", "show", "4", "--jq", ".body.event"]);
+    assert_eq!((list.code, &*list.stdout), (Some(2), ""), "{}", list.stderr);
+}

@@ -1,5 +1,6 @@
 //! The output of an export: format, path and summary.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -125,21 +126,25 @@ impl Export {
     }
 }
 
-/// Returns the names of the files of forms. A name has a hash of the form's id if the form's name is long, has
-/// characters that some file system refuses, or differs from another one in case only.
+/// Returns the names of the files of forms, which differ if the ids differ. A name has a hash of the form's id if the
+/// form's name is long, has characters that some file system refuses, or differs from another one in case only.
 fn file_names(forms: &[(&str, &str)], format: FileFormat) -> Vec<String> {
     let ending = match format.compression {
         Compression::Gzip => ".gz",
         Compression::Zstd => ".zst",
         _ => "",
     };
+    let (mut seen, mut repeated) = (HashSet::new(), HashSet::new());
+    for name in forms.iter().map(|(name, _)| name.to_ascii_lowercase()) {
+        repeated.extend(seen.replace(name));
+    }
     let names = forms.iter().map(|(name, id)| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
         let mut stem: String = plain.take(STEM_MAX).collect();
-        let equal = forms.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
-        if stem != *name || equal.count() > 1 {
-            stem = format!("{stem}-{}", hex::encode(&Sha256::digest(id)[..8]));
+        if stem != *name || repeated.contains(&name.to_ascii_lowercase()) {
+            // No other stem contains a dot, so the name differs from all names without a hash.
+            stem = format!("{stem}.{}", hex::encode(&Sha256::digest(id)[..8]));
         }
         format!("{stem}.{}{ending}", format.format.name())
     });
@@ -220,11 +225,26 @@ mod tests {
         assert_eq!(names(&["a", "b"]), ["a.csv", "b.csv"]);
         assert_eq!(
             names(&["A", "b", "a"]),
-            ["A-559aead08264d579.csv", "b.csv", "a-ca978112ca1bbdca.csv"]
+            ["A.559aead08264d579.csv", "b.csv", "a.ca978112ca1bbdca.csv"]
         );
-        assert_eq!(names(&["a.b", "a_b"]), ["a_b-2e7336dc8eba87ef.csv", "a_b.csv"]);
+        assert_eq!(names(&["a.b", "a_b"]), ["a_b.2e7336dc8eba87ef.csv", "a_b.csv"]);
         let long = names(&[&"q7/3=".repeat(900)]);
         assert_eq!(long[0].len(), STEM_MAX + "-0000000000000000.csv".len());
+    }
+
+    #[test]
+    fn hash_in_a_file_name_differs_from_all_form_names() {
+        let forms = [("x y", "frm_2"), ("x_y-04f1cc6a5733162a", "frm_3")];
+        let expected = ["x_y.04f1cc6a5733162a.csv", "x_y-04f1cc6a5733162a.csv"];
+        assert_eq!(file_names(&forms, Format::Csv.into()), expected);
+    }
+
+    #[test]
+    fn file_names_of_many_forms_take_linear_time() {
+        let names: Vec<String> = (0..100_000).map(|at| format!("form_{at}")).collect();
+        let forms: Vec<_> = names.iter().map(|name| (&**name, &**name)).collect();
+        let files = file_names(&forms, Format::Csv.into());
+        assert_eq!(files.last().unwrap(), "form_99999.csv");
     }
 
     #[test]

@@ -32,7 +32,7 @@ const RESPONSE_MAX: SignedDuration = SignedDuration::from_secs(15);
 ///
 /// Prints the newest deliveries, then each new delivery once it has a response, or after 15 seconds without one,
 /// until Ctrl-C. The lines are those of `webhook listen`. In a pipe, each delivery is one line of JSON with its
-/// body and responses.
+/// body and responses. If `--jq` or `--template` fails on a delivery, a warning names its capture.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc --demo webhook events tail --count 3\n  formsvc --demo webhook events tail --count 2 --verdict invalid\n  formsvc webhook events tail --status failed"
@@ -114,7 +114,9 @@ impl Tail {
                 // It may have been removed meanwhile.
                 let Some(delivery) = store.get(number).await? else { continue };
                 if filter.matches(&delivery) {
-                    self.print(printer, &delivery)?;
+                    let item = format!("capture {number}");
+                    let shown = self.print(printer, &delivery);
+                    shown.or_else(|error| cx.progress.warn_of_item(&item, error))?;
                     left -= 1;
                     if left == 0 {
                         return Ok(());

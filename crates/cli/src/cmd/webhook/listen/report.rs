@@ -96,7 +96,18 @@ impl Report<'_> {
 
     /// Prints a line for programs.
     fn record(&self, line: &ListenerLine<'_>) -> Result<(), CliError> {
-        if self.live.is_for_programs() { self.live.record(&to_json(line)) } else { Ok(()) }
+        if !self.live.is_for_programs() {
+            return Ok(());
+        }
+        let item = match line {
+            ListenerLine::Delivery(record) => match record.capture {
+                Some(number) => format!("capture {number}"),
+                None => format!("delivery of {}", record.at),
+            },
+            _ => "a line without a delivery".to_owned(),
+        };
+        let printed = self.live.record(&to_json(line));
+        printed.or_else(|error| self.progress.warn_of_item(&item, error))
     }
 }
 

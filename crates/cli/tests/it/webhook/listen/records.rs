@@ -214,3 +214,35 @@ fn jq_and_template_apply_to_each_line() {
         assert_eq!(said.stdout.replace('"', ""), told, "{}", said.stderr);
     }
 }
+
+#[test]
+fn failed_expression_is_a_warning_that_names_its_delivery() {
+    let body = "select(.type == \"delivery\") | .body.event";
+    let length = "{% if item.type == 'delivery' %}{{ item.body|length }}{% endif %}";
+    for (flags, cause, printed) in [
+        (["--jq", body], "cannot index [1] with \"event\"", "submission.created\n"),
+        (["--template", length], "cannot calculate length", "6\n"),
+    ] {
+        let listener = Listener::start(&flags);
+        let unsigned = if flags[0] == "--jq" { "[1]" } else { "1" };
+        assert_eq!(listener.post("", unsigned).status(), 401);
+        assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
+        let said = listener.terminate();
+        assert_eq!((said.code, &*said.stdout), (Some(0), printed), "{}", said.stderr);
+        let warning = said.stderr.lines().find(|line| line.starts_with("warning: ")).unwrap();
+        assert!(
+            warning.contains("warning: delivery of 20") && warning.contains(cause),
+            "{warning}"
+        );
+    }
+}
+
+#[test]
+fn warning_of_a_failed_expression_is_bounded() {
+    let listener = Listener::start(&["--jq", "select(.type == \"delivery\") | error(.body)"]);
+    assert_eq!(listener.post("", &format!("\"{}\"", "x\\n".repeat(20_000))).status(), 401);
+    let said = listener.terminate();
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let longest = said.stderr.lines().map(str::len).max();
+    assert!(longest.is_some_and(|longest| longest < 1_000), "{longest:?}");
+}
