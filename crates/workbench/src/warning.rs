@@ -63,10 +63,11 @@ impl Warning {
         (!bind.is_loopback()).then_some(Self { code: WarningCode::Reachable, message })
     }
 
-    /// Returns the warning of a listener whose store on disk fails with `error`.
-    pub fn in_memory(error: impl Display) -> Self {
+    /// Returns the warning of a listener whose store on disk fails with `error`, with advice how to repair it.
+    pub fn in_memory(error: impl Display, advice: Option<&str>) -> Self {
         let effect = "deliveries are kept in memory only, and lost when the listener ends";
-        Self { code: WarningCode::InMemory, message: format!("{error}: {effect}") }
+        let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+        Self { code: WarningCode::InMemory, message: format!("{error}: {effect}{advice}") }
     }
 }
 

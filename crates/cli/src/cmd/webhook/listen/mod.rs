@@ -212,7 +212,7 @@ impl Listen {
     fn warnings(&self, secrets: &SigningSecrets, store_error: Option<&CliError>) -> Vec<Warning> {
         let not_verified = secrets.is_empty().then(Warning::not_verified);
         let reachable = self.bind.and_then(Warning::reachable);
-        let in_memory = store_error.map(|error| Warning::in_memory(error.brief()));
+        let in_memory = store_error.map(|error| Warning::in_memory(error.brief(), error.advice()));
         not_verified.into_iter().chain(reachable).chain(in_memory).collect()
     }
 
