@@ -1,5 +1,5 @@
-//! Changes values of a JSON text and keeps every other byte. Parsing and printing the text instead would change its
-//! numbers and escapes, so a signature of the text would no longer match.
+//! Changes values of a JSON text and keeps every other byte. Parsing and printing the text instead would also change
+//! numbers and escapes at other paths.
 
 use std::ops::Range;
 

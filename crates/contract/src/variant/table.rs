@@ -66,5 +66,10 @@ pub const VARIANTS: &[VariantRow] = &[
     row(V::Base64, "base64", Refuse, "the valid MAC in base64 instead of hex"),
     row(V::UpperCase, "uppercase", Either, "the valid MAC in upper-case hex"),
     row(V::Spaced, "spaced", Either, "a valid signature with a space after the comma"),
-    row(V::TwoHeaders, "two-headers", Either, "two signature headers, the valid one last"),
+    row(
+        V::TwoHeaders,
+        "two-headers",
+        Either,
+        "two signature headers (two lines), the valid one last",
+    ),
 ];

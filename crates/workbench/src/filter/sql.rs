@@ -28,7 +28,7 @@ pub(super) fn condition(terms: &[Term], first: usize) -> (String, Vec<SqlValue>,
     (conditions.join(" AND "), params, needs_check)
 }
 
-/// Returns the condition of one term and its parameter. A missing value meets only `!=`.
+/// Returns the condition of one term and its parameter. A missing value meets only `!=` and `status=failed`.
 fn term_condition(term: &Term, expression: &str, param: usize) -> (String, Option<SqlValue>) {
     let is_not = term.op == Op::NotEqual;
     let when_missing = u8::from(is_not);

@@ -170,8 +170,8 @@ impl Forwarder {
         let sent = tokio::time::timeout(timeout, self.send(target, to, delivery)).await;
         let result = sent.unwrap_or_else(|_| {
             let message = format!(
-                "{} did not respond within {timeout:?}, including a wait if {MAX_REQUESTS} deliveries \
-                 were being sent to it",
+                "{} did not respond within {timeout:?}; while {MAX_REQUESTS} deliveries are in flight to it, \
+                 others wait",
                 target.shown()
             );
             Err(ForwardError { kind: ForwardErrorKind::Timeout, message })

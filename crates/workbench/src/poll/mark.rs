@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use super::PollError;
 use crate::store::private;
 
-/// Maximum number of submissions in `SavedMark::done`. When it is reached, the poll reads no further submissions
-/// until all deliveries in flight have ended.
+/// Number of submissions in `SavedMark::done` from which the poll reads no further ones until all deliveries in flight
+/// have ended.
 const MAX_DONE: usize = 1_000;
 
 /// The submissions of a form that a poll has finished, in memory and in a file. A submission is finished when its

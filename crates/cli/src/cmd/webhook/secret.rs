@@ -26,9 +26,9 @@ const WITHOUT_KEYRING: &str = "`--store file` stores it in a file that only you 
 /// Store the signing secrets of your endpoints, for `listen`, `verify`, `replay` and `events open`
 ///
 /// They are stored in the keyring of the system, or in a file that only you can read, separately for each profile.
-/// During a rotation, add the new secret and remove the old one later. All stored secrets verify deliveries and sign
-/// replays; the newest one is current and comes first. Secrets in flags and variables take precedence. `trigger`,
-/// `sign`, `check` and `listen --sandbox` never use stored secrets.
+/// During a rotation, add the new secret and remove the old one later. All stored secrets verify deliveries, and sign
+/// replays of valid ones; the newest one is current and comes first. Secrets in flags and variables take precedence.
+/// `trigger`, `sign`, `check` and `listen --sandbox` never use stored secrets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Secret {
     Add(Add),

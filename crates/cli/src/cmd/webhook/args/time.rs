@@ -8,8 +8,7 @@ use crate::base::when::{When, now};
 
 /// Parses the time of a signature: Unix seconds, or a time as in other flags. Returns Unix seconds.
 pub(in crate::cmd) fn unix_secs(text: &str) -> Result<i64, String> {
-    let rule = "expected Unix seconds such as 1767225600, a time such as 2026-01-01T00:00:00Z, or the \
-                time since then, such as 10m";
+    let rule = "expected Unix seconds such as 1767225600, a time such as 2026-01-01T00:00:00Z, or an age such as 10m";
     let secs = if text.bytes().all(|byte| byte.is_ascii_digit()) {
         text.parse().map_err(|_| rule)?
     } else {

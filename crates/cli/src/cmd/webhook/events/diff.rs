@@ -70,7 +70,7 @@ impl Diff {
     }
 }
 
-/// Formats a difference for people: its path, then a line for each old and each new value.
+/// Formats a difference for people: its path, then the lines of its old and of its new value.
 fn lines(difference: &Difference) -> (Cow<'static, str>, Cow<'static, str>) {
     let Difference { part, path, old, new, .. } = difference;
     let values = [("- ", old), ("+ ", new)];

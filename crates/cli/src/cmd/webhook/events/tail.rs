@@ -85,7 +85,7 @@ impl Tail {
         } else {
             cx.progress.remark(&captures::none_message(cx));
         }
-        // The numbers of printed deliveries that follow one without a response.
+        // The numbers of handled deliveries that follow one without a response.
         let mut ahead = BTreeSet::new();
         let mut left = self.count.unwrap_or(u64::MAX);
         let mut ticks = interval(INTERVAL);

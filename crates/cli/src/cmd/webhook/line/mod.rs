@@ -160,7 +160,7 @@ impl LineStyle {
         (TextStyle::for_verdict(verdict.code), text)
     }
 
-    /// Returns the target of a delivery if there are several. The notes name targets that failed.
+    /// With several targets, returns the delivery's target or their number, unless one failed.
     fn target(&self, forwards: &[Forward]) -> Option<String> {
         if !self.several_targets || !forwards.iter().all(Forward::is_success) {
             return None;

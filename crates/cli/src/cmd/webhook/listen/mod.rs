@@ -52,10 +52,10 @@ const STORE_LIMITS: StoreLimits =
 
 /// Receive deliveries on this machine: verify, record, show and forward them
 ///
-/// Prints one line per delivery: time, submission, verdict, attempt and response. `--output ndjson` prints JSON with the
-/// exact body of each delivery, which `--schema` describes. `--jq` and `--template` get each of these lines separately;
-/// if they fail on a line, a warning names its delivery. Everything else is printed on standard error. Deliveries are
-/// stored for a week, and at most 256 MiB of them.
+/// Prints one line per delivery: time, submission, verdict, attempt and response. `--output ndjson` prints JSON with
+/// the exact body of each delivery, which `--schema` describes. `--jq` and `--template` get each of these lines
+/// separately; if they fail on a line, a warning names its delivery. Everything else is printed on standard error.
+/// Deliveries are stored for a week, and at most 256 MiB of them.
 ///
 /// Ctrl-C, SIGTERM or closing the terminal ends the listener with exit code 0, or with 11 if the deliveries of
 /// `--expect` or `--count` did not arrive. The listener responds to deliveries in flight first; a second
@@ -80,7 +80,7 @@ pub(crate) struct Listen {
     /// Print the JSON Schema of the lines of `--output ndjson` and exit
     #[arg(long)]
     schema: bool,
-    /// Do not mask signatures. Anyone who has one can replay the delivery
+    /// Do not mask signatures and secrets. They allow others to replay the deliveries
     #[arg(long)]
     reveal: bool,
     #[cfg(feature = "sandbox")]

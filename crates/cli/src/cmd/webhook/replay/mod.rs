@@ -42,8 +42,9 @@ pub(in crate::cmd) const FIELDS: &[Field] = &[
 /// Send recorded deliveries again
 ///
 /// Sends the recorded headers and body with a fresh signature, oldest delivery first, to the targets to which
-/// the listener forwarded them or to `--to`. Without `--verdict`, conditions such as `--status` select only deliveries
-/// with the verdict `valid`, or with `unchecked` for `--keep-signature`. `--status` is the status of the recorded response; replays do not change it.
+/// the listener forwarded them or to `--to`. Without `--verdict`, conditions such as `--status` select only `valid`
+/// deliveries; with `--keep-signature`, also `unchecked` ones. `--status` is the status of the recorded response;
+/// replays do not change it.
 ///
 /// The output has the recorded status and the new one; in a pipe, each replay is one line of JSON. Exits with 11 if a
 /// status is not the one of `--expect`, which is 2xx by default. A response may take 10 seconds, unless `--timeout` is
