@@ -134,7 +134,7 @@ async fn find_unlisted(
     match client.form(id.clone()).submissions().page_size(1).page().await {
         // A 404 without a code may be the page of a proxy.
         Err(error) if error.is_not_found() && error.code().is_some() => Ok(None),
-        // The form has a submission that violates the API, so it exists.
+        // A form with an invalid submission exists: not an error here.
         Err(error) if error.kind() != ErrorKind::InvalidItem => Err(error),
         _ => {
             cx.progress
@@ -168,8 +168,8 @@ pub(crate) fn matching<'a, T>(
     found.into_iter().find(|found: &Vec<&T>| !found.is_empty()).unwrap_or_default()
 }
 
-/// Returns the error for a FORM that is neither listed nor known to the service, with similar names. If a
-/// form of the list lacks a name, FORM may be this name, so that it is not known whether FORM exists.
+/// Returns the error for a FORM that is neither listed nor known to the service, with similar names. If a listed form
+/// lacks an id, public id or title, FORM may be the missing name: a different error.
 fn not_found(forms: &Forms, text: &str) -> CliError {
     let Some(text) = unless_a_key(text) else {
         let message = format!("no form `{KEY_PREFIX}…`, which is an API key");

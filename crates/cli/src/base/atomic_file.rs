@@ -74,7 +74,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     file.commit(content)
 }
 
-/// Removes the temporary files that killed runs left beside a file. Call it only while the lock is held.
+/// Removes temporary files that killed runs left beside a file. Hold the lock of the file's writers.
 pub(crate) fn remove_leftovers(path: &Path) -> io::Result<()> {
     let prefix = work_prefix(path);
     for entry in fs::read_dir(folder_of(path))? {

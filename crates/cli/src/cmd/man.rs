@@ -15,9 +15,8 @@ use crate::exit::{EXITS, Exit};
 /// Print the manual page, or write the pages of all commands to a directory
 ///
 /// Without `--dir`, it prints the page of the program; `formsvc man | man -l -` shows it. With `--dir`,
-/// each command has a file, such as formsvc-forms-list.1. `man` finds files in the folder man1 of a
-/// folder of `manpath`. For another folder, set MANPATH:
-/// `MANPATH=~/.local/share/man: man formsvc-forms-list`.
+/// each command has a file, such as formsvc-forms-list.1. `man` looks in `man1` of each folder that `manpath` prints.
+/// For another folder, set MANPATH: `MANPATH=~/.local/share/man: man formsvc-forms-list`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  formsvc man > formsvc.1\n  formsvc man --dir ~/.local/share/man/man1"

@@ -10,7 +10,7 @@ use formsvc_client::list::Forms;
 use formsvc_client::network::NetworkSettings;
 use formsvc_client::{Client, RateLimit, Timeouts};
 use formsvc_protocol::check_secret_text;
-use formsvc_protocol::limits::RATE_LIMIT;
+use formsvc_protocol::limits::{FORMS_LISTED_MAX, RATE_LIMIT};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -106,10 +106,16 @@ impl Context {
         self.client.get_or_try_init(|| self.create_client()).await
     }
 
-    /// Returns the forms of the service, and saves them for completion.
+    /// Returns the forms of the service, and saves them for completion. Warns if older forms may be missing, because
+    /// the service lists the newest 200 only (SPEC §4).
     pub(crate) async fn forms(&self) -> Result<Forms, CliError> {
         let forms = self.client().await?.forms().await?.into_inner();
         form_cache::save(&self.settings, &forms);
+        if forms.len() + forms.skipped().len() >= FORMS_LISTED_MAX {
+            let newest = format!("the service lists only its newest {FORMS_LISTED_MAX} forms");
+            self.progress
+                .warn(&format!("{newest}; if there are older ones, name them by their ids"));
+        }
         Ok(forms)
     }
 

@@ -234,7 +234,7 @@ impl Output {
         self.screen.painted(detail.text(self.view()).as_bytes())
     }
 
-    /// Prints findings and the count of each outcome as text. Prints nothing and returns false without a terminal
+    /// Prints check results and their count by outcome. Prints nothing and returns false without a terminal
     /// or if another format was requested.
     pub(crate) fn findings(
         &self,
@@ -348,7 +348,7 @@ impl Output {
         }
     }
 
-    /// Reports the dropped columns of a table on standard error, by their `--json` names after that of the `first`
+    /// Reports the dropped columns of a table on standard error, as a value of `--json` that begins with the `first`
     /// column.
     fn report_dropped(&self, first: &str, dropped: &[String]) {
         if dropped.is_empty() || self.quiet {

@@ -48,7 +48,7 @@ const OWNER_NAME: &str = "Sandbox";
 
 /// Time limit for stopping a sandbox. Requests in flight have half of it to complete.
 pub(crate) const STOP_TIME: Duration = Duration::from_secs(1);
-/// Maximum number of pending requests for submissions.
+/// Largest number of pending requests to submit.
 const PENDING_SUBMISSIONS: usize = 16;
 
 /// A running sandbox. Dropping it stops it at once.
@@ -56,10 +56,10 @@ pub(crate) struct Sandbox {
     pub(crate) info: SandboxInfo,
     /// A line for each delivery attempt.
     pub(crate) attempts: mpsc::Receiver<String>,
-    /// Requests submissions. A full channel ignores a request.
+    /// Each message makes one submission, unless the channel is full.
     pub(crate) submissions: mpsc::Sender<()>,
     running: Running,
-    /// The visitor, which ends with the sandbox.
+    /// The task that makes the submissions.
     _visitor: JoinSet<()>,
 }
 
@@ -165,7 +165,7 @@ fn open_store(database: Option<&Path>) -> Result<Arc<dyn Store>, CliError> {
     Ok(Arc::new(store.with_steady_clock(steady_clock())))
 }
 
-/// Opens the key of the signing secrets: a file beside the database, or a temporary key.
+/// Opens the key that encrypts the secrets: a file beside the database, or temporary.
 fn open_vault(database: Option<&Path>) -> Result<Vault, CliError> {
     let Some(database) = database else {
         let vault = Vault::ephemeral();

@@ -31,6 +31,23 @@ fn forms_list_is_newest_first_in_every_format() {
 }
 
 #[test]
+fn list_of_200_forms_warns_that_older_forms_may_be_missing() {
+    for (count, warns) in [(199, false), (200, true)] {
+        let form = |n: u32| {
+            format!(
+                r#"{{"id":"frm_{n}","public_id":"f{n}","title":"T","status":"draft","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z","url":"/f/f{n}"}}"#
+            )
+        };
+        let forms: Vec<String> = (0..count).map(form).collect();
+        let list = answer("200 OK", "", &format!(r#"{{"data":[{}]}}"#, forms.join(",")));
+        let said = Canned::start(vec![list]).run(&["forms", "list", "-L", "1"]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let warning = "warning: the service lists only its newest 200 forms";
+        assert_eq!(said.stderr.contains(warning), warns, "{count}: {}", said.stderr);
+    }
+}
+
+#[test]
 fn form_is_found_by_id_title_or_prefix() {
     let guessed = run(&["--demo", "forms", "view", "peng"]);
     assert_eq!(guessed.stderr, "`peng` is the form penguins (Palmer penguins)\n");

@@ -42,7 +42,7 @@ const MAX_TIME: Duration = Duration::from_secs(30 * 60);
 /// Sends requests to the REST API and compares each response with a statement of the specification. Without further
 /// flags the requests only read, and stay within the rate limit. A check that needs a revoked key, a form of another
 /// user or the whole rate limit is skipped without its flag. `--deliveries` also checks webhook deliveries to a
-/// receiver on this machine. `--output json` also has facts about the service, fewer with `--only`. Exits
+/// receiver on this machine. `--output json` adds behaviour that the specification leaves open. Exits
 /// with 1 if a check fails.
 #[derive(Debug, Args)]
 #[command(

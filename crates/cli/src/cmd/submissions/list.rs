@@ -135,7 +135,7 @@ impl List {
     }
 }
 
-/// Skips the submissions up to the one with this id, which is in the first second of the list. If it was
+/// Skips rows through the one with this id, which shares its second with the first row. If it was
 /// deleted, returns the submissions read so far: nothing is skipped. Of the first second, it returns at most
 /// one more than `limit`.
 async fn skip_to(
