@@ -107,7 +107,7 @@ impl Context {
     }
 
     /// Returns the forms of the service, and saves them for completion. Warns if older forms may be missing, because
-    /// the service lists the newest 200 only (SPEC §4).
+    /// the service lists the newest 200 only (SPEC §8).
     pub(crate) async fn forms(&self) -> Result<Forms, CliError> {
         let forms = self.client().await?.forms().await?.into_inner();
         form_cache::save(&self.settings, &forms);

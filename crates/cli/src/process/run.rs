@@ -22,6 +22,9 @@ use crate::settings::{self, Settings, Terminal};
 /// Time that a command has to end after a signal or its time limit. Then the process exits without it.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Time to print the last error after the grace time. If nothing reads standard error, a write to it never ends.
+const PRINT_TIME: Duration = Duration::from_secs(1);
+
 /// Stack size of the threads of a command. It is large because jq expressions and templates are recursive.
 const STACK: usize = 64 << 20;
 
@@ -136,13 +139,22 @@ async fn supervise(
     };
     shutdown.request(exit);
     let grace = shutdown.drain_time().unwrap_or_default() + GRACE;
+    exit_after(grace + PRINT_TIME, exit);
     tokio::select! {
         outcome = &mut ended => return outcome,
         () = tokio::time::sleep(grace) => {}
-        () = signals.another() => {}
+        () = signals.another() => exit_after(PRINT_TIME, exit),
     }
     shutdown.remove_files();
     Err(shutdown.error(exit))
+}
+
+/// Exits the process after this time, also if another thread is inside a write that never ends.
+fn exit_after(time: Duration, exit: Exit) {
+    thread::spawn(move || {
+        thread::sleep(time);
+        std::process::exit(exit.code().into());
+    });
 }
 
 fn cannot_start(error: &io::Error) -> CliError {

@@ -3,6 +3,8 @@
 //! After the first signal, a command stops at its next wait and leaves no partial file. A command
 //! inside a blocking read or write gets a grace period. The second signal ends it at once.
 
+use std::cell::RefCell;
+use std::io::Write as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -173,6 +175,21 @@ fn first_signal_ends_a_blocked_write_after_the_grace_period() {
         assert!(since.elapsed() >= GRACE, "{source:?}: no grace period");
         terminal.assert_restored();
     }
+}
+
+#[test]
+fn signal_ends_a_command_if_stderr_is_full() {
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    // The capacity of a pipe on Linux.
+    writer.write_all(&[b'x'; 64 << 10]).unwrap();
+    let service = Canned::start(vec![None]);
+    let mut command = service.formsvc(&["submissions", "export", "survey"]);
+    let child = command.stdout(Stdio::null()).stderr(writer).spawn().unwrap();
+    drop(service.request());
+    signal(&child, "INT");
+    let child = RefCell::new(child);
+    within("the end of the process", || child.borrow_mut().try_wait().unwrap().is_some());
+    assert_eq!(child.into_inner().wait().unwrap().code(), Some(130));
 }
 
 #[test]
