@@ -1,7 +1,5 @@
 //! API keys and signing secrets in messages: shortened, or left out.
 
-use std::borrow::Cow;
-
 use formsvc_protocol::signature::SECRET_PREFIX;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -12,6 +10,8 @@ pub(crate) const KEY_PREFIX: &str = "fsk_";
 const SHOWN_MAX: usize = 8;
 /// A key needs this many characters for each one that is printed, so that a short key is not revealed.
 const SHOWN_SHARE: usize = 4;
+/// Minimum number of characters of a secret after its prefix. A masked key has fewer.
+const SECRET_MIN: usize = 5;
 
 /// Returns the first characters of a key, which identify it in the dashboard.
 pub(crate) fn masked(key: &SecretString) -> String {
@@ -25,12 +25,25 @@ pub(crate) fn secret_prefix(text: &str) -> Option<&'static str> {
     [KEY_PREFIX, SECRET_PREFIX].into_iter().find(|prefix| text.contains(prefix))
 }
 
-/// Returns a user's text for a message. If it contains a key or secret, returns only the prefix of the secret.
-pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
-    match secret_prefix(text) {
-        Some(prefix) => Cow::Owned(format!("{prefix}…")),
-        None => Cow::Borrowed(text),
+/// Replaces each API key and signing secret in a message by its prefix, also one in lower case, as in a host name.
+pub(crate) fn hide_secrets(text: &str) -> String {
+    let (lower, mut shown, mut at) = (text.to_ascii_lowercase(), String::new(), 0);
+    let next = |at: usize| {
+        let ends = [KEY_PREFIX, SECRET_PREFIX]
+            .map(|prefix| lower[at..].find(prefix).map(|start| at + start + prefix.len()));
+        ends.into_iter().flatten().min()
+    };
+    while let Some(end) = next(at) {
+        let is_of_secret = |c: char| c.is_ascii_alphanumeric() || "_-+=".contains(c);
+        let rest = text[end..].trim_start_matches(is_of_secret);
+        shown.push_str(&text[at..end]);
+        at = end;
+        if text.len() - rest.len() - end >= SECRET_MIN {
+            shown.push('…');
+            at = text.len() - rest.len();
+        }
     }
+    shown + &text[at..]
 }
 
 #[cfg(test)]
@@ -51,9 +64,15 @@ mod tests {
     }
 
     #[test]
-    fn text_with_a_secret_is_not_repeated() {
-        assert_eq!(without_secrets("work"), "work");
-        assert_eq!(without_secrets("fsk_abc"), "fsk_…");
-        assert_eq!(without_secrets("'whsec_abc"), "whsec_…");
+    fn secrets_are_hidden_wherever_they_are() {
+        for (text, shown) in [
+            ("work", "work"),
+            ("begins with `whsec_`, as `fsk_abcd…`", "begins with `whsec_`, as `fsk_abcd…`"),
+            ("`fsk_abcdef` and whsec_Abc1+/=, é", "`fsk_…` and whsec_…/=, é"),
+            ("no host http://whsec_1a2b3c.test/x", "no host http://whsec_….test/x"),
+            ("cannot read `/tmp/WHSEC_ABCDEF`", "cannot read `/tmp/WHSEC_…`"),
+        ] {
+            assert_eq!(hide_secrets(text), shown);
+        }
     }
 }

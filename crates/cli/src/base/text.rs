@@ -77,7 +77,9 @@ fn fits(text: &str, width: usize) -> bool {
 /// Formats a number and its noun: `1 delivery`, `1,200 deliveries`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let number_text = HumanCount(number);
-    match noun.strip_suffix('y') {
+    // `delivery` becomes `deliveries`, but `day` becomes `days`.
+    let stem = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match stem {
         _ if number == 1 => format!("1 {noun}"),
         Some(stem) => format!("{number_text} {stem}ies"),
         None => format!("{number_text} {noun}s"),
@@ -174,6 +176,7 @@ mod tests {
             (0, "column", "0 columns"),
             (30_000, "submission", "30,000 submissions"),
             (2, "delivery", "2 deliveries"),
+            (2, "day", "2 days"),
         ] {
             assert_eq!(count(number, noun), text);
         }

@@ -18,6 +18,7 @@ pub use code::{CODES, CodeRow, FIELDS, FieldRow};
 pub(crate) use code::{Code, field};
 pub(crate) use service::{MISSING_UNKNOWN, connect_hint, describe};
 
+use crate::base::masked::hide_secrets;
 use crate::base::sanitize::one_line;
 use crate::base::text::wrap_whole_words;
 use crate::exit::Exit;
@@ -177,11 +178,13 @@ impl CliError {
         if self.message.is_empty() {
             return Ok(());
         }
+        let mut text = Vec::new();
         match format {
-            ErrorFormat::Text => self.print_text(out, width),
-            // One write, so that output of other processes does not appear in the line.
-            ErrorFormat::Json => out.write_all(format!("{}\n", self.to_json()).as_bytes()),
+            ErrorFormat::Text => self.print_text(&mut text, width)?,
+            ErrorFormat::Json => writeln!(text, "{}", self.to_json())?,
         }
+        // One write, so that output of other processes does not appear in the line.
+        out.write_all(hide_secrets(&String::from_utf8_lossy(&text)).as_bytes())
     }
 
     /// Returns the error as text without colours.

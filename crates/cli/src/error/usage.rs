@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use formsvc_protocol::signature::SECRET_PREFIX;
 
 use super::{CliError, Code};
-use crate::base::masked::{secret_prefix, without_secrets};
+use crate::base::masked::secret_prefix;
 use crate::base::shell::quoted;
 use crate::base::suggest;
 
@@ -77,22 +77,23 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
         _ => String::new(),
     };
     let (argument, value) = (get(ContextKind::InvalidArg), get(ContextKind::InvalidValue));
-    let (name, shown) = (full_name(path), without_secrets(&argument));
+    let name = full_name(path);
     let (code, message) = match error.kind() {
         ErrorKind::UnknownArgument if argument.starts_with('-') => {
-            (Code::UnknownFlag, format!("`{name}` has no flag `{shown}`"))
+            (Code::UnknownFlag, format!("`{name}` has no flag `{argument}`"))
         }
         ErrorKind::UnknownArgument => {
-            (Code::UnknownFlag, format!("`{name}` takes no argument `{shown}`"))
+            (Code::UnknownFlag, format!("`{name}` takes no argument `{argument}`"))
         }
         ErrorKind::InvalidValue if value.is_empty() => {
-            (Code::MissingArgument, format!("`{shown}` needs a value"))
+            (Code::MissingArgument, format!("`{argument}` needs a value"))
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            let value = without_secrets(&value);
-            (Code::InvalidValue, format!("invalid value `{value}` for `{shown}`"))
+            (Code::InvalidValue, format!("invalid value `{value}` for `{argument}`"))
         }
-        ErrorKind::MissingRequiredArgument => (Code::MissingArgument, format!("missing `{shown}`")),
+        ErrorKind::MissingRequiredArgument => {
+            (Code::MissingArgument, format!("missing `{argument}`"))
+        }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             (Code::MissingArgument, format!("`{name}` needs a command"))
         }
@@ -101,7 +102,7 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
                 prior if prior.is_empty() || prior == argument => "can be given only once".into(),
                 prior => format!("and `{prior}` cannot be used together"),
             };
-            (Code::Usage, format!("`{shown}` {rule}"))
+            (Code::Usage, format!("`{argument}` {rule}"))
         }
         // The message comes from `unknown_command`.
         ErrorKind::InvalidSubcommand => (Code::UnknownCommand, String::new()),
@@ -109,7 +110,7 @@ pub(crate) fn explain(error: &clap::Error, path: &[&Command], args: &[OsString])
         _ => {
             let text = error.to_string();
             let line = text.lines().next().unwrap_or_default();
-            (Code::Usage, without_secrets(line.trim_start_matches("error: ")).into_owned())
+            (Code::Usage, line.trim_start_matches("error: ").to_owned())
         }
     };
     let mut explained = match error.kind() {
@@ -190,7 +191,7 @@ pub(crate) fn unknown_command(word: &str, path: &[&Command], topics: &[&str]) ->
         [] => ("command", String::new()),
         _ => ("command or topic", format!("; the topics are {}", topics.join(", "))),
     };
-    let message = format!("`{name}` has no {kind} `{}`", without_secrets(word));
+    let message = format!("`{name}` has no {kind} `{word}`");
     let error = CliError::coded(Code::UnknownCommand, message);
     if let Some(hint) = known_mistake(&name, word) {
         return error.hint(hint);

@@ -12,6 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{OutputOptions, is_dumb};
 use crate::base::env::Lookup;
+use crate::base::masked::hide_secrets;
 use crate::base::sanitize::one_line;
 use crate::base::text::{count, duration, truncate};
 use crate::base::when::zone;
@@ -185,7 +186,7 @@ impl Progress {
 
     /// Prints a warning, unless `--quiet` is set. `text` is the warning without its `warning:` prefix.
     pub(crate) fn warn(&self, text: &str) {
-        self.report(&Message::warning(text));
+        self.report(&Message::warning(hide_secrets(text)));
     }
 
     /// Prints the error of `--jq` or `--template` as a warning that names the item, so that no item can end a command

@@ -7,7 +7,6 @@ use secrecy::SecretString;
 
 use super::config::keys::Kind;
 use super::config::{Entries, Value};
-use crate::base::masked::without_secrets;
 use crate::error::CliError;
 
 /// The profile that commands use if no other is named.
@@ -85,7 +84,7 @@ pub(crate) fn check_profile(name: &str) -> Result<(), CliError> {
     if is_plain && !name.starts_with('-') && (1..=PROFILE_MAX).contains(&name.len()) {
         return Ok(());
     }
-    let shown: String = without_secrets(name).chars().take(PROFILE_MAX).collect();
+    let shown: String = name.chars().take(PROFILE_MAX).collect();
     let rule = Kind::ProfileName.rule();
     Err(CliError::usage(format!("`{shown}` cannot be the name of a profile: expected {rule}")))
 }

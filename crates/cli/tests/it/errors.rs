@@ -228,3 +228,41 @@ fn common_names_of_list_and_view_are_aliases() {
         assert_eq!(output.code, Some(0), "{args:?}: {}", output.stderr);
     }
 }
+
+#[test]
+fn misplaced_secret_is_in_no_error() {
+    let key = format!("fsk_{}", "Ab1".repeat(14));
+    let secret = format!("whsec_{}", "Cd2".repeat(14));
+    let (key, secret) = (key.as_str(), secret.as_str());
+    let header = format!("X: {secret}");
+    for args in [
+        &["webhook", "sign", secret, "--secret-file", "none"][..],
+        &["webhook", "verify", secret],
+        &["webhook", "verify", "--http-dump", secret],
+        &["webhook", "trigger", "9", "--file", secret],
+        &["webhook", "trigger", "9", "-H", &header],
+        &["webhook", "trigger", secret],
+        &["webhook", "check", secret],
+        &["webhook", "listen", "--port", "0", "--sandbox", secret],
+        &["webhook", "replay", secret],
+        &["--demo", "submissions", "export", key],
+        &["--demo", "submissions", "list", "penguins", "--after", key],
+        &["--demo", "forms", "view", key],
+        &["--demo", "api", key],
+        &["me", "--cacert", key],
+        &["me", "--base-url", key],
+        &["me", "--profile", key],
+        &["config", "get", key],
+        &["help", key],
+        &["contract", "check", "--only", key],
+    ] {
+        for format in ["text", "json"] {
+            let said = run(&[args, &["--error-format", format]].concat());
+            assert_ne!(said.code, Some(0), "{args:?}");
+            for text in [key, secret] {
+                let shown = said.stderr.to_ascii_lowercase().contains(&text.to_ascii_lowercase());
+                assert!(!shown, "{args:?}: {}", said.stderr);
+            }
+        }
+    }
+}

@@ -20,7 +20,7 @@ use crate::output::Field;
 pub(crate) enum Forms {
     #[command(alias = "ls")]
     List(list::List),
-    #[command(alias = "get")]
+    #[command(aliases = ["get", "show"])]
     View(view::View),
     Schema(schema::ShowSchema),
 }

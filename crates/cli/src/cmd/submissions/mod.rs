@@ -31,7 +31,7 @@ use crate::error::CliError;
 pub(crate) enum Submissions {
     #[command(alias = "ls")]
     List(list::List),
-    #[command(alias = "get")]
+    #[command(aliases = ["get", "show"])]
     View(view::View),
     Count(count::Count),
     Tail(tail::Tail),

@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::{args, is_demo};
 use crate::account::credentials::{StoreError, StoredSecrets, Stores, check_secret_name};
 use crate::account::key::aside;
-use crate::base::masked::without_secrets;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -139,8 +138,7 @@ impl Remove {
         if !self.all {
             entry = load(cx, false).await?;
             if !entry.remove(&self.name) {
-                let what =
-                    format!("there is no stored signing secret `{}`", without_secrets(&self.name));
+                let what = format!("there is no stored signing secret `{}`", self.name);
                 let names: Vec<_> = entry.secrets.iter().map(|(name, _)| &**name).collect();
                 let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 return Err(CliError::new(Exit::NotFound, what).hint(format!("stored: {names}")));

@@ -15,7 +15,7 @@ pub(crate) use place::{NO_KEYS, SettingLocation, suggested};
 pub(crate) use text::{Entries, Entry};
 pub(crate) use value::{Value, hosts};
 
-use crate::base::masked::{secret_prefix, without_secrets};
+use crate::base::masked::secret_prefix;
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 use crate::error::usage::KEY_TYPED;
@@ -28,7 +28,7 @@ pub(crate) const FILE_NAME: &str = "config.toml";
 /// argument of the command.
 pub(crate) fn no_profile(name: &str, origin: Option<&Origin>, known: &[String]) -> CliError {
     let at = origin.map_or_else(String::new, |origin| format!(" ({origin})"));
-    let error = CliError::usage(format!("there is no profile `{}`{at}", without_secrets(name)));
+    let error = CliError::usage(format!("there is no profile `{name}`{at}"));
     if secret_prefix(name).is_some() {
         return error.hint(KEY_TYPED);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::keys::{self, SETTINGS, Setting};
 use super::value::Value;
-use crate::base::masked::{secret_prefix, without_secrets};
+use crate::base::masked::secret_prefix;
 use crate::base::suggest::did_you_mean;
 use crate::error::CliError;
 use crate::settings::check_profile;
@@ -87,7 +87,7 @@ impl fmt::Display for SettingLocation {
 }
 
 fn unknown(name: &str) -> CliError {
-    CliError::usage(format!("there is no setting `{}`", without_secrets(name)))
+    CliError::usage(format!("there is no setting `{name}`"))
 }
 
 fn all_names() -> String {
