@@ -1,6 +1,9 @@
 //! API keys and signing secrets in messages: shortened, or left out.
 
+use std::borrow::Cow;
+
 use formsvc_protocol::signature::SECRET_PREFIX;
+use regex_bites::Regex;
 use secrecy::{ExposeSecret, SecretString};
 
 /// Prefix of every API key.
@@ -10,8 +13,6 @@ pub(crate) const KEY_PREFIX: &str = "fsk_";
 const SHOWN_MAX: usize = 8;
 /// A key needs this many characters for each one that is printed, so that a short key is not revealed.
 const SHOWN_SHARE: usize = 4;
-/// Minimum number of characters of a secret after its prefix. A masked key has fewer.
-const SECRET_MIN: usize = 5;
 
 /// Returns the first characters of a key, which identify it in the dashboard.
 pub(crate) fn masked(key: &SecretString) -> String {
@@ -26,24 +27,10 @@ pub(crate) fn secret_prefix(text: &str) -> Option<&'static str> {
 }
 
 /// Replaces each API key and signing secret in a message by its prefix, also one in lower case, as in a host name.
-pub(crate) fn hide_secrets(text: &str) -> String {
-    let (lower, mut shown, mut at) = (text.to_ascii_lowercase(), String::new(), 0);
-    let next = |at: usize| {
-        let ends = [KEY_PREFIX, SECRET_PREFIX]
-            .map(|prefix| lower[at..].find(prefix).map(|start| at + start + prefix.len()));
-        ends.into_iter().flatten().min()
-    };
-    while let Some(end) = next(at) {
-        let is_of_secret = |c: char| c.is_ascii_alphanumeric() || "_-+=".contains(c);
-        let rest = text[end..].trim_start_matches(is_of_secret);
-        shown.push_str(&text[at..end]);
-        at = end;
-        if text.len() - rest.len() - end >= SECRET_MIN {
-            shown.push('…');
-            at = text.len() - rest.len();
-        }
-    }
-    shown + &text[at..]
+/// A masked key stays as it is: it has fewer characters after its prefix.
+pub(crate) fn hide_secrets(text: &str) -> Cow<'_, str> {
+    let secret = format!("(?i)({KEY_PREFIX}|{SECRET_PREFIX})[a-z0-9_+=-]{{5,}}");
+    Regex::new(&secret).expect("it is a regular expression").replace_all(text, "${1}…")
 }
 
 #[cfg(test)]
