@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::prune::{self, Usage};
 use super::{StoreError, StoreLimits, rows};
 use crate::delivery::{CaptureNumber, Delivery};
-use crate::warning::{Outage, Warning, WarningCode, with_causes};
+use crate::warning::{Warning, WarningCode, WarningLimiter, with_causes};
 
 /// Maximum number of queued commands, and of writes in one transaction.
 pub(super) const QUEUE_LEN: usize = 256;
@@ -45,8 +45,8 @@ pub(super) struct Writer {
     pub(super) limits: StoreLimits,
     /// True if captures may exceed the limits, or free pages may be returned to the file system.
     pub(super) needs_prune: bool,
-    pub(super) outcomes: Outage,
-    pub(super) pruning: Outage,
+    pub(super) outcomes: WarningLimiter,
+    pub(super) pruning: WarningLimiter,
     pub(super) warnings: mpsc::Sender<Warning>,
     pub(super) commands: mpsc::Receiver<Command>,
 }
