@@ -27,8 +27,10 @@ pub enum WarningCode {
     Reachable,
     /// Captures are kept in memory, because the store on disk cannot be used.
     InMemory,
-    /// A capture or its response could not be stored.
+    /// A delivery could not be stored.
     NotStored,
+    /// The response to a stored delivery could not be stored.
+    ResponseNotStored,
     /// Captures over the limits could not be removed.
     NotPruned,
     /// The listener cannot accept connections.
@@ -74,11 +76,12 @@ impl Warning {
 
 impl WarningCode {
     /// All values with their names in JSON.
-    pub const ALL: [(Self, &str); 13] = [
+    pub const ALL: [(Self, &str); 14] = [
         (Self::NotVerified, "not_verified"),
         (Self::Reachable, "reachable"),
         (Self::InMemory, "in_memory"),
         (Self::NotStored, "not_stored"),
+        (Self::ResponseNotStored, "response_not_stored"),
         (Self::NotPruned, "not_pruned"),
         (Self::NotAccepting, "not_accepting"),
         (Self::LongTimeout, "long_timeout"),

@@ -95,6 +95,8 @@ impl Writer {
 
     fn warn(&self, code: WarningCode, failed: &str, error: &StoreError) {
         let message = format!("{failed}: {}", with_causes(error));
+        // In the log too, because a store without a listener has no reader of its warnings.
+        tracing::warn!("{message}");
         // An error means that the queue is full or that the store was dropped.
         let _ = self.warnings.try_send(Warning { code, message });
     }
@@ -121,7 +123,7 @@ impl Writer {
                 (Write::Outcome { number, .. }, Err(error)) => {
                     if self.outcomes.record_failure() {
                         let failed = format!("cannot store the response to capture {number}");
-                        self.warn(WarningCode::NotStored, &failed, &error);
+                        self.warn(WarningCode::ResponseNotStored, &failed, &error);
                     }
                 }
                 (Write::Outcome { .. }, Ok(_)) => self.outcomes.record_success(),

@@ -68,7 +68,7 @@ async fn lost_outcome_is_a_warning_with_the_cause() {
         }
     }
     let failed = "cannot store the response to capture 1";
-    assert_warning(&warnings[0], WarningCode::NotStored, failed);
+    assert_warning(&warnings[0], WarningCode::ResponseNotStored, failed);
     assert_eq!(warnings.len(), 1);
     assert!(store.get(1).await.unwrap().unwrap().summary.response.is_none());
 }
