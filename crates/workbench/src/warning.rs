@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::verdict::VerdictCode;
 
 /// Number of successes in a row after which the next failure begins a new outage. A single success does not end an
-/// outage, because on an almost full disk small deliveries are still stored.
+/// outage, because operations can fail and succeed in turns: on an almost full disk small deliveries are still stored,
+/// and near the limit of open files some connections are still accepted.
 const OUTAGE_END: u64 = 16;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +27,10 @@ pub enum WarningCode {
     Reachable,
     /// Captures are kept in memory, because the store on disk cannot be used.
     InMemory,
-    /// A capture or its response could not be stored.
+    /// A delivery could not be stored.
     NotStored,
+    /// The response to a stored delivery could not be stored.
+    ResponseNotStored,
     /// Captures over the limits could not be removed.
     NotPruned,
     /// The listener cannot accept connections.
@@ -73,11 +76,12 @@ impl Warning {
 
 impl WarningCode {
     /// All values with their names in JSON.
-    pub const ALL: [(Self, &str); 13] = [
+    pub const ALL: [(Self, &str); 14] = [
         (Self::NotVerified, "not_verified"),
         (Self::Reachable, "reachable"),
         (Self::InMemory, "in_memory"),
         (Self::NotStored, "not_stored"),
+        (Self::ResponseNotStored, "response_not_stored"),
         (Self::NotPruned, "not_pruned"),
         (Self::NotAccepting, "not_accepting"),
         (Self::LongTimeout, "long_timeout"),
@@ -96,17 +100,17 @@ impl WarningCode {
 
 /// Limits the warnings about an operation to one for each outage.
 #[derive(Debug)]
-pub(crate) struct Outage {
+pub(crate) struct WarningLimiter {
     successes_in_a_row: AtomicU64,
 }
 
-impl Default for Outage {
+impl Default for WarningLimiter {
     fn default() -> Self {
         Self { successes_in_a_row: AtomicU64::new(OUTAGE_END) }
     }
 }
 
-impl Outage {
+impl WarningLimiter {
     pub(crate) fn record_success(&self) {
         self.successes_in_a_row.fetch_add(1, Ordering::Relaxed);
     }

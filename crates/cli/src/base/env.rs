@@ -77,7 +77,7 @@ variables! {
     CONFIG_DIR = "FORMSVC_CONFIG_DIR":
         "Configuration folder";
     STATE_DIR = "FORMSVC_STATE_DIR":
-        "State folder, with the captures of `webhook listen`";
+        "State folder, with the captures of `webhook listen`; only you may be able to write to it";
     SIGNING_SECRET = "FORMSVC_SIGNING_SECRET":
         "Signing secret of an endpoint, for `webhook …`; the `--secret-…` flags take precedence";
     SIGNING_SECRET_FILE = "FORMSVC_SIGNING_SECRET_FILE":

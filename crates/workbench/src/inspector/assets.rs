@@ -39,6 +39,10 @@ impl Asset {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use formsvc_protocol::{is_stray_selector, is_unsafe_in_terminals};
+
     use super::*;
 
     #[test]
@@ -78,5 +82,40 @@ mod tests {
                 assert!(!asset.text.contains(sink), "{}: {sink}", asset.path);
             }
         }
+    }
+
+    /// Returns the characters of a constant of `text.js` that contains the ranges of a character class. Surrogates are
+    /// left out, because they are not characters in Rust.
+    fn class(constant: &str) -> BTreeSet<char> {
+        let text = ASSETS.iter().find(|asset| asset.path == "text.js").unwrap().text;
+        let begin = format!("const {constant} = String.raw`");
+        let ranges = text.split_once(&begin).unwrap().1.split_once('`').unwrap().0;
+        let mut chars = BTreeSet::new();
+        let mut range_start = None;
+        for escape in ranges.split("\\u").skip(1) {
+            let digits = escape.trim_end_matches('-').trim_matches(['{', '}']);
+            let last = u32::from_str_radix(digits, 16).unwrap();
+            let first = range_start.take().unwrap_or(last);
+            chars.extend((first..=last).filter_map(char::from_u32));
+            range_start = escape.ends_with('-').then_some(last);
+        }
+        chars
+    }
+
+    #[test]
+    fn page_names_the_same_characters_as_the_terminal() {
+        let [mut characters, mut joiners, selectors] =
+            ["CHARACTERS", "JOINERS", "SELECTORS"].map(class);
+        assert_eq!(joiners, BTreeSet::from(['\u{200c}', '\u{200d}']));
+        characters.append(&mut joiners);
+        // The page shows these as white space.
+        characters.extend(['\t', '\n']);
+        let expected = |is_expected: fn(char) -> bool| {
+            ('\0'..=char::MAX).filter(move |c| is_expected(*c)).collect()
+        };
+        let difference = &characters ^ &expected(is_unsafe_in_terminals);
+        assert_eq!(difference, BTreeSet::new());
+        let difference = &selectors ^ &expected(|c| is_stray_selector(None, c));
+        assert_eq!(difference, BTreeSet::new());
     }
 }

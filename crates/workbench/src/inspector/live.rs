@@ -50,7 +50,7 @@ pub(super) async fn events(State(shared): State<Arc<Shared>>) -> Result<Response
     })?;
     let source = match &shared.state.live {
         Some(live) => Source::Listener(live.subscribe()),
-        None => Source::Store(newest(&shared).await?),
+        None => Source::Store(first_page(&shared).await?),
     };
     let follower = Follower { shared, source, _permit: permit };
     let events = stream::unfold(Some(follower), async |follower| {
@@ -83,7 +83,7 @@ impl Follower {
             },
             Source::Store(known) => loop {
                 tokio::time::sleep(POLL_INTERVAL).await;
-                match newest(&self.shared).await {
+                match first_page(&self.shared).await {
                     Ok(found) if found != *known => {
                         *known = found;
                         return event("reload", "{}");
@@ -96,9 +96,9 @@ impl Follower {
     }
 }
 
-/// Reads the deliveries that a page loads at once. All are compared, not only the newest one, because the response to an
-/// earlier delivery may be stored later.
-pub(super) async fn newest(shared: &Shared) -> Result<Vec<DeliverySummary>, StoreError> {
+/// Reads the newest deliveries, as many as the page loads at once. All of them are compared, because the response to an
+/// older delivery may be stored later.
+pub(super) async fn first_page(shared: &Shared) -> Result<Vec<DeliverySummary>, StoreError> {
     let query = CaptureQuery { limit: Some(MAX_LIMIT), ..CaptureQuery::default() };
     shared.state.store.list(query).await
 }

@@ -430,14 +430,14 @@ async fn response_to_older_delivery_is_a_change() {
     let mut older = delivery(VerdictCode::Valid, "sub_1");
     let number = page.insert(older.clone()).await;
     page.insert(delivery(VerdictCode::Valid, "sub_2")).await;
-    let before = live::newest(&page.shared).await.unwrap();
+    let before = live::first_page(&page.shared).await.unwrap();
     older.summary.response = Some(crate::delivery::Response {
         status: Some(200),
         answered_by: AnsweredBy::Listener,
         took: Duration::ZERO,
     });
     page.shared.state.store.set_outcome(number, Arc::new(older)).await.unwrap();
-    assert_ne!(live::newest(&page.shared).await.unwrap(), before);
+    assert_ne!(live::first_page(&page.shared).await.unwrap(), before);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use crate::delivery::{
 use crate::forward::{Forwarded, Forwarder, relay};
 use crate::store::{CaptureStore, StoreError};
 use crate::verdict::{Verdict, verify};
-use crate::warning::{Outage, Warning, WarningCode, with_causes};
+use crate::warning::{Warning, WarningCode, WarningLimiter, with_causes};
 
 /// Longest wait of a delivery for room in the channel of events.
 const EVENT_WAIT: Duration = Duration::from_secs(1);
@@ -123,9 +123,9 @@ pub(super) struct Intake {
     /// Number of deliveries without a submission id, or from an unknown sender. Injected faults treat them as attempts
     /// of one submission.
     uncounted_attempts: AtomicU32,
-    storing: Outage,
+    storing: WarningLimiter,
     pub(super) connections: Permits,
-    pub(super) accepting: Outage,
+    pub(super) accepting: WarningLimiter,
     /// Permits for the memory of bodies, in units of [`MEMORY_UNIT`].
     pub(super) memory: Permits,
     /// The tasks of connections and of deliveries in flight.
@@ -187,8 +187,8 @@ impl Intake {
             attempts: Mutex::default(),
             counted: AtomicU64::new(0),
             uncounted_attempts: AtomicU32::new(0),
-            storing: Outage::default(),
-            accepting: Outage::default(),
+            storing: WarningLimiter::default(),
+            accepting: WarningLimiter::default(),
             connections: Permits::new(limits.connections as usize),
             memory: Permits::new(limits.body.saturating_mul(4).max(MIN_MEMORY) / MEMORY_UNIT),
             tasks: TaskTracker::new(),

@@ -238,16 +238,17 @@ async fn accept(listener: &TcpListener, intake: &Intake) -> (TcpStream, SocketAd
             }
             Err(error) if concerns_one_connection(&error) => {}
             Err(error) => {
-                handle_accept_error(&error, intake).await;
+                handle_accept_error(&error, intake);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-/// Warns of the first error of an outage. If no file descriptor is free, closes the connection that has waited for its
-/// peer for the longest time.
-async fn handle_accept_error(error: &io::Error, intake: &Intake) {
+/// Warns of the first error of an outage, or of a later one if the channel of events is full, because accepting must not
+/// wait for the reader of the events. If no file descriptor is free, closes the connection that has waited for its peer
+/// for the longest time.
+fn handle_accept_error(error: &io::Error, intake: &Intake) {
     #[cfg(unix)]
     let codes = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
     // The error WSAEMFILE of Windows.
@@ -256,9 +257,12 @@ async fn handle_accept_error(error: &io::Error, intake: &Intake) {
     if error.raw_os_error().is_some_and(|code| codes.contains(&code)) {
         intake.connections.waiting.close_first();
     }
-    if intake.accepting.record_failure() {
+    if let Ok(permit) = intake.events.try_reserve()
+        && intake.accepting.record_failure()
+    {
         let message = format!("the listener cannot accept connections: {}", with_causes(error));
-        intake.warn(Warning { code: WarningCode::NotAccepting, message }).await;
+        let warning = Warning { code: WarningCode::NotAccepting, message };
+        permit.send(ListenerEvent::Warning(warning));
     }
 }
 
@@ -274,8 +278,8 @@ mod tests {
     use crate::store::StoreLimits;
 
     #[cfg(unix)]
-    #[tokio::test]
-    async fn lack_of_descriptors_closes_a_connection_and_warns() {
+    #[test]
+    fn lack_of_descriptors_closes_a_connection_and_warns() {
         let limits = StoreLimits { bytes: 1 << 20, age: Duration::MAX };
         let store = CaptureStore::in_memory(limits).unwrap();
         let (intake, mut events) =
@@ -285,13 +289,31 @@ mod tests {
             intake.connections.waiting.push(token.clone());
         }
         for error in [Errno::MFILE, Errno::NOBUFS, Errno::NFILE] {
-            handle_accept_error(&error.into(), &intake).await;
+            handle_accept_error(&error.into(), &intake);
         }
         let Ok(ListenerEvent::Warning(warning)) = events.try_recv() else { panic!() };
         let cause = "the listener cannot accept connections: Too many open files (os error 24)";
         assert_eq!((warning.code, &*warning.message), (WarningCode::NotAccepting, cause));
         assert!(events.try_recv().is_err(), "one warning for each outage");
         assert_eq!([true, true, false], tokens.map(|token| token.is_cancelled()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn accept_error_does_not_wait_for_event_channel() {
+        let store = CaptureStore::in_memory(StoreLimits { bytes: 1 << 20, age: Duration::MAX });
+        let (intake, mut events) =
+            Intake::new(ListenRules::default(), ListenLimits::default(), store.unwrap());
+        let other = Warning { code: WarningCode::Loop, message: String::new() };
+        while intake.events.try_send(ListenerEvent::Warning(other.clone())).is_ok() {}
+        handle_accept_error(&Errno::NOBUFS.into(), &intake);
+        while let Ok(event) = events.try_recv() {
+            assert!(matches!(event, ListenerEvent::Warning(warning) if warning == other));
+        }
+        // The warning is not lost: the next error sends it.
+        handle_accept_error(&Errno::NOBUFS.into(), &intake);
+        let Ok(ListenerEvent::Warning(warning)) = events.try_recv() else { panic!() };
+        assert_eq!(warning.code, WarningCode::NotAccepting);
     }
 
     #[test]

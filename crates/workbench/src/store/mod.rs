@@ -14,7 +14,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::delivery::{CaptureNumber, Delivery, DeliverySummary};
 use crate::filter::DeliveryFilter;
-use crate::warning::{Outage, Warning};
+use crate::warning::{Warning, WarningLimiter};
 
 mod connection;
 mod error;
@@ -119,7 +119,7 @@ impl CaptureStore {
         let (sender, commands) = mpsc::channel(QUEUE_LEN);
         let needs_prune = limits != StoreLimits::UNLIMITED;
         let (warn, warnings) = mpsc::channel(WARNINGS);
-        let (outcomes, pruning) = (Outage::default(), Outage::default());
+        let (outcomes, pruning) = (WarningLimiter::default(), WarningLimiter::default());
         let writer =
             Writer { db, limits, needs_prune, outcomes, pruning, warnings: warn, commands };
         let thread = std::thread::Builder::new().name("captures".to_owned());

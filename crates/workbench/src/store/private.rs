@@ -2,8 +2,10 @@
 //! signatures that can be replayed.
 //!
 //! An existing file is checked without opening it, because closing a file releases all POSIX locks that the process
-//! has on this file, including the locks of SQLite. Only the user can write to the folder, and no other user can replace
-//! the folder, so no other user can replace the file after the check.
+//! has on this file, including the locks of SQLite. Only the user can write to the folder, so no other user can
+//! replace the file after the check. This holds as long as only the user can write to the parents of the folder too,
+//! because a user who can write to a parent can replace the folder. The parents are not checked: many systems create
+//! folders that the user's group can write to.
 
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -39,27 +41,9 @@ pub(crate) fn create_file(path: &Path) -> Result<(), StoreError> {
     file_exists(path).map(drop)
 }
 
-/// Returns false if the path does not exist, and an error if it is not a private folder of the user, or if other users
-/// can replace it, because they can write to its parent.
+/// Returns false if the path does not exist, and an error if it is not a private folder of the user.
 pub(crate) fn folder_exists(path: &Path) -> Result<bool, StoreError> {
-    if !exists(path, "700", "is not a folder", Metadata::is_dir)? {
-        return Ok(false);
-    }
-    let io = |error| StoreError::io(path, error);
-    // The real path, because the parent of a relative path may be empty.
-    let path = fs::canonicalize(path).map_err(io)?;
-    let Some(parent) = path.parent() else { return Ok(true) };
-    let (is_of_another_user, is_open_to_others) = write_access(&fs::metadata(parent).map_err(io)?);
-    let (problem, fix) = if is_of_another_user {
-        let problem = "belongs to another user, which lets that user replace the folders in it";
-        (problem, "choose a folder of your own".to_owned())
-    } else if is_open_to_others {
-        let problem = "can be changed by others, which lets them replace the folders in it";
-        (problem, format!("`chmod go-w {}`", quoted(parent)))
-    } else {
-        return Ok(true);
-    };
-    Err(StoreError::Unsafe { path: parent.to_owned(), problem, fix })
+    exists(path, "700", "is not a folder", Metadata::is_dir)
 }
 
 /// Returns false if the path does not exist, and an error if it is not a private file of the user.
@@ -82,7 +66,7 @@ fn exists(
         Err(error) => return Err(StoreError::io(path, error)),
     };
     let (is_of_another_user, is_open_to_others) = access(&metadata);
-    let text = quoted(path);
+    let text = format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     let (problem, fix) = if metadata.is_symlink() {
         ("is a symbolic link", format!("`rm {text}`"))
     } else if !is_kind(&metadata) {
@@ -97,11 +81,6 @@ fn exists(
     Err(StoreError::Unsafe { path: path.to_owned(), problem, fix })
 }
 
-/// Quotes a path for a shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
-}
-
 /// Returns two values: true if the owner is another user, and true if other users have access.
 #[cfg(unix)]
 fn access(metadata: &Metadata) -> (bool, bool) {
@@ -109,23 +88,6 @@ fn access(metadata: &Metadata) -> (bool, bool) {
 
     let user = rustix::process::geteuid().as_raw();
     (metadata.uid() != user, metadata.mode() & 0o077 != 0)
-}
-
-/// Returns two values about the parent of a private folder: true if the owner is another user than root, and true if
-/// other users can rename its entries. In a sticky folder such as /tmp, only the owner of an entry can do that.
-#[cfg(unix)]
-fn write_access(parent: &Metadata) -> (bool, bool) {
-    use std::os::unix::fs::MetadataExt;
-
-    let (is_of_another_user, _) = access(parent);
-    let is_sticky = parent.mode() & 0o1000 != 0;
-    (is_of_another_user && parent.uid() != 0, parent.mode() & 0o022 != 0 && !is_sticky)
-}
-
-/// Returns false for both values, like [`access`].
-#[cfg(not(unix))]
-fn write_access(_: &Metadata) -> (bool, bool) {
-    (false, false)
 }
 
 /// Returns false for both values, because files in the user's profile are private by default on other systems.

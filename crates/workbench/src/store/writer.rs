@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::prune::{self, Usage};
 use super::{StoreError, StoreLimits, rows};
 use crate::delivery::{CaptureNumber, Delivery};
-use crate::warning::{Outage, Warning, WarningCode, with_causes};
+use crate::warning::{Warning, WarningCode, WarningLimiter, with_causes};
 
 /// Maximum number of queued commands, and of writes in one transaction.
 pub(super) const QUEUE_LEN: usize = 256;
@@ -45,8 +45,8 @@ pub(super) struct Writer {
     pub(super) limits: StoreLimits,
     /// True if captures may exceed the limits, or free pages may be returned to the file system.
     pub(super) needs_prune: bool,
-    pub(super) outcomes: Outage,
-    pub(super) pruning: Outage,
+    pub(super) outcomes: WarningLimiter,
+    pub(super) pruning: WarningLimiter,
     pub(super) warnings: mpsc::Sender<Warning>,
     pub(super) commands: mpsc::Receiver<Command>,
 }
@@ -95,6 +95,8 @@ impl Writer {
 
     fn warn(&self, code: WarningCode, failed: &str, error: &StoreError) {
         let message = format!("{failed}: {}", with_causes(error));
+        // In the log too, because a store without a listener has no reader of its warnings.
+        tracing::warn!("{message}");
         // An error means that the queue is full or that the store was dropped.
         let _ = self.warnings.try_send(Warning { code, message });
     }
@@ -121,7 +123,7 @@ impl Writer {
                 (Write::Outcome { number, .. }, Err(error)) => {
                     if self.outcomes.record_failure() {
                         let failed = format!("cannot store the response to capture {number}");
-                        self.warn(WarningCode::NotStored, &failed, &error);
+                        self.warn(WarningCode::ResponseNotStored, &failed, &error);
                     }
                 }
                 (Write::Outcome { .. }, Ok(_)) => self.outcomes.record_success(),

@@ -284,7 +284,7 @@ async fn silent_target_delays_no_other_target() {
     }
     let is_queued = |results: &&Forwarded| {
         let error = results.forwards[0].result.as_ref().unwrap_err();
-        error.message.contains("if 128 deliveries were being sent")
+        error.message.contains("while 128 deliveries are in flight")
     };
     assert!(timed_out.iter().filter(is_queued).count() >= 200 - 128);
     let warnings = timed_out.iter().map(|results| results.warnings.len()).sum::<usize>();

@@ -11,9 +11,9 @@ use super::listener::{Listener, Page, assert_shows, close_delivery, event, show,
 /// Selects the page's own script.
 const OWN_SCRIPT: &str = "script[src=\"main.js\"]";
 
-/// Characters that change the direction of text, control terminals, or are invisible.
-const UNSEEN: &str =
-    "a\u{202e}gnp.exe\u{2066}\u{1b}]0;x\u{7}\u{9b}31m\u{200b}\u{feff}\0z\u{2800}\u{e0100}";
+/// Characters that change the direction of text, control terminals, or are invisible. At the end is a joiner,
+/// which is not named, and a variation selector without an effect.
+const UNSEEN: &str = "a\u{202e}gnp.exe\u{2066}\u{1b}]0;x\u{7}\u{9b}31m\u{200b}\u{feff}\0z\u{2800}\u{e0100}❤\u{200d}\u{fe0f}";
 
 async fn assert_inert(browser: &Browser, page: &Page, what: &str) {
     assert_inert_but_for(browser, OWN_SCRIPT, |url| page.contains(url), what).await;
@@ -90,7 +90,7 @@ async fn invisible_characters_are_named_and_long_bodies_cut() {
     }
     listener.page.open(&browser).await;
     show(&browser, 1).await;
-    let named = "⟨U+202E⟩gnp.exe⟨U+2066⟩⟨U+001B⟩]0;x⟨U+0007⟩⟨U+009B⟩31m⟨U+200B⟩⟨U+FEFF⟩⟨U+0000⟩z⟨U+2800⟩⟨U+E0100⟩";
+    let named = "⟨U+202E⟩gnp.exe⟨U+2066⟩⟨U+001B⟩]0;x⟨U+0007⟩⟨U+009B⟩31m⟨U+200B⟩⟨U+FEFF⟩⟨U+0000⟩z⟨U+2800⟩⟨U+E0100⟩❤\u{200d}⟨U+FE0F⟩";
     wait_for_body(&browser, named).await;
     assert_inert(&browser, &listener.page, "invisible characters").await;
     show(&browser, 2).await;

@@ -1,12 +1,14 @@
 // Formats texts, times and bytes. Invisible characters in untrusted text are replaced by their code points.
 
-// Control characters, characters that change the text direction, and invisible ones. Joiners are allowed: words and
-// emoji need them.
+// Control characters, characters that change the text direction, and invisible ones. A test compares these constants
+// with crates/protocol/src/printable.rs.
 const CHARACTERS = String.raw`\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}\ud800-\udfff`;
-// Variation selectors choose the form of the character before them. After another selector, a space or an ASCII
-// character that is not part of a keycap, they have no effect and can hide text.
+// Zero-width joiners are allowed, because words and emoji need them.
+const JOINERS = String.raw`\u200c\u200d`;
+// Variation selectors choose the form of the character before them. After another selector, a joiner, a space or an
+// ASCII character that is not part of a keycap, they have no effect and can hide text.
 const SELECTORS = String.raw`\u180b-\u180d\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}`;
-const UNSEEN = new RegExp(`[${CHARACTERS}]|(?<![0-9#*]|[^\\s\\u0000-\\u007f${CHARACTERS}${SELECTORS}])[${SELECTORS}]`, 'gu');
+const UNSEEN = new RegExp(`[${CHARACTERS}]|(?<![0-9#*]|[^\\s\\u0000-\\u007f${CHARACTERS}${JOINERS}${SELECTORS}])[${SELECTORS}]`, 'gu');
 
 const name = (char) => `⟨U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
 

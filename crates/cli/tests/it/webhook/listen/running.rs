@@ -92,20 +92,12 @@ fn unwritable_state_folder_stores_in_memory_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let open = folder.path().join("open");
-    std::fs::create_dir_all(open.join("webhook")).unwrap();
-    for (path, mode) in [(&open, 0o775), (&open.join("webhook"), 0o700)] {
-        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
-    }
-    let elsewhere = "set FORMSVC_STATE_DIR to a folder of yours";
-    let cases =
-        [(&*file, elsewhere), ("/proc/nothing".as_ref(), elsewhere), (&*open, "chmod go-w")];
-    for (state, advice) in cases {
+    for state in [file.as_path(), "/proc/nothing".as_ref()] {
         let mut listener = Listener::with(&["--output", "ndjson"], |command| {
             command.env("FORMSVC_STATE_DIR", state).env("FORMSVC_SIGNING_SECRET", SECRET)
         });
         listener.wait_for("deliveries are kept in memory");
-        listener.wait_for(advice);
+        listener.wait_for("set FORMSVC_STATE_DIR to a folder of yours");
         assert_eq!(listener.deliver(&event("sub_1")).status(), 200);
         let said = listener.terminate();
         let records = records(&said.stdout);
