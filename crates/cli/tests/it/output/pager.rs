@@ -67,6 +67,7 @@ fn formsvc_pager_precedes_pager_and_empty_disables_it() {
 
 #[test]
 fn pager_that_ends_early_is_exit_0() {
+    // A list of 200 forms has a warning.
     let service = titled(&["a title that fills pipes"; 199]);
     let mut command = service.formsvc(&["forms", "list", "--output", "json"]);
     command.env("PAGER", "head -c 1");
