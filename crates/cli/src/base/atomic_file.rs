@@ -18,7 +18,7 @@ pub(crate) struct AtomicFile {
 
 impl AtomicFile {
     /// Creates a file that only the user can read: mode 0600.
-    fn private(path: &Path) -> io::Result<Self> {
+    pub(crate) fn private(path: &Path) -> io::Result<Self> {
         Self::create(path, 0o600)
     }
 
@@ -41,21 +41,25 @@ impl AtomicFile {
         Ok(Self { path: path.to_owned(), work: builder.tempfile_in(folder_of(path))? })
     }
 
-    /// Writes the content to disk and moves the file to its path.
-    pub(crate) fn commit(mut self, content: &[u8]) -> io::Result<()> {
+    /// Writes the content to disk, moves the file to its path, and waits until both are durable.
+    pub(crate) fn commit(self, content: &[u8]) -> io::Result<()> {
+        let path = self.path.clone();
+        self.replace(content)?;
+        sync_folder(&path)
+    }
+
+    /// Writes the content to disk and moves the file to its path. After a loss of power, the older file may be back.
+    pub(crate) fn replace(mut self, content: &[u8]) -> io::Result<()> {
         self.work.write_all(content)?;
         self.work.as_file().sync_all()?;
         self.work.persist(&self.path)?;
-        if cfg!(not(unix)) {
-            return Ok(());
-        }
-        // The rename is durable only after the folder is synced.
-        match File::open(folder_of(&self.path)) {
-            // Another process waited for the file, and has removed it with its folder.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            folder => folder?.sync_all(),
-        }
+        Ok(())
     }
+}
+
+/// Makes a rename of this file durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder_of(path))?.sync_all() } else { Ok(()) }
 }
 
 /// Replaces a file atomically. The new file has mode 0600.
@@ -110,6 +114,15 @@ mod tests {
         replace(&link, b"2").unwrap();
         assert!(link.is_symlink());
         assert_eq!((fs::read(&real).unwrap(), mode(&real)), (b"2".to_vec(), 0o640));
+    }
+
+    #[test]
+    fn removed_folder_is_an_error_of_the_sync() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("key");
+        sync_folder(&path).unwrap();
+        drop(top);
+        assert_eq!(sync_folder(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
