@@ -17,17 +17,18 @@ use crate::output::to_json;
 /// Largest ready file in bytes. One with 1,000 forms has less than 200 KB.
 const MAX_LEN: u64 = 4 << 20;
 
-/// Writes the ready file, readable by its owner only, and removes it when the process ends, unless another process
+/// Writes the ready file, if one is requested, readable by its owner only, and removes it when the process ends, unless another process
 /// has replaced it.
 ///
 /// Replaces an existing file only if it is a JSON object with a `pid`, because the path may be a typing error.
 pub(super) async fn write(
     cx: &Context,
-    path: PathBuf,
+    path: Option<PathBuf>,
     content: &impl Serialize,
 ) -> Result<(), CliError> {
+    let Some(path) = path else { return Ok(()) };
     let what = format!("cannot write the ready file `{}`", path.display());
-    let content = format!("{}\n", to_json(content));
+    let content = format!("{}\n", to_json(content)).into_bytes();
     let own = path.clone();
     // Registered before the write, because a signal may end the process directly after it.
     cx.shutdown.at_exit(move || remove_own(&own));
@@ -37,7 +38,7 @@ pub(super) async fn write(
         {
             return Err(FileError::invalid(&path, "exists and is not a ready file"));
         }
-        let written = AtomicFile::private(&path).and_then(|file| file.replace(content.as_bytes()));
+        let written = AtomicFile::create(&path, 0o600).and_then(|file| file.persist(&content));
         written.map_err(|error| FileError::io("write", &path, error))
     };
     let failed = |error: FileError| CliError::new(Exit::LocalIo, what).because(&error);

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use formsvc_export::WorkingFiles;
 use tokio::sync::SetOnce;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +32,6 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    exports: Vec<WorkingFiles>,
     at_exit: Vec<Box<dyn FnOnce() + Send>>,
     signal: Option<Exit>,
     drain_time: Option<Duration>,
@@ -44,21 +42,14 @@ struct State {
 }
 
 impl Shutdown {
-    /// Registers the working files of an export. They are removed if the process exits before the command ends.
-    pub(crate) fn remove_at_exit(&self, files: WorkingFiles) {
-        self.state().exports.push(files);
-    }
-
-    /// Registers a function that removes a file at the end of the command, or if the process exits earlier.
+    /// Registers a function that removes a file at the end of the command, or earlier if the process exits.
     pub(crate) fn at_exit(&self, remove: impl FnOnce() + Send + 'static) {
         self.state().at_exit.push(Box::new(remove));
     }
 
     /// Removes the registered files.
     pub(crate) fn remove_files(&self) {
-        let mut state = self.state();
-        state.exports.drain(..).for_each(|files| files.remove());
-        state.at_exit.drain(..).for_each(|remove| remove());
+        self.state().at_exit.drain(..).for_each(|remove| remove());
     }
 
     /// Lets the command drain: it has this time to end by itself after the returned token is cancelled.
