@@ -17,17 +17,9 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates a file that only the user can read: mode 0600.
-    fn private(path: &Path) -> io::Result<Self> {
-        Self::create(path, 0o600)
-    }
-
-    /// Creates a file with the mode that the umask gives to new files.
-    pub(crate) fn shared(path: &Path) -> io::Result<Self> {
-        Self::create(path, 0o666)
-    }
-
-    fn create(path: &Path, mode: u32) -> io::Result<Self> {
+    /// Creates the file. On Unix it has this mode: 0o600 for a file that only the user can read, 0o666 for one with the
+    /// permissions that the umask allows.
+    pub(crate) fn create(path: &Path, mode: u32) -> io::Result<Self> {
         if path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
@@ -41,33 +33,37 @@ impl AtomicFile {
         Ok(Self { path: path.to_owned(), work: builder.tempfile_in(folder_of(path))? })
     }
 
-    /// Writes the content to disk and moves the file to its path.
-    pub(crate) fn commit(mut self, content: &[u8]) -> io::Result<()> {
+    /// Writes the content to disk, moves the file to its path, and waits until both are durable.
+    pub(crate) fn commit(self, content: &[u8]) -> io::Result<()> {
+        let path = self.path.clone();
+        self.persist(content)?;
+        sync_folder(&path)
+    }
+
+    /// Writes the content to disk and moves the file to its path. After a loss of power, the older file may be back.
+    pub(crate) fn persist(mut self, content: &[u8]) -> io::Result<()> {
         self.work.write_all(content)?;
         self.work.as_file().sync_all()?;
         self.work.persist(&self.path)?;
-        if cfg!(not(unix)) {
-            return Ok(());
-        }
-        // The rename is durable only after the folder is synced.
-        match File::open(folder_of(&self.path)) {
-            // Another process waited for the file, and has removed it with its folder.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            folder => folder?.sync_all(),
-        }
+        Ok(())
     }
+}
+
+/// Makes a rename of this file durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder_of(path))?.sync_all() } else { Ok(()) }
 }
 
 /// Replaces a file atomically. The new file has mode 0600.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    AtomicFile::private(path)?.commit(content)
+    AtomicFile::create(path, 0o600)?.commit(content)
 }
 
 /// Replaces the content of a file atomically. The mode stays the same, and a link stays a link. A new file
 /// has mode 0600.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
-    let file = AtomicFile::private(&path)?;
+    let file = AtomicFile::create(&path, 0o600)?;
     if let Ok(metadata) = fs::metadata(&path) {
         file.work.as_file().set_permissions(metadata.permissions())?;
     }
@@ -113,15 +109,24 @@ mod tests {
     }
 
     #[test]
+    fn removed_folder_is_an_error_of_the_sync() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("key");
+        sync_folder(&path).unwrap();
+        drop(top);
+        assert_eq!(sync_folder(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
     fn uncommitted_file_changes_nothing() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("report");
         fs::write(&path, "old").unwrap();
-        drop(AtomicFile::shared(&path).unwrap());
+        drop(AtomicFile::create(&path, 0o666).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
-        assert!(AtomicFile::shared(top.path()).is_err());
-        std::mem::forget(AtomicFile::private(&path).unwrap());
+        assert!(AtomicFile::create(top.path(), 0o666).is_err());
+        std::mem::forget(AtomicFile::create(&path, 0o600).unwrap());
         remove_leftovers(&path).unwrap();
         assert_eq!(fs::read_dir(top.path()).unwrap().count(), 1);
     }

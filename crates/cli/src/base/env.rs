@@ -57,7 +57,7 @@ variables! {
     ERROR_FORMAT = "FORMSVC_ERROR_FORMAT" "--error-format":
         "Format of errors and messages on standard error";
     NO_INPUT = "FORMSVC_NO_INPUT" "--no-input":
-        "Never prompt, even on a terminal";
+        "Disables prompts, even on a terminal, if true";
     TIMEOUT = "FORMSVC_TIMEOUT" "--timeout":
         "Time limit for one request and its response";
     MAX_WAIT = "FORMSVC_MAX_WAIT" "--max-wait":

@@ -21,7 +21,7 @@ pub(crate) struct Junit {
 impl Junit {
     /// Opens a temporary file beside `path`, before any request is sent.
     pub(crate) fn create(path: &Path) -> Result<Self, CliError> {
-        let work = AtomicFile::shared(path).map_err(|error| unwritable(path, &error))?;
+        let work = AtomicFile::create(path, 0o666).map_err(|error| unwritable(path, &error))?;
         Ok(Self { path: path.to_owned(), work })
     }
 

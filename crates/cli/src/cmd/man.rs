@@ -7,7 +7,6 @@ use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::page;
-use crate::base::atomic_file::AtomicFile;
 use crate::base::env::ENV_VARS;
 use crate::error::CliError;
 use crate::exit::{EXITS, Exit};
@@ -33,11 +32,8 @@ impl Man {
         let Some(dir) = &self.dir else {
             return page::put(&pages[0].1);
         };
-        let written = std::fs::create_dir_all(dir).and_then(|()| {
-            pages.iter().try_for_each(|(name, text)| {
-                AtomicFile::shared(&dir.join(name))?.commit(text.as_bytes())
-            })
-        });
+        let write = |(name, text): &(String, String)| std::fs::write(dir.join(name), text);
+        let written = std::fs::create_dir_all(dir).and_then(|()| pages.iter().try_for_each(write));
         written.map_err(|error| {
             let message = format!("cannot write manual pages to `{}`", dir.display());
             CliError::new(Exit::LocalIo, message).because(&error)

@@ -39,9 +39,7 @@ impl Sandbox {
         let mut sandbox = sandbox::Sandbox::start(self.port, self.options).await?;
         let stopped = cx.shutdown.drain_within(sandbox::STOP_TIME);
         cx.shutdown.run_until_stopped();
-        if let Some(path) = self.ready_file {
-            ready_file::write(cx, path, &sandbox.info).await?;
-        }
+        ready_file::write(cx, self.ready_file, &sandbox.info).await?;
         for line in banner(&sandbox.info, every, &faults).split('\n') {
             if line.starts_with("export ") {
                 writeln!(io::stdout(), "{line}").map_err(|error| CliError::stdout(&error))?;

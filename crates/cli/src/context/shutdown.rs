@@ -1,10 +1,8 @@
 //! Ends a command after a signal or at its time limit.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use formsvc_export::WorkingFiles;
 use tokio::sync::SetOnce;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -34,8 +32,7 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    exports: Vec<WorkingFiles>,
-    files: Vec<PathBuf>,
+    at_exit: Vec<Box<dyn FnOnce() + Send>>,
     signal: Option<Exit>,
     drain_time: Option<Duration>,
     runs_until_stopped: bool,
@@ -45,25 +42,14 @@ struct State {
 }
 
 impl Shutdown {
-    /// Registers the working files of an export. They are removed if the process exits before the command ends.
-    pub(crate) fn remove_at_exit(&self, files: WorkingFiles) {
-        self.state().exports.push(files);
-    }
-
-    /// Registers a file that is valid only while the process runs. It is removed if the process exits before the
-    /// command ends.
-    pub(crate) fn remove_file_at_exit(&self, path: PathBuf) {
-        self.state().files.push(path);
+    /// Registers a function that removes a file at the end of the command, or earlier if the process exits.
+    pub(crate) fn at_exit(&self, remove: impl FnOnce() + Send + 'static) {
+        self.state().at_exit.push(Box::new(remove));
     }
 
     /// Removes the registered files.
     pub(crate) fn remove_files(&self) {
-        let mut state = self.state();
-        state.exports.drain(..).for_each(|files| files.remove());
-        for path in state.files.drain(..) {
-            // The file may not exist any more.
-            let _ = std::fs::remove_file(path);
-        }
+        self.state().at_exit.drain(..).for_each(|remove| remove());
     }
 
     /// Lets the command drain: it has this time to end by itself after the returned token is cancelled.

@@ -42,6 +42,8 @@ pub(crate) struct CliError {
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
+    /// True if `--jq` or `--template` failed on an item.
+    pub(crate) is_of_expression: bool,
     /// Boxed, because an error is returned by value and few have details.
     details: Box<ErrorDetails>,
 }
@@ -67,6 +69,7 @@ impl CliError {
             message: message.into(),
             causes: Vec::new(),
             hint: None,
+            is_of_expression: false,
             details: Box::default(),
         }
     }
@@ -92,11 +95,8 @@ impl CliError {
     /// message.
     #[must_use]
     pub(crate) fn because_of(mut self, error: &dyn std::error::Error) -> Self {
-        let mut next = error.source();
-        while let Some(cause) = next {
-            self.causes.push(cause.to_string());
-            next = cause.source();
-        }
+        let causes = std::iter::successors(error.source(), |cause| cause.source());
+        self.causes.extend(causes.map(ToString::to_string));
         self
     }
 
@@ -104,6 +104,12 @@ impl CliError {
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
         self
+    }
+
+    /// Marks the error of an expression or a template that failed on an item.
+    #[must_use]
+    pub(crate) fn of_expression(self) -> Self {
+        Self { is_of_expression: true, ..self }
     }
 
     /// Sets the hint; none if the text is empty.

@@ -66,14 +66,14 @@ impl Jq {
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let context = Ctx::<JustLut<Val>>::new(&self.0.lut, Vars::new([]));
-        for result in self.0.id.run((context, parse(json)?)) {
+        for result in self.0.id.run((context, parse(json).map_err(CliError::of_expression)?)) {
             match result {
                 Ok(Val::TStr(text)) => out.write_all(&text).and_then(|()| out.write_all(b"\n")),
                 Ok(value) => write_json(out, &value, indented),
                 Err(exception) => {
                     let flushed = out.flush();
                     match exception.get_err() {
-                        Ok(error) => return Err(failed(error)),
+                        Ok(error) => return Err(failed(error).of_expression()),
                         // `halt` ends the expression.
                         Err(_) => return flushed.map_err(|error| CliError::stdout(&error)),
                     }

@@ -1,10 +1,15 @@
 //! Events of a running command: lines for people, or NDJSON for programs.
 
 use super::paint::TextStyle;
+use super::progress::Progress;
 use super::template::Shape;
 use super::{Field, Output, OutputFormat, Program, Stream, written};
 use crate::base::sanitize::one_line;
+use crate::base::text::truncate;
 use crate::error::CliError;
+
+/// Largest width of the warning about an item. The error of a template can contain a complete value.
+const WARNING_MAX: usize = 400;
 
 /// Prints each event when it occurs.
 pub(crate) struct Live<'a> {
@@ -81,5 +86,41 @@ impl Live<'_> {
             Some(program) => self.output.run(program, json, Shape::Item),
             None => self.output.screen.data(true, |out| written(writeln!(out, "{json}"))),
         }
+    }
+}
+
+impl Progress {
+    /// Prints the error of `--jq` or `--template` as a warning that names the item, so that no item can end a command
+    /// that waits for more items. Returns other errors, such as that of a failed write.
+    pub(crate) fn warn_of_item(&self, item: &str, error: CliError) -> Result<(), CliError> {
+        if !error.is_of_expression {
+            return Err(error);
+        }
+        self.warn(&truncate(&format!("{item}: {}", error.brief()), WARNING_MAX));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::OutputOptions;
+    use crate::output::options::Json;
+
+    #[test]
+    fn only_the_error_of_an_expression_becomes_a_warning() {
+        let quiet = OutputOptions { quiet: true, ..OutputOptions::default() };
+        let progress = Progress::new(&quiet, &|_| None);
+        for (jq, template) in [(Some(".id.x"), None), (None, Some("{{ item.id / item }}"))] {
+            let [jq, template] = [jq, template].map(|text| text.map(str::to_owned));
+            let json = Json { jq, template, ..Json::default() };
+            let output =
+                Output::new(&OutputOptions { json, ..OutputOptions::default() }, &|_| None);
+            let live = output.live().unwrap();
+            let error = live.record(r#"{"id":1}"#).unwrap_err();
+            progress.warn_of_item("capture 1", error).unwrap();
+        }
+        let error = CliError::usage("a wrong flag");
+        assert!(progress.warn_of_item("capture 1", error).is_err());
     }
 }

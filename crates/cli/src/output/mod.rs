@@ -299,7 +299,8 @@ impl Output {
             }
             // The template has sanitized the data. Other escape sequences come from the template itself.
             Program::Template(template) => {
-                self.screen.painted(template.render(json, shape)?.as_bytes())
+                let text = template.render(json, shape).map_err(CliError::of_expression)?;
+                self.screen.painted(text.as_bytes())
             }
         }
     }

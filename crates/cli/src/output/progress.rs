@@ -16,16 +16,13 @@ use crate::base::masked::hide_secrets;
 use crate::base::sanitize::one_line;
 use crate::base::text::{count, duration, truncate};
 use crate::base::when::zone;
+use crate::error::ErrorFormat;
 use crate::error::message::Message;
-use crate::error::{CliError, ErrorFormat};
-use crate::exit::Exit;
 
 /// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Interval of redraws of the moving line.
 const REDRAW_EVERY: Duration = Duration::from_millis(120);
-/// Largest width of the warning about an item. The error of a template can contain a complete value.
-const WARNING_MAX: usize = 400;
 /// Free cells at the end of the moving line, for the `^C` that the terminal prints.
 const FREE_CELLS: usize = 3;
 
@@ -187,16 +184,6 @@ impl Progress {
     /// Prints a warning, unless `--quiet` is set. `text` is the warning without its `warning:` prefix.
     pub(crate) fn warn(&self, text: &str) {
         self.report(&Message::warning(hide_secrets(text)));
-    }
-
-    /// Prints the error of `--jq` or `--template` as a warning that names the item, so that no item can end a command
-    /// that waits for more items. Returns other errors, such as that of a failed write.
-    pub(crate) fn warn_of_item(&self, item: &str, error: CliError) -> Result<(), CliError> {
-        if !matches!(error.exit, Exit::Usage | Exit::Service) {
-            return Err(error);
-        }
-        self.warn(&truncate(&format!("{item}: {}", error.brief()), WARNING_MAX));
-        Ok(())
     }
 
     /// Warns that the service does not respond and that requests are retried.

@@ -54,6 +54,7 @@ pub(crate) struct Globals {
     pub(crate) verbose: u8,
     #[arg(long, global = true, value_name = "FORMAT", help_heading = MESSAGES, hide_short_help = true)]
     pub(crate) error_format: Option<ErrorFormat>,
+    /// Never prompt, even on a terminal [env: FORMSVC_NO_INPUT] [default: false]
     #[arg(long, global = true, help_heading = MESSAGES, hide_short_help = true)]
     pub(crate) no_input: bool,
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration, help_heading = NETWORK, hide_short_help = true)]

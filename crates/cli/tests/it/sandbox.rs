@@ -2,9 +2,10 @@
 
 mod webhooks;
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{Sandbox, entries, formsvc, request, run};
+use crate::support::{Sandbox, entries, formsvc, request, run, signal, within};
 
 #[test]
 fn sandbox_serves_while_its_ready_file_exists() {
@@ -84,6 +85,29 @@ fn ready_file_replaces_only_a_ready_file() {
     std::fs::remove_file(&path).unwrap();
     assert!(crate::processes::command("mkfifo").arg(&path).status().unwrap().success());
     refuse("is not a file");
+}
+
+#[test]
+fn ready_file_of_another_process_is_kept_at_exit() {
+    let mut sandbox = Sandbox::start(&[]);
+    let path = sandbox.ready_file();
+    let _folder = sandbox.keep_folder();
+    let mut listener = formsvc(&["webhook", "listen", "--no-store", "--port=0", "--ready-file"])
+        .arg(&path)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    within("the ready file of the listener", || {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let ready: serde_json::Value = serde_json::from_str(&text).unwrap();
+        ready["pid"] == listener.id()
+    });
+    assert_eq!(sandbox.terminate(), Some(143));
+    assert!(path.exists(), "the ready file of the listener was removed");
+    signal(&listener, "TERM");
+    listener.wait().unwrap();
+    assert!(!path.exists(), "the listener did not remove its ready file");
 }
 
 #[test]

@@ -29,6 +29,13 @@ pub struct SpoolInfo {
     pub content: Result<SpoolContent, String>,
 }
 
+impl SpoolInfo {
+    /// Returns true if the spool has no submissions. A spool that cannot be read may have some.
+    pub(super) fn is_empty(&self) -> bool {
+        self.content.as_ref().is_ok_and(|content| content.rows == 0)
+    }
+}
+
 /// The content of a spool.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -163,20 +163,21 @@ impl SpoolFolder {
     pub fn list(&self) -> Result<Vec<SpoolInfo>, StoreError> {
         let databases = self.databases()?;
         let mut spools: Vec<_> = databases.iter().filter_map(|path| describe(path)).collect();
-        spools.retain(|spool| {
-            spool.in_use || spool.content.as_ref().map_or(true, |content| content.rows > 0)
-        });
+        spools.retain(|spool| spool.in_use || !spool.is_empty());
         spools.sort_by_key(|spool| std::cmp::Reverse(spool.modified.unix_nanos()));
         Ok(spools)
     }
 
-    /// Removes every spool that no process uses. Returns how many were removed.
+    /// Removes every spool that no process uses. Returns how many of them [`list`](Self::list) includes: those
+    /// without submissions are not counted.
     pub fn clean(&self) -> Result<u64, StoreError> {
         let mut removed = 0;
         for database in self.databases()? {
+            // Read before the lock, because the description tries to lock the spool, too.
+            let is_empty = describe(&database).is_none_or(|spool| spool.is_empty());
             if let Some(_lock) = lock_spool(&database)? {
                 remove_database(&database)?;
-                removed += 1;
+                removed += u64::from(!is_empty);
             }
         }
         Ok(removed)

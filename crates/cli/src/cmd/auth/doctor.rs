@@ -2,11 +2,10 @@
 
 use clap::Args;
 
-use super::no_demo;
+use super::service;
 use crate::checks;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::Service;
 
 /// Check the storage and the settings of API keys on this machine
 ///
@@ -19,8 +18,8 @@ pub(crate) struct Doctor {}
 impl Doctor {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
         let listing = cx.output.listing(checks::FIELDS)?;
-        let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
-        let (checks, _) = checks::keys(cx, base_url.as_deref(), key.as_ref()).await;
+        let (base_url, key) = service(cx);
+        let (checks, _) = checks::keys(cx, base_url.map(String::as_str), key).await;
         checks::print(cx, listing, &checks, &checks)?;
         checks::result(&checks, None)
     }

@@ -4,14 +4,14 @@ use clap::Args;
 use formsvc_client::User;
 use secrecy::SecretString;
 
-use super::{no_demo, setting, warn_of_stronger};
+use super::{service, setting, warn_of_stronger};
 use crate::account::credentials::{Account, StoreError, Stores};
 use crate::account::key;
 use crate::context::{Context, no_base_url};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::prompt;
-use crate::settings::{KeySource, KeyStore, Profile, Service, config};
+use crate::settings::{KeySource, KeyStore, Profile, config};
 
 /// Verify an API key and store it for a profile
 ///
@@ -46,9 +46,9 @@ pub(crate) struct Login {
 
 impl Login {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
+        let (base_url, key) = service(cx);
         let saved = Profile::read(&config::load(&cx.settings.paths)?, &cx.settings.profile);
-        let base_url = address(cx, base_url.as_ref().or(saved.base_url.as_ref())).await?;
+        let base_url = address(cx, base_url.or(saved.base_url.as_ref())).await?;
         let account = Account::new(&cx.settings.profile, &base_url)?;
         // A base URL that is not valid has no key.
         let old = Account::of_profile(&saved).ok().flatten();
@@ -64,7 +64,7 @@ impl Login {
         let key = if by_command {
             key::from_command(&self.api_key_command, cx.settings.may_ask).await?
         } else {
-            new_key(cx, key.as_ref(), account.origin()).await?
+            new_key(cx, key, account.origin()).await?
         };
         let user = self.verify(cx, &account, &key).await?;
         let stores = Stores::of(&cx.settings);

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use super::{no_demo, setting, warn_of_stronger};
+use super::{service, setting, warn_of_stronger};
 use crate::account::credentials::{Account, Stores};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::form_cache;
-use crate::settings::{KeyStore, Profile, Service, config};
+use crate::settings::{KeyStore, Profile, config};
 
 /// Delete the stored API key of a profile
 ///
@@ -25,10 +25,10 @@ pub(crate) struct Logout {
 
 impl Logout {
     pub(crate) fn run(self, cx: &Context) -> Result<(), CliError> {
-        let Service::At { base_url, .. } = &cx.settings.service else { return Err(no_demo()) };
+        let (base_url, _) = service(cx);
         let profile = &cx.settings.saved_profile;
         let name = &profile.name;
-        let account = account(profile, base_url.as_deref())?;
+        let account = account(profile, base_url.map(String::as_str))?;
         let stores = Stores::of(&cx.settings);
         let removed = account.as_ref().map_or(Ok(Vec::new()), |account| stores.remove(account))?;
         for (store, account) in removed.iter().zip(std::iter::repeat(account.as_ref())) {

@@ -16,7 +16,7 @@ use clap::Subcommand;
 use crate::account::key;
 use crate::context::Context;
 use crate::error::CliError;
-use crate::settings::OnBadSetting;
+use crate::settings::{KeySource, OnBadSetting, Service};
 
 /// Store API keys and show which one is used
 #[derive(Debug, Subcommand)]
@@ -62,11 +62,15 @@ fn warn_of_stronger(cx: &Context) {
     }
 }
 
+/// Returns the base URL and the source of the API key. Commands that call this refuse `--demo`.
+fn service(cx: &Context) -> (Option<&String>, Option<&KeySource>) {
+    match &cx.settings.service {
+        Service::At { base_url, key } => (base_url.as_ref(), key.as_ref()),
+        Service::Demo => (None, None),
+    }
+}
+
 /// Returns the full name of a setting of a profile.
 fn setting(profile: &str, name: &str) -> String {
     format!("profiles.{profile}.{name}")
-}
-
-fn no_demo() -> CliError {
-    CliError::usage("this command does not take `--demo`")
 }

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use clap::Args;
 use secrecy::ExposeSecret;
 
-use super::no_demo;
+use super::service;
 use crate::account::key;
 use crate::context::{Context, no_base_url};
 use crate::error::CliError;
-use crate::settings::Service;
 
 /// Print the API key, for use by other programs
 ///
@@ -27,13 +26,13 @@ pub(crate) struct Token {
 
 impl Token {
     pub(crate) async fn run(self, cx: &Context) -> Result<(), CliError> {
-        let Service::At { base_url, key } = &cx.settings.service else { return Err(no_demo()) };
+        let (base_url, key) = service(cx);
         if cx.settings.terminal.stdout && !self.reveal {
             return Err(CliError::usage("the key is not shown on a terminal")
                 .hint("write it to a pipe or file, or show it with `--reveal`"));
         }
-        let base_url = base_url.as_ref().ok_or_else(no_base_url)?;
-        let key = key::find(&cx.settings, key.as_ref(), base_url, &cx.progress).await??.key;
+        let base_url = base_url.ok_or_else(no_base_url)?;
+        let key = key::find(&cx.settings, key, base_url, &cx.progress).await??.key;
         let mut out = io::stdout().lock();
         writeln!(out, "{}", key.expose_secret())
             .and_then(|()| out.flush())

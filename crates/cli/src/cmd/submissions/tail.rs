@@ -178,8 +178,9 @@ impl Follower<'_> {
 
     fn print(&mut self, submission: &Submission) -> Result<(), CliError> {
         let item = format!("submission {}", submission.id);
-        let shown = self.stream.show(submission);
-        shown.or_else(|error| self.cx.progress.warn_of_item(&item, error))?;
+        self.stream
+            .show(submission)
+            .or_else(|error| self.cx.progress.warn_of_item(&item, error))?;
         self.remaining = self.remaining.map(|remaining| remaining - 1);
         // A submission that was committed late is older than the one before it.
         if self.position.as_ref().is_none_or(|known| known.created_at <= submission.created_at) {

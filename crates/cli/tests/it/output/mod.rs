@@ -115,6 +115,7 @@ fn account_flag_of_a_local_command_is_exit_2() {
         ("submissions exports list", "--base-url=http://localhost:1"),
         ("submissions sync status", "--profile=p"),
         ("webhook events list", "--api-key-stdin --timeout=5s"),
+        ("webhook sign", "--demo --base-url=http://localhost:1 --timeout=5s --max-rate=off"),
         ("completion bash", "--demo --output=json"),
         ("--demo submissions export penguins", "--time-style=absolute"),
     ] {

@@ -65,7 +65,7 @@ fn failed_export_is_saved_and_its_command_continues() {
 }
 
 #[test]
-fn export_without_submissions_is_not_listed() {
+fn export_without_submissions_is_neither_listed_nor_counted() {
     let folder = tempfile::tempdir().unwrap();
     let (state, out) = (folder.path().join("state"), folder.path().join("rows.csv"));
     let service = Canned::start(vec![one_form(), revoked()]);
@@ -74,6 +74,9 @@ fn export_without_submissions_is_not_listed() {
     assert!(!entries(&state.join("exports")).is_empty());
     let said = run(&mut service.formsvc(&["submissions", "exports", "list"]), &state);
     assert_eq!((&*said.stdout, &*said.stderr), ("", "no unfinished exports\n"));
+    let said = run(&mut service.formsvc(&["submissions", "exports", "clean"]), &state);
+    assert_eq!(said.stderr, "removed 0 unfinished exports\n");
+    assert_eq!(entries(&state.join("exports")), Vec::<String>::new());
 }
 
 #[test]

@@ -90,11 +90,13 @@ impl Export {
         let existing = if self.no_clobber { Existing::Keep } else { Existing::Replace };
         if self.partition.is_some() {
             let folder = MonthFolder::create(path, existing)?;
-            cx.shutdown.remove_at_exit(folder.working_files());
+            let files = folder.working_files();
+            cx.shutdown.at_exit(move || files.remove());
             return Ok(Output::Months(folder));
         }
         let destination = Destination::file(path, existing)?;
-        cx.shutdown.remove_at_exit(destination.working_files());
+        let files = destination.working_files();
+        cx.shutdown.at_exit(move || files.remove());
         Ok(destination.into())
     }
 

@@ -81,7 +81,7 @@ impl Run {
             let mut done = Vec::new();
             let options = self.requests.pull(deadline).since(since.clone());
             let target = target.clone().time_limit(remaining(deadline));
-            let round = self.round(cx, &target, &options, &mut forms, &mut done).await;
+            let round = self.round(cx, &target, &options, &mut forms, &mut done, &mut new).await;
             if !self.watch {
                 let mut left_out = LeftOut::default();
                 for (form, summary) in &done {
@@ -99,7 +99,6 @@ impl Run {
                 round => round?,
             }
             rounds += 1;
-            new += done.iter().map(|(_, summary)| summary.pull.new).sum::<u64>();
             let (all, stored) = (counted(rounds, "round"), counted(new, "new submission"));
             let end = format!("stopped after {all} with {stored}; the same command continues");
             let next = began + self.interval.unwrap_or(INTERVAL);
@@ -113,7 +112,8 @@ impl Run {
     }
 
     /// Synchronizes all forms once, also after one has failed, and returns the first failure. `forms`
-    /// are those that were found before; with `--all`, the forms are listed in each round.
+    /// are those that were found before; with `--all`, the forms are listed in each round. `new` counts the new
+    /// submissions of the run.
     async fn round(
         &self,
         cx: &Context,
@@ -121,6 +121,7 @@ impl Run {
         options: &PullOptions,
         forms: &mut Vec<FormMatch>,
         done: &mut Vec<(FormMatch, SyncSummary)>,
+        new: &mut u64,
     ) -> Result<(), CliError> {
         // Opened in each round, so that a lost connection does not end `--watch`.
         let store = open_store(cx, target).await?;
@@ -133,7 +134,7 @@ impl Run {
         }
         let mut first = None;
         for form in &*forms {
-            let synced = sync_form(cx, client, &store, form, options).await;
+            let synced = sync_form(cx, client, &store, form, options, new).await;
             match synced.and_then(|summary| self.check_completeness(summary)) {
                 Ok(summary) => {
                     if !self.watch || summary.pull.new + summary.pull.replaced > 0 {
@@ -169,26 +170,27 @@ impl Run {
     }
 }
 
-/// Synchronizes a form and shows its progress.
+/// Synchronizes a form and shows its progress. Adds the new submissions to `new`, the number of those that the run has
+/// stored, also if the form fails after some pages.
 pub(super) async fn sync_form(
     cx: &Context,
     client: &Client,
     store: &SyncStore,
     form: &FormMatch,
     options: &PullOptions,
+    new: &mut u64,
 ) -> Result<SyncSummary, CliError> {
     cx.progress.begin();
-    let mut stored = 0;
+    let before = *new;
     let on_page = |page: PullProgress<'_>| {
-        stored = page.new;
-        // The text of an earlier form or round stays correct until this form has new submissions.
+        *new = before + page.new;
         if page.new > 0 {
-            let new = counted(page.new, "new submission");
+            let new = counted(*new, "new submission");
             cx.shutdown.set_saved(format!("{new} stored; the same command continues"));
         }
         cx.progress.submissions(page.rows, None, page.reached.as_str());
     };
     let synced = store.sync(client, &form.id, form.listed.as_ref(), options, on_page).await;
     cx.progress.end();
-    synced.map_err(|error| explain_stopped(error, stored, "continues"))
+    synced.map_err(|error| explain_stopped(error, *new, "continues"))
 }

@@ -72,7 +72,7 @@ impl Verify {
         let client = cx.client().await?;
         let form = find_form(cx, client, &store, &self.form).await?;
         // Submissions since the last sync are not a difference.
-        sync_form(cx, client, &store, &form, &self.requests.pull(deadline)).await?;
+        sync_form(cx, client, &store, &form, &self.requests.pull(deadline), &mut 0).await?;
         let verify = VerifyOptions::default()
             .mark_deleted(self.mark_deleted)
             .purge_deleted(self.purge_deleted)

@@ -46,7 +46,8 @@ impl Export {
         let mut destination = match file {
             Some(path) => {
                 let destination = Destination::file(path, Existing::Replace)?.owner_only();
-                cx.shutdown.remove_at_exit(destination.working_files());
+                let files = destination.working_files();
+                cx.shutdown.at_exit(move || files.remove());
                 Some(destination)
             }
             None => None,

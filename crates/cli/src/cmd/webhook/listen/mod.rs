@@ -155,9 +155,7 @@ impl Listen {
         let report =
             Report { live, progress: &cx.progress, style, goal, totals: Totals::default() };
         let ended = async {
-            if let Some(path) = self.ready_file.clone() {
-                ready_file::write(cx, path, &ready).await?;
-            }
+            ready_file::write(cx, self.ready_file.clone(), &ready).await?;
             report.ready(ready)?;
             #[cfg(feature = "sandbox")]
             if let Some(sandbox) = &sandbox {

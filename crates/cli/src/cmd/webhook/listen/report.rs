@@ -7,6 +7,7 @@ use formsvc_workbench::listen::{Ended, Goal, ListenerEvent, ListenerLine, ReadyL
 use formsvc_workbench::verdict::VERDICTS;
 use formsvc_workbench::warning::{Warning, WarningCode};
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::super::line::{Line, LineStyle};
 use crate::base::text::count;
@@ -104,10 +105,9 @@ impl Report<'_> {
                 Some(number) => format!("capture {number}"),
                 None => format!("delivery of {}", record.at),
             },
-            _ => "a line without a delivery".to_owned(),
+            _ => format!("line of type {}", json!(line)["type"]),
         };
-        let printed = self.live.record(&to_json(line));
-        printed.or_else(|error| self.progress.warn_of_item(&item, error))
+        self.live.record(&to_json(line)).or_else(|error| self.progress.warn_of_item(&item, error))
     }
 }
 

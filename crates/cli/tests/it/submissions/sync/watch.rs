@@ -25,6 +25,35 @@ fn watch_stores_new_submissions_until_a_signal() {
 }
 
 #[test]
+fn watch_total_counts_pages_before_a_failure() {
+    let answers = vec![one_form(), page(NEWER, CURSOR), broken(), both()];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let watch = ["sync", "survey", "--watch", "--interval", "50ms"];
+    let child = database.command(&service, &watch).stderr(Stdio::piped()).spawn().unwrap();
+    (0..6).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{}", said.stderr);
+    assert!(said.stderr.contains("warning: Survey: "), "{}", said.stderr);
+    let end = " rounds with 2 new submissions; the same command continues\n";
+    assert!(said.stderr.ends_with(end), "{}", said.stderr);
+}
+
+#[test]
+fn interrupted_watch_counts_earlier_rounds() {
+    let answers = vec![one_form(), page(OLDER, None), page(NEWER, CURSOR), None];
+    let (service, database) = (Canned::start(answers), Database::new());
+    let watch = ["sync", "survey", "--watch", "--interval", "50ms"];
+    let child = database.command(&service, &watch).stderr(Stdio::piped()).spawn().unwrap();
+    (0..4).for_each(|_| drop(service.request()));
+    signal(&child, "INT");
+    let said = Said::from(child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{}", said.stderr);
+    let stored = "hint: 2 new submissions stored; the same command continues";
+    assert!(said.stderr.contains(stored), "{}", said.stderr);
+}
+
+#[test]
 fn watch_continues_after_a_round_that_met_a_lock() {
     let answers = vec![one_form(), page(NEWER, CURSOR), None, both()];
     let (service, database) = (Canned::start(answers), Database::new());
