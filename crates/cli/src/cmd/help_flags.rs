@@ -29,13 +29,8 @@ const NETWORK: &[&str] = &["--timeout", "--max-wait", "--cacert", "--allow-http"
 /// Hints for commands that refuse a flag of data: the name of the command or of its group, and the hint.
 const INSTEAD_OF_DATA: &[(&str, &str)] = &[
     ("api", "select from the response with `--jq`"),
-    ("auth", "`formsvc auth status` shows the account as data"),
-    ("config", "`formsvc config list` shows settings as data"),
     ("sandbox", "`--ready-file` writes the address and the key as JSON"),
-    (
-        "submissions export",
-        "the format is `--format`; `formsvc submissions list` shows fields and takes jq",
-    ),
+    ("submissions export", "the format is `--format`; `submissions list` takes fields and jq"),
     ("webhook events export", "the format is `--as`; `events show` takes fields and jq"),
     ("webhook listen", "`--output ndjson` prints all fields, and `--jq` selects from them"),
 ];

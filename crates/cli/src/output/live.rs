@@ -1,5 +1,7 @@
 //! Events of a running command: lines for people, or NDJSON for programs.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
+
 use super::paint::TextStyle;
 use super::progress::Progress;
 use super::template::Shape;
@@ -10,6 +12,8 @@ use crate::error::CliError;
 
 /// Largest width of the warning about an item. The error of a template can contain a complete value.
 const WARNING_MAX: usize = 400;
+/// Maximum number of warnings about items. Any sender can cause one, and a write to a full pipe would block the command.
+const WARNINGS_MAX: u32 = 20;
 
 /// Prints each event when it occurs.
 pub(crate) struct Live<'a> {
@@ -91,12 +95,16 @@ impl Live<'_> {
 
 impl Progress {
     /// Prints the error of `--jq` or `--template` as a warning that names the item, so that no item can end a command
-    /// that waits for more items. Returns other errors, such as that of a failed write.
+    /// that waits for more items. Prints the first [`WARNINGS_MAX`] of them. Returns other errors, such as that of a failed write.
     pub(crate) fn warn_of_item(&self, item: &str, error: CliError) -> Result<(), CliError> {
         if !error.is_of_expression {
             return Err(error);
         }
-        self.warn(&truncate(&format!("{item}: {}", error.brief()), WARNING_MAX));
+        match self.count_failed_item().cmp(&WARNINGS_MAX) {
+            Less => self.warn(&truncate(&format!("{item}: {}", error.brief()), WARNING_MAX)),
+            Equal => self.warn("the expression fails on further items, which are not reported"),
+            Greater => {}
+        }
         Ok(())
     }
 }

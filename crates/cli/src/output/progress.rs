@@ -43,6 +43,8 @@ struct State {
     /// The start of the operation: its first wait, or the call of `begin`.
     began: Option<Instant>,
     has_begun: bool,
+    /// Number of items on which an expression failed.
+    failed_items: u32,
     /// The total time of the operation's waits.
     waited: Duration,
 }
@@ -237,6 +239,13 @@ impl Progress {
     /// Returns the time since the start of the operation.
     pub(crate) fn elapsed(&self) -> Duration {
         self.state().began.map_or(Duration::ZERO, |began| began.elapsed())
+    }
+
+    /// Counts an item on which an expression failed, and returns the number of such items.
+    pub(super) fn count_failed_item(&self) -> u32 {
+        let mut state = self.state();
+        state.failed_items = state.failed_items.saturating_add(1);
+        state.failed_items
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -10,7 +10,7 @@ use crate::error::ErrorFormat;
 use crate::output::{Color, OutputFormat, TimeStyle};
 use crate::settings::config::keys::Kind;
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Args, Command};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
 /// The flags that every command accepts. A flag without a description here has that of its environment variable.
 #[derive(Debug, Default, Args)]
@@ -88,18 +88,28 @@ pub(crate) type Given = Vec<(String, Option<String>)>;
 
 /// Returns the global flags of a command line, except `--demo` and `--verbose`.
 pub(crate) fn given(root: &Command, matches: &ArgMatches) -> Given {
-    let is_given = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
     let globals = root.get_arguments().filter(|arg| {
-        arg.is_global_set() && is_given(arg.get_id().as_str()) && arg.get_id() != "demo"
+        let is_counted = matches!(arg.get_action(), ArgAction::Count);
+        arg.is_global_set() && arg.get_id() != "demo" && !is_counted
     });
-    let flags = globals.filter(|arg| !matches!(arg.get_action(), ArgAction::Count));
-    let words = flags.filter_map(|arg| {
-        let mut values = matches.get_raw(arg.get_id().as_str())?;
-        let value = arg.get_action().takes_values().then(|| values.next()).flatten();
-        let value = value.map(|value| value.to_string_lossy().into_owned());
-        Some((format!("--{}", arg.get_long()?), value))
-    });
-    words.collect()
+    typed(globals, matches)
+}
+
+/// Returns those of the arguments that were typed, in their order. Arguments without a flag have an empty name.
+pub(crate) fn typed<'a>(args: impl Iterator<Item = &'a Arg>, matches: &ArgMatches) -> Given {
+    let is_typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let mut typed = Vec::new();
+    for arg in args.filter(|arg| is_typed(arg.get_id().as_str())) {
+        let flag = arg.get_long().map_or(String::new(), |name| format!("--{name}"));
+        if !arg.get_action().takes_values() {
+            typed.push((flag, None));
+            continue;
+        }
+        for value in matches.get_raw(arg.get_id().as_str()).into_iter().flatten() {
+            typed.push((flag.clone(), Some(value.to_string_lossy().into_owned())));
+        }
+    }
+    typed
 }
 
 /// A maximum number of requests per minute.

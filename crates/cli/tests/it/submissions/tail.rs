@@ -326,6 +326,21 @@ fn tail_warns_of_a_failed_expression_and_continues() {
     );
 }
 
+#[test]
+fn warnings_of_a_failing_expression_are_limited() {
+    let ids: Vec<String> = (10..35).rev().map(|n| format!("sub_{n}")).collect();
+    let newest_first: Vec<_> = ids.iter().zip((10..35).rev()).map(|(id, at)| (&**id, at)).collect();
+    let service = Canned::start(vec![one_form(), page(&rows(&newest_first), None)]);
+    let said = tail(
+        &service,
+        &["--since", "1970-01-01", "--count", "25", "--jq", ".data.A|ascii_downcase"],
+    );
+    assert_eq!((said.code, &*said.stdout), (Some(0), ""), "{}", said.stderr);
+    let count = |text| said.stderr.lines().filter(|line| line.starts_with(text)).count();
+    assert_eq!(count("warning: submission sub_"), 19, "{}", said.stderr);
+    assert_eq!(count("warning: the expression fails on further items"), 1, "{}", said.stderr);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn tail_with_a_full_disk_ends_with_an_error() {
