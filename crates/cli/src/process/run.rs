@@ -22,9 +22,6 @@ use crate::settings::{self, Settings, Terminal};
 /// Time that a command has to end after a signal or its time limit. Then the process exits without it.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Time to print the last error after the grace time. If nothing reads standard error, a write to it never ends.
-const PRINT_TIME: Duration = Duration::from_secs(1);
-
 /// Stack size of the threads of a command. It is large because jq expressions and templates are recursive.
 const STACK: usize = 64 << 20;
 
@@ -139,17 +136,18 @@ async fn supervise(
     };
     shutdown.request(exit);
     let grace = shutdown.drain_time().unwrap_or_default() + GRACE;
-    exit_after(grace + PRINT_TIME, exit);
+    exit_after(grace + GRACE, exit);
     tokio::select! {
         outcome = &mut ended => return outcome,
         () = tokio::time::sleep(grace) => {}
-        () = signals.another() => exit_after(PRINT_TIME, exit),
+        () = signals.another() => exit_after(GRACE, exit),
     }
     shutdown.remove_files();
     Err(shutdown.error(exit))
 }
 
-/// Exits the process after this time, also if another thread is inside a write that never ends.
+/// Exits the process after this time. If nothing reads standard error, the write of the last error never ends.
+#[expect(clippy::exit, reason = "the main thread may be inside that write")]
 fn exit_after(time: Duration, exit: Exit) {
     thread::spawn(move || {
         thread::sleep(time);

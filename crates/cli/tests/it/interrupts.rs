@@ -181,7 +181,7 @@ fn first_signal_ends_a_blocked_write_after_the_grace_period() {
 fn signal_ends_a_command_if_stderr_is_full() {
     let (_reader, mut writer) = std::io::pipe().unwrap();
     // The capacity of a pipe on Linux.
-    writer.write_all(&[b'x'; 64 << 10]).unwrap();
+    writer.write_all(&vec![b'x'; 64 << 10]).unwrap();
     let service = Canned::start(vec![None]);
     let mut command = service.formsvc(&["submissions", "export", "survey"]);
     let child = command.stdout(Stdio::null()).stderr(writer).spawn().unwrap();
