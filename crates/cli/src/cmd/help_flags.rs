@@ -26,7 +26,7 @@ const EVERYDAY: &[(&str, &str)] = &[
 const SERVICE: &[&str] = &["--base-url", "--api-key-stdin", "--api-key-file"];
 const NETWORK: &[&str] = &["--timeout", "--max-wait", "--cacert", "--allow-http", "--max-rate"];
 
-/// Hints for commands that refuse a flag of data: the name of the command or of its group, and the hint.
+/// Hints for commands that refuse a flag of data: the name of the command, and the hint.
 const INSTEAD_OF_DATA: &[(&str, &str)] = &[
     ("api", "select from the response with `--jq`"),
     ("sandbox", "`--ready-file` writes the address and the key as JSON"),
@@ -125,7 +125,7 @@ pub(crate) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     let flags = [SERVICE, NETWORK, DATA, &["--demo", "--profile"]].concat();
     let refused = flags.into_iter().find(|flag| is_given(flag) && is_hidden(&name, flag));
     let Some(flag) = refused else { return Ok(()) };
-    let instead = INSTEAD_OF_DATA.iter().find(|(of, _)| *of == name || words.first() == Some(of));
+    let instead = INSTEAD_OF_DATA.iter().find(|(of, _)| *of == name);
     Err(does_not_take(flag).hint(match instead.filter(|_| DATA.contains(&flag)) {
         Some((_, instead)) => (*instead).to_owned(),
         None => format!("see `formsvc {name} --help`"),
@@ -322,7 +322,7 @@ mod tests {
                 "see `formsvc submissions exports clean --help`",
             ),
             ("submissions export f --jq .", "the format is `--format`"),
-            ("config get output --jq .", "`formsvc config list` shows settings as data"),
+            ("config get output --jq .", "see `formsvc config get --help`"),
             ("auth list --demo", "see `formsvc auth list --help`"),
         ] {
             let words = std::iter::once("formsvc").chain(line.split(' '));
