@@ -97,7 +97,13 @@ fn two_hundred_concurrent_deliveries_are_accepted() {
 fn second_signal_ends_a_delivery_in_flight() {
     let mut listener = Listener::start(&["--respond-delay", "1h"]);
     let (body, mut stream) = (event("sub_1"), listener.connect());
-    stream.write_all(&request("/", &signature(SECRET, 0, &body), &body)).unwrap();
+    let request = request("/", &signature(SECRET, 0, &body), &body);
+    let request = String::from_utf8(request).unwrap();
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    stream.write_all(format!("{head}\r\nExpect: 100-continue\r\n\r\n").as_bytes()).unwrap();
+    // The delivery is in flight when the listener asks for the body.
+    stream.read_exact(&mut [0; "HTTP/1.1 100 Continue\r\n\r\n".len()]).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
     // Without a second signal, the delivery would delay the end by ten seconds.
     let ended = loop {
         crate::support::signal(listener.child(), "TERM");
